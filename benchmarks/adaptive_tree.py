@@ -27,9 +27,9 @@ from histograms_data import Array, claim, parser
 
 import wpinq as wp
 from wpinq.histograms.strategies.marginals import Marginals
-from wpinq.marginals.measured_views import MeasuredView
+from wpinq.marginals.attributes import MeasuredView
 from wpinq.marginals.models import fit
-from wpinq.tree_measuring import measure_tree, tree_bill
+from wpinq.workflows.table import measure_tree, tree_bill
 
 TARGETS = {Fraction(1): 0.052, Fraction(1, 10): 0.135}
 

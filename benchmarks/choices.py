@@ -21,9 +21,9 @@ from functools import partial
 import numpy as np
 from histograms_data import DPBENCH, Array, claim, histogram, options
 
+from wpinq.api.simulate import simulate_select
 from wpinq.histograms import Hierarchical, quantile
 from wpinq.measure.measurement import Choose
-from wpinq.simulating import simulate_select
 
 EPSILONS = (Fraction(1, 10), Fraction(1))
 QUANTILES = (Fraction(1, 2), Fraction(9, 10))

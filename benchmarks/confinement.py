@@ -4,8 +4,8 @@
 
 For each operator and each function of texts and lists: data as many and as large as its sources declare, evaluated
 step by step in a child as untrusted mode has it, once for a key and once for the whole output. Processor time and peak
-memory of the child, over what `kernel/plan_cost.py` says of the plan: 1 is the bound without a margin. The margin of
-`Limits` comes on top, so what is printed has to stay below 1. Its rates were set by these figures.
+memory of the child, over what `kernel/sandbox/admission.py` says of the plan: 1 is the bound without a margin. The
+margin of `Limits` comes on top, so what is printed has to stay below 1. Its rates were set by these figures.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ from functools import partial
 from typing import Any
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb.stepwise import StepwiseDatabase
+from wpinq.api.query import Query
+from wpinq.engines.sql.duckdb.database import UnoptimisedDatabase
 from wpinq.expr.types import ListOf, TupleOf, Type, physical
-from wpinq.kernel import confinement
-from wpinq.kernel.admission import admitted
-from wpinq.kernel.looking import Looking
-from wpinq.kernel.orders import Order, prepare
-from wpinq.kernel.plan_cost import Cost, cost_of
+from wpinq.kernel.noisy_evaluation import Looking
+from wpinq.kernel.prepare import Order, prepare
+from wpinq.kernel.sandbox import process
+from wpinq.kernel.sandbox.admission import Cost, admitted, cost_of
 from wpinq.measure.measurement import Choose, Measurement
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Source
-from wpinq.plan.plan_work import plan_work
-from wpinq.progress import StepDisplay
-from wpinq.query import Query
+from wpinq.plan.work import plan_work
+from wpinq.runtime.progress import StepDisplay
 
 LISTS: dict[str, Callable[[Any], Any]] = {
     "split": lambda r: wp.split(r.text, ","),
@@ -112,7 +111,7 @@ PAIRS: dict[str, Callable[[Query, Query], Query]] = {
 """Operators, on pairs of numbers: all rows, and as few as a key of at most so many needs."""
 
 
-class AtTheEnd(confinement.Clock):
+class AtTheEnd(process.Clock):
     """Does not wait for a moment, but for the child."""
 
     def sleep_until(self, moment: float) -> None:
@@ -162,14 +161,14 @@ def show(name: str, plan: Query, cost: Any, found: tuple[float, int, bool], wors
 
 def evaluated(plan: Query, held: Any, whole: bool) -> bytes:
     """Evaluate a plan, in a child."""
-    with StepwiseDatabase("20GB") as database:
+    with UnoptimisedDatabase("20GB") as database:
         database.evaluate(plan.plan, held, keys=None if whole else [some_value(plan.plan.type)])
     return b"done"
 
 
 def drawn(order: Order, protected: Any) -> bytes:
     """Evaluate and draw noise, in a child."""
-    looking = Looking(StepwiseDatabase("20GB"), protected, StepDisplay(None))
+    looking = Looking(UnoptimisedDatabase("20GB"), protected, StepDisplay(None))
     if isinstance(order.measurement.sink, Choose):
         looking.pick(order)
     elif order.measurement.listing is not None:
@@ -187,8 +186,8 @@ def sinks(options: argparse.Namespace) -> Iterator[tuple[str, Measurement, Any]]
     yield "NoisyCount, many keys", numbers.noisy_count(1, over=range(many)), wide
     yield "most_common", numbers.most_common(1, range(many)), wide
     yield "quantile", numbers.quantile(epsilon=1, q=0.3, candidates=range(0, many, 10)), wide
-    yield "listing", numbers.noisy_listing(1, range(10 * many), above=0), wide
-    yield "listing, high", numbers.noisy_listing(1, range(10**9), above=20), wide
+    yield "listing", numbers.noisy_count_above(1, range(10 * many), above=0), wide
+    yield "listing, high", numbers.noisy_count_above(1, range(10**9), above=20), wide
     yield "NoisySum", numbers.noisy_sum(1, lambda x: x, 0, 5), wide
     yield "NoisyAverage", numbers.noisy_average(1, lambda x: x, 0, 5), wide
     whole = wp.source("whole", int, records_at_most=many, cap=many, facts=["unit_weights"])
@@ -197,7 +196,7 @@ def sinks(options: argparse.Namespace) -> Iterator[tuple[str, Measurement, Any]]
 
 def taken(work: Callable[[], bytes], held: Any) -> tuple[float, int, bool]:
     """Processor time and memory of a child, and whether it got there."""
-    StepwiseDatabase.rest()
+    UnoptimisedDatabase.rest()
     usage: list[Any] = []
 
     def waited(child: int, options: int) -> tuple[int, int]:
@@ -206,12 +205,12 @@ def taken(work: Callable[[], bytes], held: Any) -> tuple[float, int, bool]:
         return found, status
 
     before = resident()
-    real, confinement.os.waitpid = os.waitpid, waited
+    real, process.os.waitpid = os.waitpid, waited
     try:
         files = [columns.file for columns in held.values()]
-        done = confinement.confined(work, 600.0, 20 * 10**9, math.inf, AtTheEnd(), files)
+        done = process.confined(work, 600.0, 20 * 10**9, math.inf, AtTheEnd(), files)
     finally:
-        confinement.os.waitpid = real
+        process.os.waitpid = real
     (used,) = usage
     return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 - before, done is not None
 

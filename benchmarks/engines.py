@@ -31,9 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import wpinq as wp
-from wpinq.graphs.recipes import degree_ccdf, joint_degrees
-from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.graphs.recipes import (
+    degree_ccdf,
+    joint_degrees,
+    squares_by_degree,
+    triangles_by_degree,
+    triangles_by_intersect,
+)
 
 QUERIES: dict[str, Callable[[Query], Query]] = {
     "ccdf": degree_ccdf,
@@ -85,8 +90,8 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
         return {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "records": len(output)}
     if task["engine"] == "spark":
         return run_spark(plan, edges, task)
-    from wpinq.engines.relational.duckdb.database import Database
-    from wpinq.engines.relational.rewrites import REWRITES
+    from wpinq.engines.sql.duckdb.database import Database
+    from wpinq.engines.sql.rewrites import REWRITES
 
     rewrites = tuple(rewrite for rewrite in REWRITES if rewrite.name not in task["off"])
     worked = time.process_time()
@@ -113,7 +118,7 @@ def run_spark(plan: Any, edges: dict[str, Any], task: dict[str, Any]) -> dict[st
     """Peak memory is that of the Java process."""
     from pyspark.sql import SparkSession
 
-    from wpinq.engines.relational.spark.cluster import SparkDatabase
+    from wpinq.engines.sql.spark.cluster import SparkDatabase
 
     builder = SparkSession.builder.master(f"local[{task['threads']}]").config("spark.sql.shuffle.partitions", "4")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}

@@ -34,8 +34,8 @@ from wpinq.histograms import (
     choose,
     optimise,
 )
-from wpinq.language.unparse import unparse
-from wpinq.plan.certify import certify
+from wpinq.language.write import unparse
+from wpinq.plan.properties import plan_properties
 
 CAPS = [2**30, 5 * 10**8]  # the first is the default
 
@@ -72,7 +72,7 @@ def widening(rng: np.random.Generator) -> None:
             query = strategy.query(
                 source, lambda r, f=fields: r.a if f == ("a",) else tuple(getattr(r, each) for each in f)
             )
-            row.append(1e6 * float(certify(query.plan).slack()))
+            row.append(1e6 * float(plan_properties(query.plan).slack()))
         found.append(row)
         print(f"  {name:36}" + "".join(f"{value:20.2f}" for value in row))
     worst = np.max(found, axis=0)

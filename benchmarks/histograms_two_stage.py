@@ -35,7 +35,7 @@ from wpinq.histograms import (
     choose,
 )
 from wpinq.histograms.workload import Bins
-from wpinq.kernel.bucket_draws import draw_buckets
+from wpinq.noise.bucket_draws import draw_buckets
 
 EPSILONS = [0.01, 0.1, 1.0]
 COLUMNS = ["choose", "choose+", "best of all +", "two stages", "tuned"]

@@ -41,9 +41,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wpinq as wp
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import EdgeWalk, Goal, SwapWalk
-from wpinq.graphs import recipes, subgraphs
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import EdgeWalk, Goal, SwapWalk
+from wpinq.graphs import recipes
 from wpinq.graphs.motifs import motif
 from wpinq.graphs.synthesis import find_method
 
@@ -68,12 +68,12 @@ class Plans:
 
 
 QUERIES: dict[str, Plans] = {
-    "tbi": Plans((subgraphs.triangles_by_intersect(EDGES),)),
+    "tbi": Plans((recipes.triangles_by_intersect(EDGES),)),
     "jdd": Plans((recipes.joint_degrees(EDGES),)),
-    "tbd": Plans((subgraphs.triangles_by_degree(EDGES, 20),)),
+    "tbd": Plans((recipes.triangles_by_degree(EDGES, 20),)),
     "tags": Plans(default_method(), symmetric=False),
     "ccdf": Plans((recipes.degree_ccdf(EDGES),)),
-    "sbd": Plans((subgraphs.squares_by_degree(EDGES),)),
+    "sbd": Plans((recipes.squares_by_degree(EDGES),)),
     "motif": Plans((motif(EDGES, [(0, 1), (1, 2), (2, 0)]).select(lambda copy: "triangle"),)),
 }
 WALKS = {

@@ -21,12 +21,11 @@ from pathlib import Path
 import numpy as np
 from histograms_data import Array, claim, parser
 
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.measured_views import MeasuredView, View
-from wpinq.marginals.models.model_fit import fit
-from wpinq.marginals.models.model_intervals import EXACT, marginal_intervals
+from wpinq.marginals.attributes import MeasuredView, View
+from wpinq.marginals.models.model_fit import EXACT, fit, marginal_intervals
+from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.planning import plan_marginals
-from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.marginals.residual_basis import ConsistentMarginals
 
 SIX = ("workclass", "education-num", "marital-status", "race", "sex", "income>50K")
 PARTS = ("six", "triples", "fourteen", "intervals", "peer")

@@ -26,11 +26,9 @@ from pathlib import Path
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.kernel.ladder import draw_count
-from wpinq.ladders.finding import triangle_ladder
-from wpinq.ladders.rungs import Ladder
-from wpinq.ladders.simple_graph import simple_graph
-from wpinq.measure.subgraph_counts import TriangleCount
+from wpinq.noise.ladder import Ladder, draw_count
+from wpinq.sinks.graph_counts import TriangleCount
+from wpinq.sinks.graph_ladders import simple_graph, triangle_ladder
 
 GRAPHS = ("ca-GrQc", "ca-HepTh", "Caltech36", "ca-HepPh", "soc-Epinions1")
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from wpinq.kernel import ledger_file
-from wpinq.kernel.ledger import Ledger, Price, Pricing
+from wpinq.kernel.ledger import store
+from wpinq.kernel.ledger.ledger import Ledger, Price, Pricing
 
 
 def flat(amount: int) -> Price:
@@ -38,7 +38,7 @@ def make(path: Path) -> None:
 
 def spend(path: str, name: str, debits: int, turns: bool) -> None:
     """A process of its own: seconds of each debit."""
-    ledger_file.HAS_TURNS = ledger_file.HAS_TURNS and turns
+    store.HAS_TURNS = store.HAS_TURNS and turns
     taken = []
     with Ledger(path) as ledger:
         print("ready", flush=True)

@@ -20,10 +20,10 @@ from histograms_data import Array, claim
 
 from wpinq.histograms import Bins, Kronecker, Marginals, Matrix, Stacked, choose, optimise
 from wpinq.inference.laplace_sums import linear_half_widths
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.measured_views import MeasuredView
+from wpinq.marginals.attributes import MeasuredView
+from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.planning import plan_marginals
-from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.marginals.residual_basis import ConsistentMarginals
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 WORDS = {1: "singles", 2: "all pairs", 3: "all triples"}

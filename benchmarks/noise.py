@@ -21,8 +21,8 @@ from typing import Any
 import wpinq as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import canonical_bytes
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.noise import with_laplace_noise
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
+from wpinq.noise.guard import with_laplace_noise
 
 LIMIT = 15.0
 SCALE = 1.0

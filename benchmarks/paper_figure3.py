@@ -22,8 +22,8 @@ from paper_data import EPSILON, Edges, bills, claim, measure, options, paper_met
 import wpinq as wp
 from wpinq.graphs import triangles_by_degree
 from wpinq.graphs.synthesis import graph_statistics, synthesize
-from wpinq.synthesis import Settings
-from wpinq.synthesis.schedule import ConstantSchedule
+from wpinq.mcmc import Settings
+from wpinq.mcmc.settings import ConstantSchedule
 
 Trace = dict[str, list[float]]
 EDGES = wp.source("edges", src=int, dst=int)

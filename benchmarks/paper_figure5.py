@@ -20,8 +20,8 @@ import numpy as np
 from paper_data import Edges, claim, measure, options, paper_method, random_counterpart, read
 
 from wpinq.graphs.synthesis import graph_statistics, synthesize
-from wpinq.synthesis import Settings
-from wpinq.synthesis.schedule import ConstantSchedule
+from wpinq.mcmc import Settings
+from wpinq.mcmc.settings import ConstantSchedule
 
 EPSILONS = [0.01, 0.1, 1.0, 10.0]
 

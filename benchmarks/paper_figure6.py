@@ -29,7 +29,7 @@ import numpy as np
 from paper_data import EPSILON, Edges, claim, options, random_counterpart, read
 
 import wpinq as wp
-from wpinq.engines.incremental.compiled import Goal, SwapWalk
+from wpinq.engines.delta.compiled import Goal, SwapWalk
 from wpinq.graphs import triangles_by_intersect
 from wpinq.graphs.synthesis import graph_statistics
 

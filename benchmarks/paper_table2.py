@@ -27,9 +27,9 @@ import numpy as np
 from paper_data import EPSILON, PAPER, Edges, bills, claim, measure, options, paper_method, read
 
 from wpinq.graphs.synthesis import graph_statistics, synthesize
-from wpinq.synthesis import Settings
-from wpinq.synthesis.sampling import Update
-from wpinq.synthesis.schedule import ConstantSchedule
+from wpinq.mcmc import Settings
+from wpinq.mcmc.run import Update
+from wpinq.mcmc.settings import ConstantSchedule
 
 CLOSING = 0.9
 SETTINGS = {

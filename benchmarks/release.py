@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import wpinq as wp
-from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree
+from wpinq.graphs.recipes import squares_by_degree, triangles_by_degree
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 RICH = 10**9

@@ -38,8 +38,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import wpinq as wp
-from wpinq.graphs.recipes import degree_ccdf, symmetrize
-from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
+from wpinq.graphs.recipes import degree_ccdf, symmetrize, triangles_by_degree, triangles_by_intersect
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=["unit_weights", "simple"])
 DEGREES = range(40)
@@ -142,11 +141,11 @@ def count_what_spark_gives(meter: Meter) -> None:
 
 
 def count_what_duckdb_gives(meter: Meter) -> None:
-    from wpinq.engines.relational.duckdb import asking, database, warm_tables
+    from wpinq.engines.sql.duckdb import database, key_query, table_cache
 
     for module, name in (
-        *((database, "fetch"), (asking, "fetch_keys")),
-        *((warm_tables, "fetch"), (warm_tables, "fetch_keys")),
+        *((database, "fetch"), (key_query, "fetch_keys")),
+        *((table_cache, "fetch"), (table_cache, "fetch_keys")),
     ):
         real = getattr(module, name)
 
@@ -187,7 +186,7 @@ def filters(edges: wp.Query, count: int) -> list[wp.Measurement]:
 
 
 def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:
-    from wpinq.engines.relational.spark import starting
+    from wpinq.engines.sql.spark import session
 
     wanted = {
         "spark.master": "local[2]",
@@ -201,7 +200,7 @@ def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:
     options = [f"--conf {name}={value}" for name, value in wanted.items()]
     os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join([*options, "pyspark-shell"])
     if task["plain"]:
-        del starting._OWN["spark.io.encryption.enabled"]
+        del session._OWN["spark.io.encryption.enabled"]
     meter.watch_spark(session._engine.open().session)
 
 

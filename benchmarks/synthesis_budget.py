@@ -35,18 +35,18 @@ import numpy as np
 import numpy.typing as npt
 
 import wpinq as wp
-from wpinq.engines.incremental.compiled import CannotCompile, Goal, SwapWalk
+from wpinq.api.query import Query
+from wpinq.engines.delta.compiled import CannotCompile, Goal, SwapWalk
 from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
 from wpinq.graphs.synthesis.method import Method
-from wpinq.kernel.ladder import draw_count
-from wpinq.ladders.simple_graph import simple_graph
+from wpinq.mcmc import Settings
+from wpinq.mcmc.run import Update
 from wpinq.measure.answers import Answers
-from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.certify import certify
-from wpinq.query import Query
-from wpinq.synthesis import Settings
-from wpinq.synthesis.sampling import Update
+from wpinq.noise.ladder import draw_count
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_ladders import simple_graph
 
 GRAPHS = ["ca-GrQc", "ca-HepTh", "Caltech36", "ca-HepPh", "soc-Epinions1"]
 METHODS = ["tags", "tbi", "tbi+jdd", "tbd"]
@@ -108,11 +108,11 @@ def simulated(
     answers: dict[str, Answers] = {}
     for name, measurement in measurements.items():
         if isinstance(measurement.sink, LadderSink):
-            (scale,) = measurement.sink.scales(certify(measurement.plan), measurement.epsilon)
+            (scale,) = measurement.sink.scales(plan_properties(measurement.plan), measurement.epsilon)
             drawn = draw_count(truth[name][measurement.sink.key], scale, rng.bytes)
             answers[name] = Answers(measurement, scale, np.array([float(drawn)]), simulated=True)
             continue
-        scale = float((1 + certify(measurement.plan).slack()) / measurement.epsilon)
+        scale = float((1 + plan_properties(measurement.plan).slack()) / measurement.epsilon)
         values: Weights = {}
 
         def asked(keys: Any, name: str = name, scale: float = scale, values: Weights = values) -> list[Any]:

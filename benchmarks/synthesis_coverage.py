@@ -29,8 +29,8 @@ import numpy.typing as npt
 from wpinq.errors import AnswersError
 from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
 from wpinq.graphs.synthesis.statistics import STATISTICS
-from wpinq.graphs.synthesis.trust import CONFIDENCE, Interval
-from wpinq.synthesis import Settings
+from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Interval
+from wpinq.mcmc import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 from synthesis_budget import simulated, weights

@@ -109,9 +109,9 @@ def run_session(example: Example, connection: Any, epsilon: str, engine: str) ->
 
 def run_engine(example: Example, connection: Any, engine: str) -> dict[str, Any]:
     """The weights without noise, of tables that anyone can generate."""
+    from wpinq.data import read_source
     from wpinq.engines import reference
-    from wpinq.engines.relational.duckdb.database import Database
-    from wpinq.ingest import read_source
+    from wpinq.engines.sql.duckdb.database import Database
 
     program = example.program()
     datasets = {}

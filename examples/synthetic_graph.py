@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 
 import wpinq as wp
-from wpinq.graph_measuring import measure_graph
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.graph_plots import save_plots
-from wpinq.graphs.synthesis.report import report
-from wpinq.synthesis import GeometricSchedule, Settings
+from wpinq.graphs.synthesis.report import report, save_plots
+from wpinq.mcmc import GeometricSchedule, Settings
+from wpinq.workflows.graph import measure_graph
 
 SECRET = Path(__file__).parent / "data" / "les-miserables.txt"
 

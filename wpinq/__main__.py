@@ -1,5 +1,5 @@
 """`python -m wpinq`: the command line."""
 
-from wpinq.cli import main
+from wpinq.cli.main import main
 
 raise SystemExit(main())

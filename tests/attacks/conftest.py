@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.contract import gap
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.query import Query
+from wpinq.engines.sql.duckdb.database import Database
 
 
 @dataclass(frozen=True, repr=False)  # tracebacks of tests show their locals

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.engines.contract import gap
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda
@@ -16,7 +17,6 @@ from wpinq.expr.primitives import LIST_LIMIT, PRIMITIVES
 from wpinq.expr.types import BOOL, FLOAT, INT, STR
 from wpinq.expr.work import work
 from wpinq.plan.format import plan_from_json, plan_to_json
-from wpinq.query import Query
 
 PEOPLE = wp.source("people", name=str)
 NUMBERS = wp.source("numbers", int)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.confined import PRELUDE, TWO_SOURCES, breaking, told
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.looking import FAILED
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.noisy_evaluation import FAILED
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are confined by means of Linux")
 
@@ -105,7 +105,7 @@ with opened({str(ledger)!r}, on_closed=told_to.append) as session:
         looking.noisy = globals()["fault_" + str(number)]
         begun = session._way._looking.clock.now()
         first = outcome(lambda: session.release(asked))
-        seen.append([first, session._way._looking.clock.now() - begun, session.closed_to_analysts()])
+        seen.append([first, session._way._looking.clock.now() - begun, session.suspended()])
         session.reopen("numbers")
     spent = str(session.spent("numbers"))
     outcome(lambda: session.release(asked))
@@ -120,7 +120,7 @@ tell(seen=seen, told=told_to, spent=spent)
     assert found["spent"] == "1"
     with Ledger(ledger, create=False) as kept:  # as after a restart
         kept.verify()
-        assert kept.closed_to_analysts() == {"numbers"}
+        assert kept.suspended() == {"numbers"}
     assert not any("4711" in path.read_bytes().decode("latin-1") for path in tmp_path.iterdir())
 
 
@@ -139,7 +139,7 @@ with opened() as session:
         looking.noisy = broken
     looking.noisy = broken
     later = [outcome(lambda: session.release(each)) for each in (asked, before, numbers.noisy_count(1))]
-    from wpinq.kernel.orders import noisy
+    from wpinq.kernel.prepare import noisy
     looking.noisy = noisy
     tell(marks=marks, seen=seen, later=later, fine=outcome(lambda: session.release(other)))
 """
@@ -207,7 +207,7 @@ except wp.EvaluationFailed:
     done = subprocess.run([sys.executable, "-c", PRELUDE + program], capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL
     with Ledger(ledger, create=False) as kept:
-        assert kept.closed_to_analysts() == {"numbers"}
+        assert kept.suspended() == {"numbers"}
 
 
 def test_an_asking_that_was_under_way_when_its_source_was_closed_is_told_that_and_not_how_it_went() -> None:
@@ -220,7 +220,7 @@ with opened() as session:
     sleeping = clock.sleep_until
 
     def closed_meanwhile(moment):
-        session.close_to_analysts("numbers")
+        session.suspend("numbers")
         sleeping(moment)
 
     seen = []
@@ -333,7 +333,7 @@ logging.getLogger("wpinq").addHandler(logging.StreamHandler(text))
 with opened(on_closed=lambda names: 1 / 0) as session:
     protected(session)
     looking.noisy = broken
-    tell(seen=outcome(lambda: session.release(asked)), log=text.getvalue(), shut=session.closed_to_analysts())
+    tell(seen=outcome(lambda: session.release(asked)), log=text.getvalue(), shut=session.suspended())
 """
     )
     assert found["seen"][0] == "EvaluationFailed"
@@ -355,7 +355,7 @@ for fails in (False, True):
         if fails:
             looking.noisy = broken
         seen.append([outcome(lambda: session.release([asked, other]))[0], session._way._looking.clock.now() - start])
-        names = session.closed_to_analysts()
+        names = session.suspended()
 tell(seen=seen, names=names)
 """
     )

@@ -11,8 +11,8 @@ import pytest
 import wpinq as wp
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT, FLOAT
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
 
 EDGES = wp.source("edges", src=int, dst=int)
 SOURCES = EDGES.select(lambda e: e.src)
@@ -62,7 +62,11 @@ def shuffled(data: dict[object, float], chance: random.Random) -> dict[object, f
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_float_outputs_of_neighbours_stay_within_distance_and_slack(name: str) -> None:
     plan = QUERIES[name].plan
-    (count,), error, widening = certify(plan).uses.values(), certify(plan).rounding_error, 1 + certify(plan).slack()
+    (count,), error, widening = (
+        plan_properties(plan).uses.values(),
+        plan_properties(plan).rounding_error,
+        1 + plan_properties(plan).slack(),
+    )
     chance = random.Random(name)
     for _ in range(25):
         left = heavy(chance)
@@ -130,4 +134,4 @@ def test_the_slack_is_in_the_scale_of_the_noise(kind: str) -> None:
         session.protect(source, {}, budget=10)
         scale = session.release(query.noisy_count(1, over=[1])).scale
     (unit,) = {node.operator.unit_weight for node in (source.plan,)}
-    assert Fraction(scale) >= 1 + 2 * certify(query.plan).rounding_error / unit > 1
+    assert Fraction(scale) >= 1 + 2 * plan_properties(query.plan).rounding_error / unit > 1

@@ -8,10 +8,10 @@ import pickle
 import pytest
 
 import wpinq as wp
-from wpinq.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.reference import Reference
 from wpinq.plan.arithmetic import EXACT, FLOAT
-from wpinq.plan.certify import certify
+from wpinq.plan.properties import plan_properties
 
 NUMBERS = wp.source("numbers", int)
 
@@ -40,7 +40,7 @@ def test_a_copied_node_is_built_anew() -> None:
 
 
 def test_a_certificate_cannot_be_changed() -> None:
-    certificate = certify(NUMBERS.concat(NUMBERS).plan)
+    certificate = plan_properties(NUMBERS.concat(NUMBERS).plan)
     for found in (certificate.uses, certificate.steps, certificate.paths, certificate.sources):
         with pytest.raises(TypeError):
             found["numbers"] = 0

@@ -15,10 +15,10 @@ import pytest
 
 import wpinq as wp
 from tests.fuzz.targets import TARGETS
-from wpinq.engines.relational.running import _Execution
-from wpinq.kernel.ledger import Ledger
+from wpinq.engines.sql.program import _Execution
+from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.measurement import Measurement, NoisyCount
-from wpinq.plan import certify as certificates
+from wpinq.plan import properties as certificates
 from wpinq.plan.operators import GroupBy
 
 ROOT = Path(__file__).parents[2]
@@ -147,7 +147,7 @@ def test_a_ledger_that_cannot_be_made_says_so(tmp_path: Path, monkeypatch: pytes
     def full(connection: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("wpinq.kernel.ledger_place.ledger_schema.create", full)
+    monkeypatch.setattr("wpinq.kernel.ledger.place.ledger_schema.create", full)
     with pytest.raises(wp.LedgerError, match=r"cannot be made .*make room"):
         Ledger(tmp_path / "ledger.db")
     assert list(tmp_path.glob("ledger.db")) == []

@@ -11,8 +11,8 @@ import pytest
 from wpinq.errors import LanguageError
 from wpinq.language import Program, parse
 from wpinq.language.chains import INFERENCE_LIMIT, OPERATOR_LIMIT, RELEASE_LIMIT
-from wpinq.language.parse import STATEMENT_LIMIT
-from wpinq.language.text import TEXT_LIMIT
+from wpinq.language.program import STATEMENT_LIMIT
+from wpinq.language.syntax import TEXT_LIMIT
 
 SECONDS = 10.0
 """Far more than any text takes on a free machine (2 s at most), far less than a hang."""

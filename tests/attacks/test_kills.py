@@ -16,7 +16,7 @@ import sys
 import pytest
 
 import wpinq as wp
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 
 ROOT = pathlib.Path(__file__).parents[2]
 NUMBERS = wp.source("numbers", int)

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.work import work
 from wpinq.plan.node import Node
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
 
 LONG = 3000
 """The code points of the bad record's text, each a separator, and the elements of its list."""
@@ -128,7 +128,7 @@ def allowed(plan: Node) -> int:
             function = getattr(node.operator, parameter.name, None)
             if isinstance(function, Lambda):
                 texts = tuple(node.inputs[i].reach.text for i in parameter.of)
-                steps += node.reach.records * work(node.operator.as_run(function), texts).steps
+                steps += node.reach.records * work(node.operator.bounded_function(function), texts).steps
     return steps * LONG
 
 
@@ -163,7 +163,7 @@ def test_the_reference_takes_no_more_time_and_memory_for_a_bad_unit_than_its_pla
 
 def test_a_limit_of_ten_pairs_makes_about_ten_pairs_of_any_text() -> None:
     plan = ROWS.select_many(lambda r: wp.subsets(wp.split(r.text, ","), 2), limit=10).plan
-    assert work(plan.operator.as_run(plan.operator.function), (1,)).steps < 10_000
+    assert work(plan.operator.bounded_function(plan.operator.function), (1,)).steps < 10_000
 
 
 @pytest.mark.parametrize(

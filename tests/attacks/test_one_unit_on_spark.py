@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.attacks.test_one_unit import A_STEP, LISTS, OPERATORS, PLAIN, QUERIES, ROWS, VALUES, WORST, allowed
+from wpinq.api.query import Query
 from wpinq.engines.contract import gap
-from wpinq.query import Query
 
 SECONDS = 20.0
 """Of all cores, for what any plan may take: Spark compiles each anew."""

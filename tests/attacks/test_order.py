@@ -50,7 +50,7 @@ SAID = """
 import hashlib, sys, tempfile
 import wpinq as wp
 from tests.attacks.test_order import QUERIES, weights
-from wpinq.engines.relational.compiler import compile_plan
+from wpinq.engines.sql.compile import compile_plan
 from wpinq.engines import reference
 from wpinq.language import parse
 told = []

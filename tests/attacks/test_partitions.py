@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT
-from wpinq.query import Query
 
 ROWS = wp.source("rows", a=int, b=int)
 SAME = wp.source("rows", a=int, b=int)

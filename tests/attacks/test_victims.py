@@ -15,8 +15,8 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.query import Query
 
 PEOPLE = wp.source("people", name=str, amount=int, share=float | None, day=datetime.date, items=list[int])
 

@@ -15,10 +15,10 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 ROWS = wp.source("rows", k=int, v=int)
 
@@ -52,14 +52,14 @@ def test_no_weight_leaves_the_bound_of_its_rounding(engine: OnEngine, name: str)
         exact = reference.evaluate(query.plan, {"rows": {r: Fraction(w) for r, w in given.items()}}, EXACT)
         assert all(math.isfinite(weight) and weight for weight in found.values())
         error = sum((abs(Fraction(found.get(r, 0.0)) - exact.get(r, 0)) for r in {*found, *exact}), Fraction(0))
-        assert error <= certify(query.plan).rounding_error
+        assert error <= plan_properties(query.plan).rounding_error
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_unit_beside_any_weights_moves_no_more_than_is_billed(engine: OnEngine, name: str) -> None:
     """One unit more, up or down, split over records, beside weights that cancel or absorb it."""
     query = QUERIES[name]
-    certificate = certify(query.plan)
+    certificate = plan_properties(query.plan)
     billed = certificate.stability["rows"]
     for given in DATA.values():
         before = engine(query, rows=given)
@@ -116,4 +116,4 @@ def test_a_weighted_element_of_any_size_is_bounded_by_the_share(engine: OnEngine
     """What a function says that an element weighs is a share of the record: the output has no more than the record."""
     query = ROWS.select_many(lambda r: [wp.weighted(r.k, scale), wp.weighted(r.v, scale), wp.weighted(0, 1.0)])
     found = engine(query, rows={(1, 2): 1.0, (1, 3): -0.5})
-    assert sum(abs(Fraction(w)) for w in found.values()) <= Fraction(3, 2) + certify(query.plan).rounding_error
+    assert sum(abs(Fraction(w)) for w in found.values()) <= Fraction(3, 2) + plan_properties(query.plan).rounding_error

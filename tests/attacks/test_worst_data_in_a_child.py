@@ -94,7 +94,7 @@ with opened() as session:
     handle = session.release(words.noisy_count(1))
     for work in (
         lambda: session.release(words.noisy_count(0.5, over=large)),
-        lambda: session.release(words.noisy_listing(0.5, large, above=0)),
+        lambda: session.release(words.noisy_count_above(0.5, large, above=0)),
         lambda: handle.at(large),
         lambda: session.release(words.noisy_count(0.5, over=["x"])),
     ):
@@ -124,7 +124,7 @@ for fails in (False, True):
         taken.clear()
         first = outcome(lambda: session.release(texts.select(lambda r: r.k).noisy_count(1, over=[1])))
         os.{call} = whole
-        seen.append([first[0], clock.now() - begun, session.closed_to_analysts(), *first[2:]])
+        seen.append([first[0], clock.now() - begun, session.suspended(), *first[2:]])
 tell(seen=seen)
 """
     )

@@ -12,8 +12,8 @@ from tests.audit import listed_numbers, noisy_choices, noisy_numbers
 from tests.audit.pairs import Measuring, Pair
 from tests.support.graph_queries import RECIPES, Measured, block_graph, source
 from wpinq.graphs.counts import four_clique_count, largest_degree, star_count, triangle_count
-from wpinq.measure.compared_marginals import ComparedMarginal
-from wpinq.measure.compound import flattened
+from wpinq.measure.group import flattened
+from wpinq.sinks.compared_marginals import ComparedMarginal
 
 LISTED = 20_000
 """Keys of a listing."""
@@ -171,10 +171,10 @@ def of_listings(epsilon: Fraction) -> list[Pair]:
     keys = range(LISTED)
     after = {"numbers": _units(keys)}
     return [
-        Pair("a listing", (NUMBERS.noisy_listing(epsilon, keys, above=1),), {"numbers": {}}, after, True, LISTED),
+        Pair("a listing", (NUMBERS.noisy_count_above(epsilon, keys, above=1),), {"numbers": {}}, after, True, LISTED),
         Pair(
             "a geometric listing",
-            (UNITS.noisy_listing(epsilon, keys, above=1, geometric=True),),
+            (UNITS.noisy_count_above(epsilon, keys, above=1, geometric=True),),
             {"numbers": {}},
             after,
             True,

@@ -18,7 +18,7 @@ import numpy as np
 from tests.audit.findings import Part
 from tests.audit.hours import Allotment, now
 from wpinq.errors import BudgetExceeded
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 PROCESSES = 8
 MOST = 5

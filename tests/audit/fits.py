@@ -18,14 +18,13 @@ from tests.audit.noisy_choices import p_value
 from tests.support.choice_laws import permute_and_flip
 from tests.support.ladder_laws import rung_law
 from tests.support.partitions import gibbs
-from wpinq.kernel.bucket_draws import draw_buckets
-from wpinq.kernel.conditional import ConditionalNoise
-from wpinq.kernel.ladder import draw_count
-from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
-from wpinq.kernel.selection import select
-from wpinq.kernel.trials import successes
-from wpinq.ladders.finding import triangle_ladder
-from wpinq.ladders.simple_graph import simple_graph
+from wpinq.noise.bucket_draws import draw_buckets
+from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.guard import with_geometric_noise, with_laplace_noise
+from wpinq.noise.ladder import draw_count
+from wpinq.noise.permute_and_flip import select
+from wpinq.noise.sparse_bernoulli import successes
+from wpinq.sinks.graph_ladders import simple_graph, triangle_ladder
 
 FALSE_ALARM = 1e-9
 """With which each p-value is a fault by chance."""

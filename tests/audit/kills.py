@@ -27,7 +27,7 @@ import duckdb  # noqa: F401  before the forks, not in each of them
 import wpinq as wp
 from tests.audit.findings import Part
 from tests.audit.hours import Allotment
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 
 NUMBERS = wp.source("numbers", int, facts=["unit_weights"])
 DATA = dict.fromkeys(range(6), 1.0)
@@ -46,7 +46,7 @@ def asked(number: int) -> wp.Measurement:
         lambda: query.noisy_count(EPSILON, over=keys),
         lambda: query.geometric_count(EPSILON, over=keys),
         lambda: query.most_common(EPSILON, keys),
-        lambda: query.noisy_listing(EPSILON, keys, above=2),
+        lambda: query.noisy_count_above(EPSILON, keys, above=2),
         lambda: query.partition(lambda pair: pair[0] % 4, range(4))[number // 5 % 4].noisy_count(EPSILON, over=keys),
     ]
     return kinds[number % len(kinds)]()

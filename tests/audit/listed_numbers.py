@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.audit.noisy_numbers import BEYOND, Fit
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
-from wpinq.kernel.orders import listed, noisy
+from wpinq.kernel.prepare import listed, noisy
 from wpinq.measure.measurement import GeometricCount
 
 

@@ -19,13 +19,13 @@ from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
 from tests.support.choice_laws import permute_and_flip
 from tests.support.ladder_laws import rung_law
 from tests.support.partitions import gibbs
-from wpinq.kernel.ladder import as_float, draw_count
-from wpinq.kernel.orders import bucketed, chosen
-from wpinq.ladders.simple_graph import simple_graph
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.edge_plans import edges_of
-from wpinq.measure.ladder_sink import LadderSink
+from wpinq.kernel.prepare import bucketed, chosen
 from wpinq.measure.measurement import NoisyChoice
+from wpinq.noise.ladder import as_float, draw_count
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_ladders import simple_graph
+from wpinq.sinks.graph_plans import edges_of
 
 AT_ONCE = 2_000
 LEAST = 0.01

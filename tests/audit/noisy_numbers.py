@@ -17,9 +17,9 @@ import numpy as np
 from scipy import stats
 
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
-from wpinq.kernel.orders import noisy
+from wpinq.kernel.prepare import noisy
 from wpinq.measure.measurement import GeometricCount
-from wpinq.measure.scales import on_lattice
+from wpinq.noise.scales import on_lattice
 
 AT_ONCE = 200_000
 CELLS = 64

@@ -12,11 +12,11 @@ from scipy import stats
 
 from tests.support.plans import distance
 from wpinq.engines import reference
-from wpinq.kernel.orders import Order, Protected, prepare
+from wpinq.kernel.prepare import Order, Protected, prepare
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.arithmetic import FLOAT, Weights
-from wpinq.plan.certify import certify
+from wpinq.plan.properties import plan_properties
 
 ALPHA = 1e-6
 """What a lower bound on a pair is wrong with at most, all that is tried on the pair together."""
@@ -68,7 +68,7 @@ class Pair:
         """Certified scales, and the weights of the engine; `noise` times the scale, for controls."""
         found = []
         for measurement in self.measurements:
-            declared = certify(measurement.plan).sources
+            declared = plan_properties(measurement.plan).sources
             protected = {name: Protected(source, "audit", data[name], "") for name, source in declared.items()}
             order = prepare(measurement, protected, fresh=False)
             order = replace(order, scale=order.scale * noise)

@@ -14,7 +14,7 @@ from tests.support.plans import DYADIC_WEIGHTS, OPERATORS, Case, distance, rando
 from wpinq.engines import reference
 from wpinq.engines.contract import Engine, find_engine
 from wpinq.plan.arithmetic import EXACT, FLOAT
-from wpinq.plan.certify import certify
+from wpinq.plan.properties import plan_properties
 
 CHUNK = 100
 """Plans of one seed."""
@@ -43,7 +43,7 @@ class Ratios:
         self.faults: list[str] = []
 
     def take(self, case: Case, exact: Any, found: Any, where: str) -> None:
-        error, bound = distance(exact, found), certify(case.plan).rounding_error
+        error, bound = distance(exact, found), plan_properties(case.plan).rounding_error
         self.plans[case.operator] += 1
         self.rounded += error > 0
         if bound:

@@ -16,14 +16,14 @@ from tests.audit.hours import Allotment
 from tests.audit.noisy_choices import chances, p_value
 from tests.audit.noisy_numbers import centres
 from tests.audit.pairs import Pair, Ready
-from wpinq.kernel.charge import from_nano, to_nano
+from wpinq.api.query import Query
+from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
 from wpinq.measure.bill import Bill
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import GeometricCount, NoisyChoice
 from wpinq.plan.node import sources, topological
 from wpinq.plan.operators.source import Source
-from wpinq.query import Query
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.graph_counts import LadderSink
 
 ENGINES = ("reference", "duckdb")
 

@@ -23,8 +23,8 @@ from tests.audit.asked import KINDS
 from tests.audit.bounds import Asked, asked, audit_bounds
 from tests.audit.findings import Part, into_page, markdown
 from tests.audit.hours import Allotment
-from wpinq.kernel import orders
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel import prepare
+from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.plan.operator import REGISTRY
 
 FOREVER = Allotment(None)
@@ -72,13 +72,13 @@ def test_draws_of_another_law_than_that_of_buckets_and_ladders_are_a_fault(monke
     assert sum("the noise has not its law" in fault for fault in faults) == 2
 
 
-def wider(order: orders.Order) -> orders.Order:
+def wider(order: prepare.Order) -> prepare.Order:
     return replace(order, scale=1.5 * order.scale)
 
 
 def test_noise_of_another_law_is_a_fault_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = orders.with_laplace_noise
-    monkeypatch.setattr(orders, "with_laplace_noise", lambda weights, scale: honest(weights, 1.02 * scale))
+    honest = prepare.with_laplace_noise
+    monkeypatch.setattr(prepare, "with_laplace_noise", lambda weights, scale: honest(weights, 1.02 * scale))
     part = audit_bounds(200_000, FOREVER, FEW["numbers"][:1])
     assert any("the noise has not its law" in fault for fault in part.faults)
 
@@ -101,8 +101,8 @@ def test_sessions_draw_the_law_at_the_bill() -> None:
 
 
 def test_a_session_with_less_noise_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = orders.with_laplace_noise
-    monkeypatch.setattr(orders, "with_laplace_noise", lambda weights, scale: honest(weights, 0.5 * scale))
+    honest = prepare.with_laplace_noise
+    monkeypatch.setattr(prepare, "with_laplace_noise", lambda weights, scale: honest(weights, 0.5 * scale))
     part = sessions.audit_sessions(300, FOREVER, FEW["numbers"][:1], ("reference",))
     assert any("not the law" in fault for fault in part.faults)
 
@@ -154,7 +154,7 @@ SEEDS = {"reference": 5, "duckdb": 6}
 @pytest.mark.parametrize("engine", SEEDS)
 def test_an_operator_that_says_that_it_rounds_nothing_is_a_fault(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for operator in plans.OPERATORS:
-        monkeypatch.setattr(REGISTRY[operator], "roundoffs", lambda self: Fraction(0))
+        monkeypatch.setattr(REGISTRY[operator], "rounding_units", lambda self: Fraction(0))
     part = plans.audit_plans(SEEDS[engine], {engine: 40}, FOREVER)
     assert any("is off by" in fault and f"seed {SEEDS[engine]}, chunk 0, plan" in fault for fault in part.faults)
 
@@ -238,7 +238,7 @@ def test_the_command_writes_a_report_and_says_whether_all_is_well(
     (held,) = json.loads((tmp_path / "report" / "audit.json").read_text())["parts"]
     assert held["name"] == "plans" and held["ran"]["plans on reference"] == 20
     for operator in plans.OPERATORS:
-        monkeypatch.setattr(REGISTRY[operator], "roundoffs", lambda self: Fraction(0))
+        monkeypatch.setattr(REGISTRY[operator], "rounding_units", lambda self: Fraction(0))
     assert command.main([*small, "--seed", "4"]) == 1  # what is certified of plans is remembered
     assert "FAULT: plans: seed 4, chunk 0, plan" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="--only takes"):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.plan.operator import REGISTRY
 
 ROOT = Path(__file__).parents[2]
@@ -344,7 +344,7 @@ def test_answers_are_saved_when_they_cannot_be_printed(
     def gone(*_: object) -> str:
         raise BrokenPipeError
 
-    monkeypatch.setattr("wpinq.commands.run.answers_table", gone)
+    monkeypatch.setattr("wpinq.cli.run.answers_table", gone)
     assert run(program, tmp_path / "l.db", "--save", str(tmp_path / "saved")) == 141
     assert len(wp.Answers.load(tmp_path / "saved" / "nodes.json")) == 30
 

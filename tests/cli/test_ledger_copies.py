@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.cli import main
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.cli.main import main
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 
 @pytest.fixture

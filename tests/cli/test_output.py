@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -100,7 +100,7 @@ def test_a_full_disk_everywhere_is_told_as_a_loss(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("wpinq.commands.run.answers_table", full)
+    monkeypatch.setattr("wpinq.cli.run.answers_table", full)
     monkeypatch.setattr(wp.Answers, "save", full)
     assert main(command) == 8
     said = capsys.readouterr().err
@@ -151,7 +151,7 @@ def test_what_costs_nothing_fails_in_one_line(arguments: list[str], tmp_path: Pa
 def test_a_failed_evaluation_says_what_it_cost(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("wpinq.kernel.looking.noisy", lambda *_: 1 / 0)
+    monkeypatch.setattr("wpinq.kernel.noisy_evaluation.noisy", lambda *_: 1 / 0)
     assert main(command) == 5
     assert "wpinq: this run spent 0.5 of edges\nwpinq: the evaluation failed after the debit" in capsys.readouterr().err
 
@@ -231,9 +231,7 @@ def test_an_output_on_a_full_disk_costs_no_answers(tmp_path: Path, capsys: pytes
     assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 2
     (tmp_path / "r.csv").rmdir()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            "wpinq.synthesis.checkpoint.os.fsync", lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"x")
-        )
+        patched.setattr("wpinq.mcmc.checkpoint.os.fsync", lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"x"))
         assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 8
     said = capsys.readouterr()
     assert "Remaining budget of sales" in said.out
@@ -283,7 +281,7 @@ def test_an_interrupt_while_files_are_written_keeps_the_answers(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wpinq.commands.run.write_answers", interrupted)
+    monkeypatch.setattr("wpinq.cli.run.write_answers", interrupted)
     assert main([*command, "--output", str(tmp_path / "n.csv")]) == 130
     assert "this run spent 0.5 of edges. The answers are saved in " in capsys.readouterr().err
     assert len(wp.Answers.load(tmp_path / "l.db.unprinted1" / "nodes.json")) == 3000

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 
 ATTRIBUTES = [
     *("--attribute", "age:int?=bins:0,18,30,65,90"),

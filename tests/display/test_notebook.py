@@ -17,8 +17,8 @@ import pytest
 import wpinq as wp
 from wpinq import graphs, histograms
 from wpinq.display.plan_picture import MOST_STEPS, plan_picture
-from wpinq.markup import block, element, html
 from wpinq.measure.answers import Answers
+from wpinq.runtime.markup import block, element, html
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = {
@@ -106,7 +106,7 @@ def _boxes(picture: ElementTree.Element) -> int:
 
 def test_a_bar_without_a_lower_end_leaves_the_others_their_scale() -> None:
     """A weight just above the threshold of a listing may have no lower end, where weights may be negative."""
-    listed = wp.source("numbers", int).noisy_listing(1, range(3), above=3)
+    listed = wp.source("numbers", int).noisy_count_above(1, range(3), above=3)
     answers = Answers(replace(listed, domain=(0, 1, 2)), 1.0, np.array([3.01, 30.0, 90.0]))
     assert [row.low == -math.inf for row in answers.rows(0.95)] == [True, False, False]
     places = [float(circle.get("cx", "")) for circle in ElementTree.fromstring(answers._repr_html_()).iter("circle")]

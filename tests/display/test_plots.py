@@ -18,8 +18,8 @@ from wpinq import histograms as h
 from wpinq.display.plots import plot_answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms.charts import plot_error_by_range_size, plot_estimate, plot_tree
-from wpinq.installing import install
 from wpinq.measure.answers import STAMP, Answers
+from wpinq.runtime.optional_imports import install
 
 people = wp.source("people", age=int, town=str)
 DATA = {"people": [(30 + i % 7, "York" if i % 3 else "Leeds") for i in range(60)]}
@@ -378,7 +378,7 @@ def test_an_unfit_branching_and_answers_of_another_query_are_refused() -> None:
 
 
 def test_bars_of_listed_keys_reach_down_as_their_intervals_do() -> None:
-    found = simulated(ages.noisy_listing(2, range(1000), above=2))
+    found = simulated(ages.noisy_count_above(2, range(1000), above=2))
     held = bars(plot_answers(found))
     assert len(held) > 7, "noise shows some absent ages too"
     for (x, low, high), key in zip(held, found.keys, strict=True):

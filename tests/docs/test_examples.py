@@ -87,7 +87,7 @@ def run_python(block: Block, namespace: dict[str, Any], page: str) -> None:
 
 
 def run_console(block: Block, page: str) -> None:
-    from wpinq.cli import main
+    from wpinq.cli.main import main
 
     for session in filter(None, re.split(r"^(?=\$ )", block.code, flags=re.M)):
         command, _, wanted = session.partition("\n")

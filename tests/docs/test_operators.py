@@ -13,8 +13,8 @@ import pytest
 
 import wpinq as wp
 from tests.support.operators import CASES
+from wpinq.api.query import Query
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engines.test_worst_rounding import DERIVED
 from tests.support.roundings import ATTACKS
-from wpinq.engines.relational.rewrites import REWRITES
+from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.plan.operator import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +56,7 @@ def test_the_table_has_what_is_derived_and_allowed() -> None:
     for name in ("Select", "SelectMany", "GroupBy", "Join"):
         (row,) = re.findall(rf"^\| .*\[{name}\]\(.*$", page, re.M)
         allowed = row.rstrip("| ").rpartition("|")[2]
-        assert Fraction(allowed.strip()) == round(Fraction(ATTACKS[name].query.plan.operator.roundoffs()), 2)
+        assert Fraction(allowed.strip()) == round(Fraction(ATTACKS[name].query.plan.operator.rounding_units()), 2)
         reference, relational = DERIVED[name]
         derived = row.split("|")[2:4]
         assert sum(map(int, derived[0].replace("+", " ").split())) == reference

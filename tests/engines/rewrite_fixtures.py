@@ -23,9 +23,9 @@ from pathlib import Path
 
 import wpinq as wp
 from tests.support.relational import only
-from wpinq.engines.relational.compiler import Compiled, compile_plan
-from wpinq.engines.relational.sql.script import Rewrite
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.engines.sql.compile import Compiled, compile_plan
+from wpinq.engines.sql.script import Rewrite
 
 FOLDER = Path(__file__).parent / "rewrites"
 

@@ -12,16 +12,16 @@ import pytest
 from tests.support.plans import OPERATORS, Case, distance, random_case
 from tests.support.relational import SWITCHES, evaluate, only, without
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.rules.operators import relation_of
-from wpinq.engines.relational.sql.script import Rewrite, SqlStatement
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.duckdb.table_cache import TableCache
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.rules.operators import relation_of
+from wpinq.engines.sql.script import Rewrite, SqlStatement
 from wpinq.expr.values import order_key
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.plan.operator import REGISTRY
+from wpinq.plan.properties import plan_properties
 
 PLANS = 12  # for each operator at the root
 
@@ -43,7 +43,7 @@ def database() -> Iterator[Database]:
 def agrees(database: Database, plan: Node, data: dict[str, dict[Any, float]], rewrites: tuple[Rewrite, ...]) -> None:
     exact = reference.evaluate(plan, data, EXACT)
     found = database.evaluate(plan, data, rewrites=rewrites)
-    assert distance(exact, found) <= certify(plan).rounding_error
+    assert distance(exact, found) <= plan_properties(plan).rounding_error
     assert list(found) == sorted(found, key=order_key)
     assert all(Fraction(weight) != 0 for weight in found.values())
 
@@ -84,13 +84,13 @@ def test_agrees_where_all_records_weigh_the_same(database: Database, operator: s
 def test_the_program_is_one_whatever_the_data(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of one weight or of many, negative ones, twice as many, one, none: the same statements in one order."""
     statements: list[str] = []
-    create = WarmTables.create
+    create = TableCache.create
 
-    def creating(tables: WarmTables, statement: SqlStatement, shared: bool) -> None:
+    def creating(tables: TableCache, statement: SqlStatement, shared: bool) -> None:
         statements.append(statement.sql)
         create(tables, statement, shared)
 
-    monkeypatch.setattr(WarmTables, "create", creating)
+    monkeypatch.setattr(TableCache, "create", creating)
     rng = Random(f"{operator} program")
     for _ in range(4):
         case = random_case(rng, operator)

@@ -11,12 +11,12 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import random_case
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.duckdb import asking
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.duckdb.key_lookup import narrowing
+from wpinq.api.query import Query
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.duckdb import key_query
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.duckdb.table_cache import narrowing
 from wpinq.graphs import squares_by_degree, symmetrize, triangles_by_degree
-from wpinq.query import Query
 
 EDGES = wp.source("edges", src=int, dst=int)
 ITEMS = wp.source("items", key=int, size=float, name=str, maybe=int | None, flag=bool, tags=list[int])
@@ -107,7 +107,7 @@ def database() -> Iterator[Database]:
 def test_narrowed_rows_give_the_bits_of_the_whole_output(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]
 ) -> None:
-    monkeypatch.setattr(asking, "ASKINGS", 10**6)
+    monkeypatch.setattr(key_query, "ASKINGS", 10**6)
     rng, plan = Random(f"{name} {weights}"), QUERIES[name].plan
     data = datasets(rng, weights)
     whole = database.evaluate(plan, data)
@@ -122,7 +122,7 @@ def test_narrowed_rows_give_the_bits_of_the_whole_output(
 
 
 def test_random_joins_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "ASKINGS", 10**6)
+    monkeypatch.setattr(key_query, "ASKINGS", 10**6)
     rng, narrowed = Random("asked"), 0
     for number in range(24):
         case = random_case(rng, ("Join", "Select", "Where")[number % 3])
@@ -160,7 +160,7 @@ def drawn(rng: Random, left: Any, right: Any) -> Any:
 
 
 def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "ASKINGS", 10**6)
+    monkeypatch.setattr(key_query, "ASKINGS", 10**6)
     rows = wp.source("rows", key=int, a=int, b=int, maybe=int | None, other=int | None)
     rng, narrowed, nulls = Random("comparisons"), 0, 0
     for _ in range(60):

@@ -10,16 +10,16 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
-from wpinq.engines.relational.batch import SHARED_USES, Batch, shared_steps
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.duckdb import warm_tables
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.sql.script import SqlStatement
+from wpinq.api.query import Query
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.duckdb import table_cache
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.duckdb.table_cache import TableCache
+from wpinq.engines.sql.engine import SHARED_USES, Batch, shared_steps
+from wpinq.engines.sql.script import SqlStatement
 from wpinq.errors import WpinqError
 from wpinq.graphs import symmetrize, triangles_by_degree
 from wpinq.plan.node import Node
-from wpinq.query import Query
 
 EDGES = wp.source("edges", src=int, dst=int)
 
@@ -89,14 +89,14 @@ def test_a_plan_has_the_bits_in_company_that_it_has_alone(database: Database, op
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tables that are made from now on."""
     names: list[str] = []
-    create = WarmTables.create
+    create = TableCache.create
 
-    def counting(self: WarmTables, statement: SqlStatement, shared: bool) -> None:
+    def counting(self: TableCache, statement: SqlStatement, shared: bool) -> None:
         if not self.stands(statement.creates):
             names.append(statement.creates)
         create(self, statement, shared)
 
-    monkeypatch.setattr(WarmTables, "create", counting)
+    monkeypatch.setattr(TableCache, "create", counting)
     return names
 
 
@@ -107,7 +107,7 @@ def triangles(least: int) -> Query:
 def test_what_the_plans_of_a_batch_share_is_made_once_and_goes_with_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
+    monkeypatch.setattr(table_cache, "KEPT_SHARE", 0)
     rng = Random(3)
     data = {"edges": {(rng.randrange(40), rng.randrange(40)): 1.0 for _ in range(400)}}
     roots = [triangles(least).plan for least in range(6)]
@@ -139,7 +139,7 @@ def test_steps_are_shared_that_several_read() -> None:
 def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[list[float]] = []
     monkeypatch.setattr(
-        "wpinq.kernel.orders.with_laplace_noise", lambda weights, scale: drawn.append(weights) or weights
+        "wpinq.kernel.prepare.with_laplace_noise", lambda weights, scale: drawn.append(weights) or weights
     )
     rng = Random(4)
     edges = list({(rng.randrange(30), rng.randrange(30)) for _ in range(200)})

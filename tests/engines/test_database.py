@@ -16,10 +16,10 @@ import pytest
 import wpinq as wp
 from tests.support.relational import evaluate
 from wpinq.engines import reference
-from wpinq.engines.relational.compiler import Compiled
-from wpinq.engines.relational.duckdb import database as keeping
-from wpinq.engines.relational.duckdb import loading, warm_tables
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.compile import Compiled
+from wpinq.engines.sql.duckdb import connection, table_cache
+from wpinq.engines.sql.duckdb import database as keeping
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import topological
@@ -86,7 +86,7 @@ def test_a_plan_that_cannot_fit_fails_with_a_constant_message() -> None:
 
 def test_nothing_is_left_when_a_process_ends_without_closing(tmp_path: Path) -> None:
     code = (
-        "from wpinq.engines.relational.duckdb.database import Database\n"
+        "from wpinq.engines.sql.duckdb.database import Database\n"
         "import wpinq as wp\n"
         "database = Database(); numbers = wp.source('numbers', int)\n"
         "print(database.evaluate(numbers.plan, {'numbers': {1: 1.0}}))\n"
@@ -100,7 +100,7 @@ def test_nothing_is_left_when_a_process_ends_without_closing(tmp_path: Path) -> 
 
 def test_a_dataset_is_loaded_once_and_again_when_it_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[str] = []
-    real = loading.load
+    real = connection.load
 
     def counting(connection: Any, table: str, source: Any, weights: Any) -> None:
         loads.append(table)
@@ -151,7 +151,7 @@ def test_a_statement_over_the_same_data_is_run_once(monkeypatch: pytest.MonkeyPa
         assert steps == [node.operator.name for node in topological([counts("a").plan])]
         assert bits(database.evaluate(longer.plan, data)) == expected
         assert set(held) <= set(tables(database))
-        monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
+        monkeypatch.setattr(table_cache, "KEPT_SHARE", 0)
         database.evaluate(counts("b").plan, data)
         assert tables(database) == ["source_pairs"], "no more than there is room for"
 
@@ -173,7 +173,7 @@ def test_tables_of_text_stay_as_far_as_the_memory_limit_goes(monkeypatch: pytest
     """A table of text is as large as its text is."""
     words = wp.source("words", str)
     by_word = words.group_by(lambda w: w, lambda group: wp.count(group)).select(lambda g: (g.key, g.val))
-    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 1 / 400)
+    monkeypatch.setattr(table_cache, "KEPT_SHARE", 1 / 400)
     for length, stays in ((8, True), (2**12, False)):
         data = {"words": {f"{i:06d}" * (length // 6 + 1): 1.0 for i in range(200)}}
         with Database(memory_limit="200MB", threads=1) as database:
@@ -214,8 +214,8 @@ def test_a_batch_is_answered_however_long_its_texts_are(length: int) -> None:
 
 def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[int] = []
-    real = warm_tables.fetch
-    monkeypatch.setattr(warm_tables, "fetch", lambda *given: fetched.append(1) or real(*given))
+    real = table_cache.fetch
+    monkeypatch.setattr(table_cache, "fetch", lambda *given: fetched.append(1) or real(*given))
     numbers = wp.source("numbers", int)
     plans = [
         numbers.where(lambda n: n > 9).select_many(lambda n, i=i: [wp.weighted(n, 1 / (i + 2.0))]).plan
@@ -271,6 +271,6 @@ def test_joins_of_sides_of_very_different_caps_keep_their_bound() -> None:
 
 
 def test_importing_the_engine_does_not_import_duckdb() -> None:
-    code = "import sys, wpinq, wpinq.engines.relational.duckdb.database; assert 'duckdb' not in sys.modules"
+    code = "import sys, wpinq, wpinq.engines.sql.duckdb.database; assert 'duckdb' not in sys.modules"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

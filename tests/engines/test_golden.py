@@ -9,8 +9,8 @@ import pytest
 
 import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.rules.primitives import RULES
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.rules.lowering import RULES
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import type_from_annotation

@@ -13,9 +13,9 @@ from tests.support.plans import OPERATORS, random_case
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
-from wpinq.engines.relational.duckdb import asking, key_lookup, warm_tables
-from wpinq.engines.relational.duckdb.connection import Connection
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb import key_query, table_cache
+from wpinq.engines.sql.duckdb.connection import Connection
+from wpinq.engines.sql.duckdb.database import Database
 
 EDGES = wp.source("edges", src=int, dst=int)
 DEGREES = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group))
@@ -83,8 +83,8 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
         fetched.append(weights)
         return at_keys(weights, keys)
 
-    monkeypatch.setattr(key_lookup, "at_keys", watched)
-    monkeypatch.setattr(warm_tables, "KEPT_RECORDS", 0)
+    monkeypatch.setattr(table_cache, "at_keys", watched)
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", 0)
     data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
     many = [3, *range(9, 200)]
     for keys in ([3, 9], [3], many, many):
@@ -94,7 +94,7 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
 
 def test_a_small_result_is_read_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(warm_tables, "fetch_keys", lambda *given: asked.append(1) or key_lookup.fetch_keys(*given))
+    monkeypatch.setattr(table_cache, "fetch_keys", lambda *given: asked.append(1) or table_cache.fetch_keys(*given))
     plan = EDGES.select(lambda e: e.src).plan
     for edges in ({(i % 5, i): 1.0 for i in range(50)}, {(i % 3, i): 1.0 for i in range(9)}):
         for key in range(4):
@@ -125,7 +125,7 @@ def test_one_key_after_another_takes_one_evaluation(engine: str) -> None:
 def test_the_last_result_stays_whatever_its_size_and_goes_with_its_data(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_tables, "KEPT_SHARE", 0)
+    monkeypatch.setattr(table_cache, "KEPT_SHARE", 0)
     data = {"edges": {(i % 7, i): 1.0 + i / 3 for i in range(40)}}
 
     def tables() -> list[str]:
@@ -182,7 +182,7 @@ def test_what_differs_in_whole_numbers_alone_is_tried_once(database: Database, m
     assert number([EDGES.where(lambda e: e.src > 2**62).select(lambda e: e.dst)]) == 1, "and a large number"
     lists = [EDGES.select(lambda e, i=i: wp.sum(wp.range(e.src, e.src + i, limit=9))) for i in (3, 4)]
     assert number(lists) == 2, "and a list so long"
-    monkeypatch.setattr(asking, "TRIED", 1)
+    monkeypatch.setattr(key_query, "TRIED", 1)
     one, other = (EDGES.select(lambda e: e.src // 3), EDGES.select(lambda e: e.dst // 3))
     assert [number([query]) for query in (one, one, other, one)] == [1, 0, 1, 1]
     assert len(database.open().tables.tried) == 1

@@ -11,13 +11,13 @@ import wpinq as wp
 from tests.engines.test_partner_filter import bits, data, source, turned
 from tests.support.plans import distance
 from tests.support.relational import without
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.graphs import tags
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 
 def wedges(half: Query, other: Query | None = None) -> Query:
@@ -104,7 +104,7 @@ def test_the_bits_are_those_of_both_images(database: Database, shape: str, node:
             for off in (("mirror_images",), ("mirror_images", "sorted_pairs"), ("side_by_side",), ("sorted_pairs",)):
                 assert bits(database.evaluate(query.plan, given, rewrites=without(*off))) == bits(found)
             exact = reference.evaluate(query.plan, given, EXACT)
-            assert distance(exact, found) <= certify(query.plan).rounding_error
+            assert distance(exact, found) <= plan_properties(query.plan).rounding_error
             assert found or shape == "never" or min(weights) < 0
 
 

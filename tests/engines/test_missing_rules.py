@@ -9,12 +9,12 @@ import pytest
 
 import wpinq as wp
 from wpinq.engines.contract import find_engine, gap
-from wpinq.engines.relational import compiler
-from wpinq.engines.relational.duckdb import database
-from wpinq.engines.relational.rules.operators import relation_of
-from wpinq.engines.relational.rules.primitives import RULES
-from wpinq.engines.relational.spark.spark_sql import SPARK
-from wpinq.engines.relational.sql.dialect import DUCKDB, STANDARD
+from wpinq.engines.sql import compile
+from wpinq.engines.sql.dialect import DUCKDB, STANDARD
+from wpinq.engines.sql.duckdb import database
+from wpinq.engines.sql.rules.lowering import RULES
+from wpinq.engines.sql.rules.operators import relation_of
+from wpinq.engines.sql.spark.dialect import SPARK
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Shave
 
@@ -24,8 +24,8 @@ TEXTS = wp.source("texts", str)
 
 def forget_checks() -> None:
     """What was checked with a rule is not remembered without it, nor the other way round."""
-    compiler._compiled.cache_clear()
-    compiler._written._held.cache_clear()
+    compile._compiled.cache_clear()
+    compile._written._held.cache_clear()
     database._drafts._shut()
     for engine in SQL:
         find_engine(engine).check.cache_clear()

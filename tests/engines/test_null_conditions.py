@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.engines.sql.duckdb.database import Database
 
 FIRST_IF: dict[str, Callable[[Any], Any]] = {
     "a quotient": lambda w: w.a / (w.a - 1) < w.c,

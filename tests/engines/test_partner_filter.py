@@ -11,13 +11,13 @@ import pytest
 import wpinq as wp
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.graphs import tags
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 PARTNER = ("partner_filter", "sorted_pairs")
 WEIGHTS = (1.0, 0.5, 1 / 3, 2.0, 1e-9)
@@ -90,7 +90,7 @@ def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float
     found = database.evaluate(query.plan, given)
     for off in (PARTNER, PARTNER[:1], PARTNER[1:]):
         assert bits(database.evaluate(query.plan, given, rewrites=without(*off))) == bits(found)
-    assert distance(reference.evaluate(query.plan, given, EXACT), found) <= certify(query.plan).rounding_error
+    assert distance(reference.evaluate(query.plan, given, EXACT), found) <= plan_properties(query.plan).rounding_error
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 import wpinq as wp
 from wpinq.engines.contract import find_engine
 from wpinq.expr.types import INT, STR, tuple_type
-from wpinq.measure.key_domains import product, ranges
+from wpinq.sinks.keys import product, ranges
 
 sales = wp.source("sales", zip=str, shop=int, price=float)
 PLANS = {

@@ -8,13 +8,13 @@ import duckdb
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb import database
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.duckdb.rehearsals import Rehearsals
+from wpinq.engines.sql.duckdb import database
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.duckdb.dry_run import Rehearsals
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
-from wpinq.kernel.confined_looking import ConfinedLooking
-from wpinq.kernel.looking import Looking
+from wpinq.kernel.noisy_evaluation import Looking
+from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 
 NUMBERS = wp.source("numbers", int)
 DATA = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
@@ -131,8 +131,8 @@ def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> N
 
 def test_analysts_who_are_not_trusted_have_plans_tried_apart() -> None:
     for method in ("check", "get_ready"):
-        assert vars(ConfinedLooking)[method] is not vars(Looking)[method]
-        assert "admit" not in vars(ConfinedLooking)[method].__code__.co_names
+        assert vars(SandboxedEvaluator)[method] is not vars(Looking)[method]
+        assert "admit" not in vars(SandboxedEvaluator)[method].__code__.co_names
 
 
 def test_a_closed_database_opens_nothing() -> None:
@@ -146,9 +146,9 @@ def test_a_closed_database_opens_nothing() -> None:
 
 @pytest.mark.parametrize("kept", [2**14, 0])
 def test_sums_over_the_same_rows_are_those_of_each_plan_alone(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wpinq.engines.relational.duckdb import warm_tables
+    from wpinq.engines.sql.duckdb import table_cache
 
-    monkeypatch.setattr(warm_tables, "KEPT_RECORDS", kept)
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", kept)
     rows = wp.source("rows", {"of": int | None, "x": int}, facts=["unit_weights"])
     shares = [rows.select_many(lambda r, n=n: [wp.weighted(r.of, r.x / n)]) for n in (3.0, 7.0, 11.0)]
     data: dict[str, dict[Value, float]] = {"rows": {(i % 5 or None, i - 40): 1.0 for i in range(97)}}

@@ -11,11 +11,11 @@ from tests.engines.rewrite_fixtures import Fixture, fixtures
 from tests.support.plans import distance
 from tests.support.relational import SWITCHES
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.expr.types import TupleOf
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
+from wpinq.plan.properties import plan_properties
 
 FIXTURES = fixtures()
 WEIGHTS = (1.0, 2.0, 0.75, 1 / 3, -1.0, -0.5)
@@ -56,5 +56,5 @@ def test_the_weights_are_kept(fixture: Fixture) -> None:
     with Database(threads=1) as database:
         for on in (False, True):
             found = database.evaluate(plan, data, rewrites=fixture.rewrites(on))
-            assert distance(exact, found) <= certify(plan).rounding_error
+            assert distance(exact, found) <= plan_properties(plan).rounding_error
             assert found.keys() == exact.keys()

@@ -11,15 +11,14 @@ import pytest
 import wpinq as wp
 from tests.support.plans import distance
 from tests.support.relational import SWITCHES, evaluate, without
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.sql.script import Rewrite
-from wpinq.graphs.recipes import joint_degrees, paths
-from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree, triangles_by_intersect
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.script import Rewrite
+from wpinq.graphs.recipes import joint_degrees, paths, squares_by_degree, triangles_by_degree, triangles_by_intersect
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ANY = wp.source("edges", src=int, dst=int)
@@ -48,7 +47,7 @@ def test_each_rewrite_can_be_left_out(recipe: Any, source: Query) -> None:
     exact = reference.evaluate(query.plan, data, EXACT)
     for switch in SWITCHES:
         found = evaluate(query.plan, data, rewrites=without(switch))
-        assert distance(exact, found) <= certify(query.plan).rounding_error
+        assert distance(exact, found) <= plan_properties(query.plan).rounding_error
         assert found.keys() == exact.keys()
 
 
@@ -75,7 +74,7 @@ def test_signs_follow_the_operators() -> None:
         UNIT.select_many(lambda e: [wp.weighted(e.src, -1.0)]): False,
         UNIT.join(ANY, lambda x: x.src, lambda y: y.src): False,
     }
-    assert [certify(query.plan).output.nonnegative for query in plans] == list(plans.values())
+    assert [plan_properties(query.plan).output.nonnegative for query in plans] == list(plans.values())
 
 
 def test_a_triangle_reads_three_edges_and_not_four() -> None:
@@ -211,6 +210,6 @@ def test_a_proven_weight_that_is_not_one_is_read_as_what_it_is() -> None:
     rows = wp.source("rows", group=int, item=int, facts=["unit_weights"])
     halves = rows.group_by(lambda r: r.group, lambda g: wp.count(g))
     both = halves.union(halves.select(lambda x: (x[0], x[1])))
-    assert certify(both.plan).equal_weights[both.plan.digest] == Fraction(1, 2)
+    assert plan_properties(both.plan).equal_weights[both.plan.digest] == Fraction(1, 2)
     pairs, data = both.join(both, lambda x: x[1], lambda y: y[1]), {"rows": [(i % 4, i) for i in range(22)]}
     assert wp.evaluate(pairs, data, "duckdb").distance(wp.evaluate(pairs, data, exact=True)) < 1e-12

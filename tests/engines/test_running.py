@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.running import run
-from wpinq.engines.relational.sql.script import SqlStatement
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.program import run
+from wpinq.engines.sql.script import SqlStatement
 from wpinq.graphs import symmetrize, triangles_by_degree
 from wpinq.plan.node import topological
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import wpinq as wp
 from tests.support.relational import evaluate
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.sql import exact_sums
+from wpinq.engines.sql import exact_sums
+from wpinq.engines.sql.compile import compile_plan
 
 WEIGHTS = st.one_of(
     st.integers(-9, 9).map(float), st.integers(-(2**20), 2**20).map(lambda i: i / 2**20), st.floats(-1e308, 1e308)

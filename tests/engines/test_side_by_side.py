@@ -13,13 +13,13 @@ import wpinq as wp
 from tests.engines.test_partner_filter import bits, data, source
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.graphs.tags import closed_wedges_by_tag
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 WIDTHS = [0.5, 0.75, 0.0, 1 / 3, 4.0]
 
@@ -70,7 +70,7 @@ def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float
     found = database.evaluate(query.plan, given)
     for off in (("side_by_side",), ("fold_lookups",), ("fold_lookups", "side_by_side")):
         assert bits(database.evaluate(query.plan, given, rewrites=without(*off))) == bits(found)
-    assert distance(reference.evaluate(query.plan, given, EXACT), found) <= certify(query.plan).rounding_error
+    assert distance(reference.evaluate(query.plan, given, EXACT), found) <= plan_properties(query.plan).rounding_error
     return found
 
 

@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb import database as keeping
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb import database as keeping
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import EvaluationFailed
 
 SECRET = b"Rumpelstilzchen"
 
 SPILLING = f"""
 import wpinq as wp
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb.database import Database
 
 people = wp.source("people", name=str, number=int)
 data = {{("{SECRET.decode()} %d" % i, i): 1.0 for i in range(150_000)}}

@@ -9,8 +9,7 @@ import pytest
 import wpinq as wp
 from tests.support.cases import Table
 from tests.support.operators import TABLES
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.duckdb.stepwise import StepwiseDatabase
+from wpinq.engines.sql.duckdb.database import Database, UnoptimisedDatabase
 
 EDGES = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
 GRAPH = {(i, j): 1.0 for i in range(12) for j in range(12) if i != j and i * j % 5 < 3}
@@ -29,14 +28,14 @@ def test_worked_examples(table: Table) -> None:
     data = {
         name: {record: float(Fraction(weight)) for record, weight in held.items()} for name, held in table.data.items()
     }
-    with Database() as rewritten, StepwiseDatabase() as stepwise:
+    with Database() as rewritten, UnoptimisedDatabase() as stepwise:
         assert stepwise.evaluate(table.query.plan, data) == rewritten.evaluate(table.query.plan, data)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_graphs_and_keys(name: str) -> None:
     plan = QUERIES[name].plan
-    with Database() as rewritten, StepwiseDatabase() as stepwise:
+    with Database() as rewritten, UnoptimisedDatabase() as stepwise:
         whole = rewritten.evaluate(plan, {"edges": GRAPH})
         assert stepwise.evaluate(plan, {"edges": GRAPH}) == whole
         keys = list(whole)[:5]
@@ -46,8 +45,8 @@ def test_graphs_and_keys(name: str) -> None:
 def test_a_plan_that_its_steps_cannot_run_is_refused_from_the_plan() -> None:
     crowds = EDGES.select_many(lambda e: wp.subsets(wp.range(0, 20, limit=20), 9), limit=5)
     with pytest.raises(wp.PlanError, match="functions of lists stand more than 8 deep"):
-        StepwiseDatabase.check(crowds.plan)
-    StepwiseDatabase.check(QUERIES["triangles"].plan)
+        UnoptimisedDatabase.check(crowds.plan)
+    UnoptimisedDatabase.check(QUERIES["triangles"].plan)
 
 
 def test_at_rest_a_process_has_no_thread_of_a_database_and_each_opens_again() -> None:

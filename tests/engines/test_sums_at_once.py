@@ -11,13 +11,13 @@ import duckdb
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.batch import AT_ONCE, Batch
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.sql.script import SqlStatement
-from wpinq.engines.relational.sql.sums_at_once import share
-from wpinq.query import Query
+from wpinq.engines.sql.batch_sums import share
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.duckdb.table_cache import TableCache
+from wpinq.engines.sql.engine import AT_ONCE, Batch
+from wpinq.engines.sql.script import SqlStatement
 
 LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int)
 FEW = LINES.where(lambda line: line.count < 90)
@@ -53,9 +53,9 @@ def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeyp
     plans = [build(rows).plan for build in SUMS.values()]
     keys = [(group, kind) for group in (None, 1, 2, 3, 4) for kind in "abc"]
     made: list[SqlStatement] = []
-    create = WarmTables.create
+    create = TableCache.create
 
-    def counted(self: WarmTables, statement: SqlStatement, shared: bool) -> None:
+    def counted(self: TableCache, statement: SqlStatement, shared: bool) -> None:
         made.append(statement)
         create(self, statement, shared)
 
@@ -63,7 +63,7 @@ def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeyp
     with Database() as database:
         alone = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
         whole = [bits(database.evaluate(plan, given)) for plan in plans]
-    monkeypatch.setattr(WarmTables, "create", counted)
+    monkeypatch.setattr(TableCache, "create", counted)
     with Database() as database, database.together(plans):
         together = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
         assert len(made) == 1
@@ -97,8 +97,8 @@ def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) 
     ]
     made: list[SqlStatement] = []
     monkeypatch.setattr(Database, "admit", lambda *_: None)
-    create = WarmTables.create
-    monkeypatch.setattr(WarmTables, "create", lambda *given: (made.append(given[1]), create(*given)))
+    create = TableCache.create
+    monkeypatch.setattr(TableCache, "create", lambda *given: (made.append(given[1]), create(*given)))
     rows = [(datetime.date(2024, 1 + i % 3, 1 + i), i) for i in range(20)]
     with wp.Session() as session:
         session.protect(visits, rows, budget=1)

@@ -10,13 +10,12 @@ import pytest
 
 import wpinq as wp
 from tests.support.relational import without
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.rewrites.normal_forms import NormalForms
-from wpinq.graphs.recipes import paths
-from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.rewrites.symmetry import NormalForms
+from wpinq.engines.sql.terms import SqlTerm, call, column
+from wpinq.graphs.recipes import paths, triangles_by_degree, triangles_by_intersect
 
 ALONE = without("symmetry")
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.compiler import compile_plan
-from wpinq.plan.erasure import physical_plan
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.engines.sql.compile import compile_plan
+from wpinq.plan.lowering import physical_plan
 
 ROWS = [(a, b) for a in (None, -3.0, -0.5, 0.0, 0.5, 0.7, 1.0) for b in (None, -1.0, 0.0, 0.3, 0.5, 5.0)]
 PAIRS = wp.source("pairs", a=float | None, b=float | None)

@@ -1,6 +1,6 @@
 """What each operator rounds on data made for it: never more than its constant, and near what its proof derives.
 
-The constants are in `Operator.roundoffs`, their derivations in `docs/proofs`.
+The constants are in `Operator.rounding_units`, their derivations in `docs/proofs`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.roundings import ATTACKS, ratios, worst
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.plan.arithmetic import UNIT_ROUNDOFF
 from wpinq.plan.operator import REGISTRY
 
@@ -38,7 +38,7 @@ DERIVED = {
     "Join, the least caps": (4, 6.25 + 2**-6 + 2**-18),
     "Join, one side far heavier": (4, 7.25 + 2**-6 + 2**-18),
 }
-"""What the pages of docs/proofs derive for the reference and for DuckDB, first order, in roundoffs."""
+"""What the pages of docs/proofs derive for the reference and for DuckDB, first order, in rounding_units."""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_every_operator_is_attacked() -> None:
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_data_make_an_operator_round_more_than_its_constant(name: str, database: Database) -> None:
-    constant, attack = ATTACKS[name].query.plan.operator.roundoffs(), ATTACKS[name]
+    constant, attack = ATTACKS[name].query.plan.operator.rounding_units(), ATTACKS[name]
     engines = {"reference": reference.evaluate, "duckdb": database.evaluate}
     for (engine, evaluate), derived in zip(engines.items(), DERIVED[name], strict=True):
         found = worst(name, evaluate, TRIALS)
@@ -68,7 +68,7 @@ def test_a_constant_that_is_too_small_would_be_found(database: Database) -> None
     data = attack.draw(Random(0))
     found = dict(database.evaluate(attack.query.plan, data))
     found[7] += 2 * math.ulp(found[7])
-    assert max(ratios(attack.query.plan, data, found)) > attack.query.plan.operator.roundoffs()
+    assert max(ratios(attack.query.plan, data, found)) > attack.query.plan.operator.rounding_units()
 
 
 def test_duckdb_turns_integers_into_floats_in_two_halves() -> None:

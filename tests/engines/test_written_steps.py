@@ -11,16 +11,15 @@ import pytest
 import wpinq as wp
 from tests.engines.test_batch import consumers
 from tests.support.plans import OPERATORS, random_case
-from wpinq.engines.relational import compiler
-from wpinq.engines.relational.batch import Batch
-from wpinq.engines.relational.compiler import Compiled, compile_anew
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.rules.operators import relation_of
-from wpinq.engines.relational.sql.dialect import DUCKDB
-from wpinq.engines.relational.sql.written_steps import WrittenSteps
+from wpinq.api.query import Query
+from wpinq.engines.sql import compile
+from wpinq.engines.sql.compile import Compiled, WrittenSteps, compile_anew
+from wpinq.engines.sql.dialect import DUCKDB
+from wpinq.engines.sql.engine import Batch
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.graphs import symmetrize, triangles_by_degree
 from wpinq.plan.node import Node
-from wpinq.query import Query
 
 EDGES = wp.source("edges", src=int, dst=int)
 
@@ -50,7 +49,7 @@ def steps_written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         named.append(operator.name)
         return relation_of(operator, *given)
 
-    monkeypatch.setattr(compiler, "relation_of", counting)
+    monkeypatch.setattr(compile, "relation_of", counting)
     return named
 
 
@@ -68,13 +67,13 @@ def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPat
 def test_a_choice_in_each_of_many_groups_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one of the batch, which is tried before the debit as it is evaluated: however many there are."""
     made: Counter[bytes] = Counter()
-    anew = compiler.compile_anew
+    anew = compile.compile_anew
 
     def counting(root: Node, *arguments: Any) -> Compiled:
         made[root.digest] += 1
         return anew(root, *arguments)
 
-    monkeypatch.setattr(compiler, "compile_anew", counting)
+    monkeypatch.setattr(compile, "compile_anew", counting)
     people = wp.source("people", region=int, height=int)
     asked = people.by("region", keys=range(600)).agg(height=wp.median("height", [1, 2]), epsilon=1)
     with wp.Session() as session:

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.language import Program, parse
 from wpinq.measure.measurement import Measurement
-from wpinq.query import Query
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tpch"
 ONE, HALF = Fraction(1), Fraction(1, 2)

@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.expr.types import ListOf, record_type, type_from_annotation
-from wpinq.query import Query
 
 LEAST, MOST = -(2**63), 2**63 - 1
 HUGE = 1.7976931348623157e308

@@ -10,7 +10,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.limiting import limited
+from wpinq.expr.list_prefix import limited
 from wpinq.expr.trace import trace
 
 ROWS = wp.source("rows", n=int | None, numbers=list[int], text=str | None)

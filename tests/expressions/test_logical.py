@@ -15,14 +15,14 @@ import pytest
 
 import wpinq as wp
 from tests.support.logical import CHECKS, SOURCE, compare, query, rows
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CompiledEvaluator
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CompiledEvaluator
 from wpinq.expr.logical_values import UnfitValue, parse, presenter, to_stored, to_text
 from wpinq.expr.types import DATE, DURATION, INT, STR, TIME, TIMESTAMP, Type, physical, signature
 from wpinq.expr.values import canonical_bytes, check_canonical, normalize
-from wpinq.plan.certify import certify
-from wpinq.plan.erasure import physical_plan
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
+from wpinq.plan.lowering import physical_plan
+from wpinq.plan.properties import plan_properties
 
 GIVEN = rows(Random("logical types"), 400)
 RECORDS = [tuple(row.values()) for row in GIVEN]
@@ -219,7 +219,7 @@ def test_engines_see_physical_types_and_other_plans_stay_as_they_are() -> None:
     erased = physical_plan(plan)
     assert erased.type == physical(plan.type) and str(erased.type) == "(key: int, val: int)"
     assert physical_plan(erased) is erased and erased.digest != plan.digest
-    assert certify(erased).slack() == certify(plan).slack()
+    assert plan_properties(erased).slack() == plan_properties(plan).slack()
 
 
 def test_plans_and_measurements_go_through_files() -> None:
@@ -372,7 +372,7 @@ def test_an_account_fixes_the_scale_and_the_categories() -> None:
     def declared(scale: int, *colours: str) -> wp.Query:
         return wp.source("sales", price=wp.decimal(scale), colour=wp.category(*colours))
 
-    from wpinq.kernel.ledger import Ledger
+    from wpinq.kernel.ledger.ledger import Ledger
 
     ledger = Ledger(None)
     for source, fits in ((declared(2, "a"), True), (declared(3, "a"), False), (declared(2, "a", "b"), False)):

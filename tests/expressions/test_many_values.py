@@ -12,8 +12,8 @@ import wpinq as wp
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import canonical_bytes, canonical_bytes_of, check_canonical, normalize, normalize_all
-from wpinq.measure import public_keys
 from wpinq.measure.measurement import check_domain
+from wpinq.sinks import keys
 
 PARTS: dict[Any, list[Any]] = {
     int: [0, 1, -5, 2**63 - 1],
@@ -72,7 +72,7 @@ def test_what_is_of_several_kinds_or_unfit_is_looked_at_one_by_one(values: list[
 def test_keys_are_looked_at_once_for_the_type_that_they_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was looked at stays so until it is put by hand beside another plan."""
     looked: list[object] = []
-    monkeypatch.setattr(public_keys, "normalize_all", lambda *given: looked.append(given) or normalize_all(*given))
+    monkeypatch.setattr(keys, "normalize_all", lambda *given: looked.append(given) or normalize_all(*given))
     asked = wp.source("numbers", int).noisy_count(1, over=[3, 1, 3])
     assert len(looked) == 1
     assert asked.checked.domain == (3, 1)

@@ -12,9 +12,9 @@ from wpinq.expr.nodes import Call, Constant, walk
 from wpinq.expr.printing import show
 from wpinq.expr.trace import lift
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Type, signature
-from wpinq.language.unparse import unparse
-from wpinq.plan.certify import certify
+from wpinq.language.write import unparse
 from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.properties import plan_properties
 
 NUMBERS = wp.source("numbers", int)
 
@@ -93,8 +93,8 @@ def test_lists_of_constants_as_widths_and_as_elements(engine: str) -> None:
 
 def test_tables_keep_domains_and_lattices() -> None:
     items = wp.source("items", int, facts=["unit_weights"])
-    assert certify(items.shave(lambda x: [0.5, 0.75]).plan).lattice == pytest.approx(0.25)
-    assert certify(items.select_many(lambda x: [1, 2, 3]).plan).lattice * 3 == 1
+    assert plan_properties(items.shave(lambda x: [0.5, 0.75]).plan).lattice == pytest.approx(0.25)
+    assert plan_properties(items.select_many(lambda x: [1, 2, 3]).plan).lattice * 3 == 1
     assert NUMBERS.select_many(lambda x: [4, 2, 4]).noisy_count(1).domain == (4, 2)
 
 

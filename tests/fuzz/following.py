@@ -8,7 +8,7 @@ from typing import Any
 import wpinq as wp
 from wpinq.engines import reference
 from wpinq.engines.contract import gap
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import WpinqError
 from wpinq.expr.types import (
     BOOL,
@@ -27,10 +27,10 @@ from wpinq.expr.types import (
     Type,
 )
 from wpinq.expr.values import canonical_bytes
-from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Source
+from wpinq.plan.properties import plan_properties
 
 FEW_RECORDS, FEW_STEPS, SHORT_TEXTS = 200, 30, 1000
 """Of plans that one unit can make no more of, the evaluation is tried too."""
@@ -77,7 +77,7 @@ def data_for(source: Source) -> dict[Any, float]:
 def follow(plan: Node, engines: bool = True) -> None:
     """All that is asked of a plan: nothing of it may fail but with an error that explains."""
     try:
-        certificate = certify(plan)
+        certificate = plan_properties(plan)
         query = wp.Query(plan)
         query.uses()
         query.explain(0.5)

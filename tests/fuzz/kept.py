@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import wpinq as wp
 from tests.fuzz import documents, files
 from tests.fuzz.following import follow
-from wpinq.commands.measuring import MeasuringOptions
+from wpinq.cli.synthesize import MeasuringOptions
 from wpinq.errors import WpinqError
 from wpinq.graphs.synthesis.folder import FittingOptions, load_run, loaded_note, save_note
-from wpinq.kernel.ledger import Ledger
-from wpinq.synthesis.checkpoint import Checkpoint
-from wpinq.synthesis.settings import Settings
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.mcmc.checkpoint import Checkpoint
+from wpinq.mcmc.settings import Settings
 
 FITTING = FittingOptions("tags", 1, None, Settings(steps=10))
 

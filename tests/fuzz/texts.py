@@ -12,7 +12,7 @@ from hypothesis.extra.lark import from_lark
 
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.language.sinks import SINKS
-from wpinq.language.text import TABLE
+from wpinq.language.syntax import TABLE
 from wpinq.plan.operator import REGISTRY
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

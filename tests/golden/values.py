@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import wpinq as wp
-from wpinq.kernel.geometric import add_geometric
-from wpinq.kernel.laplace import add_laplace
-from wpinq.kernel.selection import select
-from wpinq.measure.measurement_format import measurement_to_json
+from wpinq.measure.measurement import measurement_to_json
+from wpinq.noise.geometric import add_geometric
+from wpinq.noise.laplace import add_laplace
+from wpinq.noise.permute_and_flip import select
 from wpinq.plan.format import plan_to_json
 
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.query import Query
+from wpinq.api.query import Query
 
 Edges = set[tuple[int, int]]
 

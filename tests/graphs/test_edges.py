@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wpinq.data import EdgeList
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.graphs.edges import read_edges, write_edges
-from wpinq.ingest import EdgeList
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import DEPTH_LIMIT, write
 from wpinq.graphs import motif, motif_total, symmetrize
-from wpinq.graphs.cover import best_cover
-from wpinq.graphs.pattern import automorphisms, read_pattern, standard_form
+from wpinq.graphs.motifs import automorphisms, best_cover, read_pattern, standard_form
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import topological
 

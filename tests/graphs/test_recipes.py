@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.graphs import (
     count_noise_scale,
@@ -40,7 +41,6 @@ from wpinq.graphs import (
     triangles_by_intersect,
     triangles_from_weight,
 )
-from wpinq.query import Query
 
 SYMMETRIC = wp.source("edges", src=int, dst=int)
 ONCE = wp.source("once", one=int, other=int)

@@ -15,13 +15,14 @@ import pytest
 import wpinq as wp
 from wpinq.engines import reference
 from wpinq.errors import PlanError
-from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.tags import (
     closed_wedges_by_tag,
     degree_mass_by_tag,
     degree_tags,
     half_edges,
     joint_degrees_by_tag,
+    tag_weights,
+    wedge_weights,
 )
 from wpinq.plan.arithmetic import EXACT
 

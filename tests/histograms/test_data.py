@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wpinq.api.simulate import simulate_geometric
 from wpinq.histograms import CountOfCounts, HierarchicalCounts, Sorted, Tree, earth_movers_distance
-from wpinq.simulating import simulate_geometric
 
 
 def load(*names: str) -> list[np.ndarray]:

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq as wp
+from wpinq.api.simulate import simulate_geometric
 from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
-from wpinq.kernel.noise import with_geometric_noise
-from wpinq.measure.laws import DoubleGeometric
-from wpinq.measure.scales import check_exact, geometric_scale, on_lattice
-from wpinq.plan.certify import certify
+from wpinq.noise.guard import with_geometric_noise
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.noise.scales import check_exact, geometric_scale, on_lattice
 from wpinq.plan.lattice import common_divisor
-from wpinq.simulating import simulate_geometric
+from wpinq.plan.properties import plan_properties
 
 items = wp.source("items", group=int, bin=int, facts=["unit_weights"])
 plain = wp.source("plain", group=int, bin=int)
@@ -55,7 +55,7 @@ PLANS = {
 @pytest.mark.parametrize("name", PLANS)
 def test_the_lattice_that_is_proven(name):
     query, expected = PLANS[name]
-    assert certify(query.plan).lattice == expected
+    assert plan_properties(query.plan).lattice == expected
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -78,7 +78,7 @@ def test_a_weight_that_rounds_when_it_is_made_a_float_counts_as_it_is_rounded():
         ]
     )
     expected = Fraction(1, 2**53 + 3)
-    assert certify(signed.plan).lattice == expected
+    assert plan_properties(signed.plan).lattice == expected
     weights = wp.evaluate(signed, {"items": [(1, 1), (2, 0)]}, exact=True)
     assert weights[0, 1] == 2**53 * expected
     assert all((weight / expected).denominator == 1 for weight in weights.values())
@@ -98,9 +98,9 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_step_that_breaks_it_is_named(name):
     query = BROKEN[name].select(lambda r: 1)  # the step below is named, not this one
-    assert certify(query.plan).lattice is None
+    assert plan_properties(query.plan).lattice is None
     with pytest.raises(PlanError, match=name):
-        certify(query.plan).require_lattice()
+        plan_properties(query.plan).require_lattice()
 
 
 def test_common_divisor():
@@ -159,6 +159,6 @@ def test_failures_are_silent_and_lattices_too_fine_are_refused():
     assert str(2**70) not in str(caught.value)
     with pytest.raises(EpsilonError):
         DoubleGeometric(0.0)
-    check_exact(Fraction(1), certify(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))
+    check_exact(Fraction(1), plan_properties(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))
     with pytest.raises(EpsilonError, match="too fine"):
-        check_exact(Fraction(1, 10**9), certify(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))
+        check_exact(Fraction(1, 10**9), plan_properties(PLANS["H_g"][0].plan).rounding_error, Fraction(2**30))

@@ -28,9 +28,9 @@ from wpinq.histograms import (
     choose,
     optimise,
 )
-from wpinq.histograms.marginal_workloads import marginal_weights
+from wpinq.histograms.workload import marginal_weights
 from wpinq.language import parse, unparse
-from wpinq.marginals.measured_views import MeasuredView
+from wpinq.marginals.attributes import MeasuredView
 
 SIZES = (3, 2, 4)
 SHARES = {(0, 1): 3, (1, 2): 2.5, (0,): 1, (): 0.5}

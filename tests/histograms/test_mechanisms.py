@@ -34,12 +34,12 @@ from wpinq.histograms import (
     simulated_error,
     simulated_sorted_error,
 )
-from wpinq.histograms.strategies.noise_choice import noise_of
+from wpinq.histograms.strategies.strategy import noise_of
 from wpinq.inference.geometric_sums import geometric_half_widths, geometric_variance
-from wpinq.inference.noise_law import Noise
-from wpinq.measure.laws import DoubleGeometric
+from wpinq.inference.intervals import Noise
 from wpinq.measure.measurement import GeometricCount, NoisyCount
-from wpinq.measure.scales import geometric_scale
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.noise.scales import geometric_scale
 
 people = wp.source("people", int, facts=["unit_weights"], cap=10**4)
 pairs = wp.source("pairs", x=int, y=int, facts=["unit_weights"], cap=10**4)

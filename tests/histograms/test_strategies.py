@@ -43,9 +43,9 @@ from wpinq.histograms import (
     simulated_error,
     simulated_sorted_error,
 )
-from wpinq.plan.certify import certify
 from wpinq.plan.node import topological
 from wpinq.plan.operators import SelectMany
+from wpinq.plan.properties import plan_properties
 
 ages = wp.source("ages", name=str, age=int, region=int)
 RNG = np.random.default_rng(7)
@@ -184,7 +184,7 @@ def test_rounding_widens_the_noise_of_no_strategy_by_more_than_a_millionth_at_th
         for level in range(3):
             queries[f"{methods}, level {level}"] = census.query(triples, level, lambda r: r.a, lambda r: r.b)
     for name, query in queries.items():
-        assert certify(query.plan).slack() <= Fraction(1, 10**6), name
+        assert plan_properties(query.plan).slack() <= Fraction(1, 10**6), name
 
 
 def test_products_of_long_columns_take_a_select_many_an_attribute():

@@ -13,8 +13,8 @@ from wpinq import histograms as h
 from wpinq.histograms.strategies import bucketed
 from wpinq.histograms.strategies.bucketed import OverBuckets
 from wpinq.histograms.strategies.linear import LinearStrategy
-from wpinq.inference.variances import workload_variance
-from wpinq.measure.bucket_choice import Buckets
+from wpinq.inference.tree import workload_variance
+from wpinq.sinks.buckets import Buckets
 
 AGES = wp.source("ages", int)
 WHOLE = wp.source("ages", int, facts=["whole_weights"])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-RULES = "wpinq/engines/relational/rules"
+RULES = "wpinq/engines/sql/rules"
 
 DISTINCT = {
     "wpinq/plan/operators/distinct.py": '''"""Distinct: at most a weight of 1 for each record."""
@@ -57,7 +57,7 @@ class Distinct(RecordKeyed):
     def mass(self, *inputs: Fraction) -> Fraction:
         return inputs[0]
 
-    def roundoffs(self) -> Fraction:
+    def rounding_units(self) -> Fraction:
         return Fraction(0)
 
     def nonnegative(self, *inputs: bool) -> bool:
@@ -73,7 +73,7 @@ class Distinct(RecordKeyed):
         one = arithmetic.number(1)
         return lambda record, weight: ((record, min(weight, one)),) if weight > 0 else ()
 ''',
-    "wpinq/query.py": '''
+    "wpinq/api/query.py": '''
     def distinct(self) -> Query:
         """At most a weight of 1 for each record."""
         from wpinq.plan.operators.distinct import Distinct
@@ -82,7 +82,7 @@ class Distinct(RecordKeyed):
 ''',
     f"{RULES}/operators.py": '''
 
-from wpinq.engines.relational.blocks.term import number  # noqa: E402
+from wpinq.engines.sql.terms import number  # noqa: E402
 from wpinq.plan.operators.distinct import Distinct  # noqa: E402
 
 
@@ -142,7 +142,7 @@ def _integers(types: Types, attributes: CallAttributes) -> Type:
 def gcd(a: object, b: object) -> Any:
     """The greatest common divisor of two ints."""
 ''',
-    f"{RULES}/primitives.py": """
+    f"{RULES}/lowering.py": """
 
 @_rule("gcd")
 def _gcd(node: Call, shapes: tuple[Shape, ...]) -> Shape:
@@ -159,10 +159,10 @@ import wpinq as wp
 from tests.support.operators import CASES, failing_tables
 from tests.support.plans import distance, random_case
 from tests.support.stability import check_stability
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
+from wpinq.plan.properties import plan_properties
 from wpinq.plan.format import plan_from_json, plan_to_json
 
 numbers = wp.source("numbers", int, facts=["unit_weights"])
@@ -171,7 +171,7 @@ facts = "with facts = [unit_weights]"
 program = wp.parse(f"source numbers: int {facts}; var q = numbers.Select(x => x % 3).Distinct();")
 assert program["q"] == query and "Distinct" in str(program) and "Distinct" in query.explain()
 assert plan_from_json(plan_to_json(query.plan)) == query.plan
-assert certify(query.plan).domain == (0, 1, 2) and certify(query.plan).lattice == 1
+assert plan_properties(query.plan).domain == (0, 1, 2) and plan_properties(query.plan).lattice == 1
 data = {"numbers": [1, 2, 4, 5, 7]}
 assert failing_tables() == []
 for engine in ENGINES:
@@ -198,13 +198,13 @@ for _ in range(5):
     exact = wp.evaluate(wp.Query(case.plan), case.data, exact=True)
     for engine in ("duckdb", "reference"):
         floats = wp.evaluate(wp.Query(case.plan), case.data, engine=engine)
-        assert distance(exact, floats) <= certify(case.plan).rounding_error
+        assert distance(exact, floats) <= plan_properties(case.plan).rounding_error
 """
 
 USE_GCD = """
 import wpinq as wp
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CompiledEvaluator
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CompiledEvaluator
 from wpinq.plan.format import plan_from_json, plan_to_json
 
 pairs = wp.source("pairs", a=int, b=int)
@@ -241,7 +241,7 @@ def add(copy: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = copy / name
         held = path.read_text(encoding="utf-8") if path.exists() else ""
-        if name == "wpinq/query.py":
+        if name == "wpinq/api/query.py":
             before, after = held.split("\n    def where(", 1)
             path.write_text(f"{before}{text}\n    def where({after}", encoding="utf-8")
         else:
@@ -286,14 +286,14 @@ with wp.Session(engine="reference") as session:
         session.release(query.noisy_count(epsilon=1))
         raise SystemExit("an operator without a bound on rounding was released")
     except wp.PlanError as error:
-        assert "Distinct" in str(error) and "roundoffs" in str(error) and "distinct" in str(error), error
+        assert "Distinct" in str(error) and "rounding_units" in str(error) and "distinct" in str(error), error
     assert session.spent("numbers") == 0
 """
 
 
 def test_an_operator_that_says_nothing_of_its_rounding_is_refused_before_the_debit(copy: Path) -> None:
     source = "wpinq/plan/operators/distinct.py"
-    text = DISTINCT[source].replace("    def roundoffs(self) -> Fraction:\n        return Fraction(0)\n\n", "")
+    text = DISTINCT[source].replace("    def rounding_units(self) -> Fraction:\n        return Fraction(0)\n\n", "")
     assert text != DISTINCT[source]
     add(copy, {source: text})
     assert run(copy, REFUSED) == ""

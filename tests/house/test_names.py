@@ -1,4 +1,4 @@
-"""One word for one thing: no class, alias or module of the package has the name of another, and nothing is a circle."""
+"""One word for one thing: no class or alias of a folder has the name of another, and no import is a circle."""
 
 from __future__ import annotations
 
@@ -24,20 +24,12 @@ def defined(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
-def test_no_class_or_alias_has_two_meanings() -> None:
-    places: dict[str, list[str]] = defaultdict(list)
+def test_no_class_or_alias_has_two_meanings_in_a_folder() -> None:
+    places: dict[tuple[Path, str], list[str]] = defaultdict(list)
     for path in MODULES:
         for name in defined(ast.parse(path.read_text(encoding="utf-8"))):
-            places[name].append(str(path.relative_to(ROOT)))
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
-
-
-def test_no_module_name_stands_twice() -> None:
-    places: dict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        if not path.stem.startswith("__"):
-            places[path.stem].append(str(path.relative_to(ROOT)))
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+            places[path.parent, name].append(path.name)
+    assert {name: found for (_, name), found in places.items() if len(found) > 1} == {}
 
 
 def circles(imports: dict[str, set[str]]) -> list[set[str]]:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from wpinq.engines.incremental.compiled.routines import machine
-from wpinq.engines.incremental.compiled.routines.routine import PRELUDE
+from wpinq.engines.delta.compiled import routine
+from wpinq.engines.delta.compiled.routine import PRELUDE
 
 WRAP = 2**64
 INSTRUCTIONS = ("load", "save", "as_float", "as_word", "add_fits", "subtract_fits", "multiply_fits", "M32", "ONE")
@@ -20,7 +20,7 @@ INSTRUCTIONS = ("load", "save", "as_float", "as_word", "add_fits", "subtract_fit
 def _mixer(factor: int, shift: int) -> Callable[[int, int], int]:
     # no stand-in by `hash`, for which 3 is 2**61 + 2: a memo of a group goes by its mixed words alone
     def mix(h: int, word: int) -> int:
-        mixed = machine.wrapped((h ^ word) * factor)
+        mixed = routine.wrapped((h ^ word) * factor)
         return mixed ^ ((mixed >> shift) & 0xFFFFFFFF)
 
     return mix
@@ -45,7 +45,7 @@ def interpret(text: str) -> ModuleType:
     module = ModuleType("interpreted")
     space = module.__dict__
     exec("from math import exp, isfinite\nimport numpy as np", space)
-    space.update({name: getattr(machine, name) for name in INSTRUCTIONS})
+    space.update({name: getattr(routine, name) for name in INSTRUCTIONS})
     space["Compiler"] = lambda apart: SimpleNamespace(inner=_declared, inlined=_declared, entry=_declared)
     exec(text.removeprefix(PRELUDE), space)
     for name in [name for name in space if name.startswith("hash_")]:
@@ -53,5 +53,5 @@ def interpret(text: str) -> ModuleType:
     space["draw"] = _draw
     space["mix"] = _mixer(-7046029254386353131, 32)
     space["mix_too"] = _mixer(-4417276706812531889, 29)
-    space["plus"] = lambda a, b: machine.wrapped(a + b)
+    space["plus"] = lambda a, b: routine.wrapped(a + b)
     return module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import wpinq as wp
-from wpinq.query import Query
+from wpinq.api.query import Query
 
 EDGES = wp.source("edges", a=int, b=int)
 TAGS = 8

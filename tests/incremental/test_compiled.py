@@ -11,15 +11,15 @@ import pytest
 import wpinq as wp
 from tests.incremental.interpreted import interpret
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator
-from wpinq.engines.incremental.compiled.tables import compiled_evaluator
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator
+from wpinq.engines.delta.compiled.hash_tables import evaluator
 from wpinq.errors import PlanError
-from wpinq.graphs import recipes, subgraphs
+from wpinq.graphs import recipes
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.node import Node, sources
-from wpinq.query import Query
 
 CASES_PER_OPERATOR = 10
 STEPS = 6
@@ -28,7 +28,7 @@ TOLERANCE = 1e-8  # weights below 1e-12 are dropped at each step, and random pla
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compiled_evaluator, "import_module", interpret)
+    monkeypatch.setattr(evaluator, "import_module", interpret)
     yield
 
 
@@ -135,9 +135,9 @@ RECIPES: dict[str, Callable[[Query], Query]] = {
     "ccdf": recipes.degree_ccdf,
     "sequence": recipes.degree_sequence,
     "joint": recipes.joint_degrees,
-    "triangles": lambda edges: subgraphs.triangles_by_degree(edges, 2),
-    "squares": subgraphs.squares_by_degree,
-    "intersect": subgraphs.triangles_by_intersect,
+    "triangles": lambda edges: recipes.triangles_by_degree(edges, 2),
+    "squares": recipes.squares_by_degree,
+    "intersect": recipes.triangles_by_intersect,
 }
 
 
@@ -242,8 +242,8 @@ def virtual_and_state(plan: Node) -> tuple[int, int]:
 
 def test_virtual_steps_keep_no_state(interpreted: None) -> None:
     # the candidate (40) and a norm for each vertex (10), however many paths there are
-    assert virtual_and_state(subgraphs.triangles_by_intersect(EDGES).plan)[0] == 50
-    for query in (recipes.joint_degrees(EDGES), subgraphs.triangles_by_degree(EDGES, 20)):
+    assert virtual_and_state(recipes.triangles_by_intersect(EDGES).plan)[0] == 50
+    for query in (recipes.joint_degrees(EDGES), recipes.triangles_by_degree(EDGES, 20)):
         virtual, whole = virtual_and_state(query.plan)
         assert virtual <= 80
         assert whole > 2 * virtual

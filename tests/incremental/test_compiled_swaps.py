@@ -12,16 +12,15 @@ import pytest
 import wpinq as wp
 from tests.incremental.interpreted import interpret
 from wpinq.engines import reference
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk
-from wpinq.engines.incremental.compiled.neighbours import state
-from wpinq.engines.incremental.compiled.routines import header, modules
-from wpinq.engines.incremental.compiled.tables import compiled_evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, modules, routine
+from wpinq.engines.delta.compiled.adjacency import state
+from wpinq.engines.delta.compiled.hash_tables import evaluator
 from wpinq.errors import PlanError
-from wpinq.graphs import recipes, subgraphs, tags
+from wpinq.graphs import recipes, tags
 from wpinq.plan.arithmetic import FLOAT
 
 EDGES = wp.source("edges", src=int, dst=int)
-TRIANGLES = subgraphs.triangles_by_intersect(EDGES)
+TRIANGLES = recipes.triangles_by_intersect(EDGES)
 
 Edges = list[tuple[int, int]]
 
@@ -35,7 +34,7 @@ def graph(seed: int, nodes: int, edges: int) -> Edges:
 
 
 def use_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_evaluator, "import_module", interpret)
+    monkeypatch.setattr(evaluator, "import_module", interpret)
     monkeypatch.setattr(state, "import_module", interpret)
 
 
@@ -198,7 +197,7 @@ def test_the_neighbour_lists_are_chosen_by_the_plan_alone(monkeypatch: pytest.Mo
         walk.run(60, 1.0)
     assert walks[0].edges == walks[1].edges
     assert walks[0].progress.score == pytest.approx(walks[1].progress.score, abs=1e-9)
-    others = [closed.select(lambda p: p[0]), wedges.select(lambda p: 7), subgraphs.squares_by_degree(EDGES)]
+    others = [closed.select(lambda p: p[0]), wedges.select(lambda p: 7), recipes.squares_by_degree(EDGES)]
     for query in others:
         assert not SwapWalk([Goal(query.plan, 1.0, {})], "edges", start).specialised
 
@@ -217,7 +216,7 @@ def test_steps_at_which_norms_grow_far_are_made_all_the_same(
         return EdgeWalk([target], "edges", start, range(9), symmetric=False, seed=4, changing=changing)
 
     plain = walk()
-    monkeypatch.setitem(header.CONSTANTS, "GROWTH", 0.9)
+    monkeypatch.setitem(routine.CONSTANTS, "GROWTH", 0.9)
     checked = walk()
     assert plain.run(60, 1.0).score == pytest.approx(checked.run(60, 1.0).score, abs=1e-9)
     assert plain.edges == checked.edges

@@ -9,9 +9,9 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
-from wpinq.dataset import WeightedDataset
+from wpinq.columns.dataset import WeightedDataset
 from wpinq.engines import reference
-from wpinq.engines.incremental import Evaluator
+from wpinq.engines.delta import Evaluator
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import EXACT, FLOAT, Weights
 from wpinq.plan.node import sources

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 import wpinq as wp
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk
-from wpinq.engines.incremental.compiled.words import expressions
-from wpinq.engines.incremental.compiled.words.code import ScalarCode
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, expressions
+from wpinq.engines.delta.compiled.values import ScalarCode
 from wpinq.expr import build
 from wpinq.expr.nodes import Expr, Variable, make_lambda
 from wpinq.expr.primitives import PRIMITIVES

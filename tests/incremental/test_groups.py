@@ -11,7 +11,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.engines import reference
-from wpinq.engines.incremental import Evaluator
+from wpinq.engines.delta import Evaluator
 from wpinq.plan.arithmetic import EXACT, FLOAT, Weights
 
 RECORDS = wp.source("records", key=int | None, value=str | None)

@@ -9,26 +9,26 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.incremental.compiled import Goal, SwapWalk
-from wpinq.engines.incremental.loss import loss
+from wpinq.engines.delta.compiled import Goal, SwapWalk
+from wpinq.engines.delta.goals import loss
 from wpinq.expr.values import Value
-from wpinq.graphs import recipes, subgraphs
+from wpinq.graphs import recipes
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.query import Query
 
 SYMMETRIC = wp.source("edges", a=int, b=int)
 ONCE = research.EDGES
 
 PLANS: dict[str, tuple[Callable[[Query], Query], bool]] = {
-    "triangles": (subgraphs.triangles_by_intersect, True),
+    "triangles": (recipes.triangles_by_intersect, True),
     "joint degrees": (recipes.joint_degrees, True),
-    "triangles by degree": (lambda e: subgraphs.triangles_by_degree(e, 2), True),
+    "triangles by degree": (lambda e: recipes.triangles_by_degree(e, 2), True),
     "degree ccdf": (recipes.degree_ccdf, True),
     **{name: (query, False) for name, query in research.QUERIES.items() if name not in research.LISTS},
     **{
         f"{name}, symmetrised": (lambda e, q=query: q(recipes.symmetrize(e)), False)
-        for name, query in {"triangles": subgraphs.triangles_by_intersect, "joint": recipes.joint_degrees}.items()
+        for name, query in {"triangles": recipes.triangles_by_intersect, "joint": recipes.joint_degrees}.items()
     },
 }
 

@@ -13,11 +13,10 @@ import wpinq as wp
 from tests.incremental import research
 from tests.incremental.interpreted import interpret
 from tests.incremental.test_compiled_swaps import graph
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk
-from wpinq.engines.incremental.compiled.routines import calculation
-from wpinq.engines.incremental.compiled.routines.routine import PRELUDE
-from wpinq.engines.incremental.compiled.tables.compiled_evaluator import MOST_OUTPUTS
-from wpinq.engines.incremental.loss import loss
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, routine
+from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
+from wpinq.engines.delta.compiled.routine import PRELUDE
+from wpinq.engines.delta.goals import loss
 from wpinq.errors import PlanError
 
 PLAN = research.closed_by_join(research.EDGES).plan
@@ -42,7 +41,7 @@ def test_a_decision_takes_one_draw_however_a_tie_rounds(interpreted_modules: Non
 
 @pytest.mark.parametrize("name", ["mix", "mix_too"])
 def test_words_are_mixed_alike_in_64_bits_and_interpreted(name: str) -> None:
-    mixed, words = vars(interpret(PRELUDE))[name], getattr(calculation, name)
+    mixed, words = vars(interpret(PRELUDE))[name], getattr(routine, name)
     rng = Random(name)
     edges = [0, 1, -1, 2**61 + 2, 2**63 - 1, -(2**63)]
     pairs = [(a, b) for a in edges for b in edges]

@@ -7,15 +7,15 @@ import sys
 
 PROGRAM = """
 import sys
-from wpinq.engines.incremental.compiled.routines.names import name
+from wpinq.engines.delta.compiled.routine import name
 for spelling in sorted([f"{letter}{number}" for letter in "abegknprtvwxyz" for number in range(60)],
                        reverse=sys.argv[1] == "down"):
     name(spelling)
 import hashlib
 import wpinq as wp
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
-from wpinq.engines.incremental.compiled.neighbours import state
-from wpinq.engines.incremental.compiled.tables import compiled_evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
+from wpinq.engines.delta.compiled.adjacency import state
+from wpinq.engines.delta.compiled.hash_tables import compiled_evaluator
 from wpinq.graphs import recipes, subgraphs
 
 def shown(text):

@@ -13,16 +13,16 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph, use_interpreter
-from wpinq.engines.incremental.compiled import EdgeWalk, Goal, SwapWalk
-from wpinq.engines.incremental.compiled.neighbours import graph as walked
-from wpinq.engines.incremental.compiled.neighbours import proposals
+from wpinq.engines.delta.compiled import EdgeWalk, Goal, SwapWalk
+from wpinq.engines.delta.compiled.adjacency import proposals
+from wpinq.engines.delta.compiled.adjacency import state as walked
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT
-from wpinq.graphs import recipes, subgraphs
+from wpinq.graphs import recipes
 from wpinq.plan.node import Node
 
 EDGES = wp.source("edges", src=int, dst=int)
-TRIANGLES = subgraphs.triangles_by_intersect(EDGES)
+TRIANGLES = recipes.triangles_by_intersect(EDGES)
 LOW = EDGES.where(lambda e: e.src + e.dst < 4).select(lambda e: "low")
 
 Graph = frozenset[tuple[int, int]]

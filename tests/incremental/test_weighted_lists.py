@@ -11,11 +11,11 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import graph
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.query import Query
 
 EDGES = research.EDGES
 

@@ -33,13 +33,13 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
-from wpinq.columns import nameless
-from wpinq.columns.held import HeldColumns, opened
+from wpinq.columns import unlinked_file
+from wpinq.columns.storage import StoredColumns, opened
+from wpinq.data import read_source
+from wpinq.data.files import _ROWS
+from wpinq.data.rows import _PIECE
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, type_from_annotation
-from wpinq.ingest import read_source
-from wpinq.ingest.files import _ROWS
-from wpinq.ingest.rows import _PIECE
 
 THING = record_type(
     {
@@ -77,7 +77,7 @@ def read(data: object, type_: Type, facts: tuple[str, ...] = ()) -> dict[Any, fl
     held = read_source(
         data, type_, unit_weight=Fraction(2), cap=Fraction(2**40), facts=frozenset(facts), database=one_database
     )
-    assert isinstance(held, HeldColumns)
+    assert isinstance(held, StoredColumns)
     found = dict(held.items())
     assert len(held) == len(found)
     assert held.norm == sum(map(Fraction, found.values()))
@@ -547,7 +547,7 @@ def test_nothing_can_be_read_after_a_kill(small: bool, tmp_path: Path) -> None:
     offered.mkdir()
     temporary.mkdir()
     (offered / "words.csv").write_text("word\n" + "".join(f"{SECRET}-{i}\n" for i in range(20_000)))
-    program = KILLED if small else f"import wpinq.ingest.files\nwpinq.ingest.files.SMALL = 0\n{KILLED}"
+    program = KILLED if small else f"import wpinq.data.files\nwpinq.ingest.files.SMALL = 0\n{KILLED}"
     environment = dict(os.environ, TMPDIR=str(temporary), PYTHONPATH=os.pathsep.join([".", *sys.path]))
     command = [sys.executable, "-c", program, str(offered)]
 
@@ -564,7 +564,7 @@ def test_nothing_can_be_read_after_a_kill(small: bool, tmp_path: Path) -> None:
             if path.is_file() and SECRET.encode() in path.read_bytes()
         )
         assert held.stat().st_nlink == 0
-        assert os.readlink(held).startswith("/dev/shm/") == (small and nameless.has_room())
+        assert os.readlink(held).startswith("/dev/shm/") == (small and unlinked_file.has_room())
         assert held_on_disk() == []
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -590,7 +590,7 @@ def test_nothing_is_written_where_a_database_opens_another_file(
 
 def test_no_folder_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(nameless, "has_room", lambda: False)
+    monkeypatch.setattr(unlinked_file, "has_room", lambda: False)
     numbers = wp.source("numbers", int)
     with wp.Session() as session:
         session.protect(numbers, [1, 2], budget=1)

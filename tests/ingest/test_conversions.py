@@ -16,8 +16,8 @@ import pyarrow
 import pytest
 
 import wpinq as wp
+from wpinq.data.fields import conversion
 from wpinq.expr.types import INT, STR, Type, category, decimal
-from wpinq.ingest.conversions import conversion
 
 NAME = "the day"
 

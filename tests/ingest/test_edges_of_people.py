@@ -23,11 +23,11 @@ import scipy.sparse
 
 import wpinq as wp
 from tests.support.people import kept_rows
-from wpinq.columns.held import HeldColumns
+from wpinq.columns.storage import StoredColumns
+from wpinq.data import EdgeList, read_source
 from wpinq.errors import SourceRejected
-from wpinq.expr.person import Person
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import INT, STR, record_type
-from wpinq.ingest import EdgeList, read_source
 
 EDGE = record_type({"src": INT, "dst": INT})
 DUCKDB = duckdb.connect(config={"threads": 1})
@@ -43,7 +43,7 @@ def read(data: Any, at_most: int, column: str = "who", *, nested: bool = False, 
     weight = Fraction(person.weight)
     told: dict[str, Any] = {"facts": facts, "person": person, "database": lambda: nullcontext(DUCKDB)}
     held = read_source(data, type_, unit_weight=weight, cap=Fraction(10**9), **told)
-    assert isinstance(held, HeldColumns)
+    assert isinstance(held, StoredColumns)
     assert not options
     return dict(held.items())
 

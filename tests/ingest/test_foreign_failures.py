@@ -16,10 +16,10 @@ import polars
 import pytest
 
 import wpinq as wp
-from wpinq.columns.held import HeldColumns
+from wpinq.columns.storage import StoredColumns
+from wpinq.data.read import read_source
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import type_from_annotation
-from wpinq.ingest.reading import read_source
 
 SECRET = "secretvalue"
 
@@ -87,16 +87,16 @@ def test_a_failure_is_a_refusal_without_a_value_or_a_cause(kind: str, type_: typ
 def test_a_breach_that_was_seen_is_refused_whatever_the_file_says_the_second_time(
     changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, shown = tmp_path / "rows.csv", HeldColumns.shown
+    path, shown = tmp_path / "rows.csv", StoredColumns.shown
     path.write_text("a,b\nx,1\nx,1\n")
 
     @contextlib.contextmanager
-    def meanwhile(self: HeldColumns, connection: Any, name: str) -> Iterator[str]:
+    def meanwhile(self: StoredColumns, connection: Any, name: str) -> Iterator[str]:
         path.write_text(changed)
         with shown(self, connection, name) as table:
             yield table
 
-    monkeypatch.setattr(HeldColumns, "shown", meanwhile)
+    monkeypatch.setattr(StoredColumns, "shown", meanwhile)
     with pytest.raises(SourceRejected) as refused:
         read(path, facts=("unit_weights",), a=str, b=int)
     assert SECRET not in f"{refused.value!r}{refused.value.__context__!r}"

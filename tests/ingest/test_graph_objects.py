@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import wpinq as wp
+from wpinq.data import EdgeList, read_source
+from wpinq.data.graph_objects import edges_of_graph
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, Type, record_type, type_from_annotation
 from wpinq.graphs import read_edges, write_edges
-from wpinq.ingest import EdgeList, read_source
-from wpinq.ingest.graph_objects import edges_of_graph
 
 EDGE = record_type({"src": INT, "dst": INT})
 NAMES = record_type({"src": STR, "dst": STR})

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.columns import arrow_rows, merging
-from wpinq.columns.held import HeldColumns, opened
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.columns import arrow_rows, duplicates
+from wpinq.columns.storage import StoredColumns, opened
+from wpinq.data import read_source, relation, sources
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import SourceRejected
-from wpinq.ingest import offered_tables, read_source, scan
 
 ROWS = "range(250000) AS t(i)"
 TABLES: dict[str, tuple[dict[str, Any], str]] = {
@@ -34,10 +34,10 @@ TABLES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def held(relation: Any, fields: dict[str, Any], facts: frozenset[str] = frozenset()) -> HeldColumns:
+def held(relation: Any, fields: dict[str, Any], facts: frozenset[str] = frozenset()) -> StoredColumns:
     row = wp.source("data", **fields).plan.operator.row
     found = read_source(relation, row, unit_weight=Fraction(1), cap=Fraction(2**30), facts=facts)
-    assert isinstance(found, HeldColumns)
+    assert isinstance(found, StoredColumns)
     return found
 
 
@@ -48,7 +48,7 @@ def test_memory_and_file_hold_the_same(name: str, monkeypatch: pytest.MonkeyPatc
         relation = connection.sql(f"SELECT {columns} FROM {ROWS}")
         expected = Counter(relation.fetchall() if name != "lists" else [(tuple(a), b) for a, b in relation.fetchall()])
         inside = held(relation, fields)
-        monkeypatch.setattr(offered_tables, "IN_MEMORY", 0)
+        monkeypatch.setattr(sources, "IN_MEMORY", 0)
         outside = held(relation, fields)
     assert (inside.files, len(outside.files)) == ((), 1)
     assert dict(inside.items()) == dict(outside.items()) == expected
@@ -67,7 +67,7 @@ def test_what_does_not_fit_is_read_once_and_held_in_a_file(monkeypatch: pytest.M
         relation = connection.sql(f"SELECT nextval('numbers') AS a FROM {ROWS}")
         with opened() as small:
             ((limit,),) = small.execute("SELECT current_setting('memory_limit')").fetchall()
-        monkeypatch.setattr(offered_tables, "IN_MEMORY", 1e6 / offered_tables.bytes_of(limit))
+        monkeypatch.setattr(sources, "IN_MEMORY", 1e6 / sources.bytes_of(limit))
         found = held(relation, {"a": int})
         assert len(found.files) == 1
         assert len(found) == 250_000
@@ -104,9 +104,9 @@ SHOWN = """DATE '1960-02-29' + CAST(i % 90000 AS INTEGER) AS a, CAST((i - 1000) 
     CAST(b AS DECIMAL(38, 2)) AS d, CAST(i AS DECIMAL(18, 0)) AS e"""
 
 
-@pytest.mark.parametrize("share", [offered_tables.IN_MEMORY, 0])
+@pytest.mark.parametrize("share", [sources.IN_MEMORY, 0])
 def test_dates_and_decimals_of_a_relation_are_held_as_numbers(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offered_tables, "IN_MEMORY", share)
+    monkeypatch.setattr(sources, "IN_MEMORY", share)
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT {SHOWN} FROM {ROWS}")
         found = held(relation, DAYS)
@@ -118,7 +118,7 @@ def test_dates_and_decimals_of_a_relation_are_held_as_numbers(share: float, monk
     assert dict(found.items()) == expected
 
 
-@pytest.mark.parametrize("share", [offered_tables.IN_MEMORY, 0])
+@pytest.mark.parametrize("share", [sources.IN_MEMORY, 0])
 @pytest.mark.parametrize(
     ("value", "kind", "why"),
     [
@@ -133,7 +133,7 @@ def test_dates_and_decimals_of_a_relation_are_held_as_numbers(share: float, monk
 def test_a_date_or_decimal_that_is_none_is_named_as_it_was_offered(
     value: str, kind: Any, why: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offered_tables, "IN_MEMORY", share)
+    monkeypatch.setattr(sources, "IN_MEMORY", share)
     with duckdb.connect() as connection:
         fit = "DATE '2000-01-01'" if kind is datetime.date else "CAST(1 AS DECIMAL(15, 2))"
         relation = connection.sql(f"SELECT CASE WHEN i = 7 THEN {value} ELSE {fit} END AS a FROM {ROWS}")
@@ -191,7 +191,9 @@ def test_rows_in_increasing_order_are_all_different(
 ) -> None:
     """Unless one of them is not, wherever that is: within a batch or at the start of another."""
     looked: list[int] = []
-    monkeypatch.setattr(arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or merging.shared_hashes(hashes))
+    monkeypatch.setattr(
+        arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or duplicates.shared_hashes(hashes)
+    )
     row = "i" if place is None else f"CASE WHEN i = {place} THEN i - 1 ELSE i END"
     with duckdb.connect() as connection:
         numbered = f"SELECT j // {step} AS a, 'x' AS b, -(j // 9) AS d, j AS c FROM (SELECT {row} AS j FROM {ROWS})"
@@ -289,9 +291,9 @@ def test_a_relation_that_fails_is_named_whenever_it_does(order: str) -> None:
 def test_what_holds_the_rows_shows_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a report of an error shows the values of variables, these are among them."""
     shown: list[object] = []
-    in_memory, taken = offered_tables._in_memory, scan._held
-    monkeypatch.setattr(offered_tables, "_in_memory", lambda *given: shown.append(found := in_memory(*given)) or found)
-    monkeypatch.setattr(scan, "_held", lambda *given: shown.append(given[1]) or taken(*given))
+    in_memory, taken = sources._in_memory, relation._held
+    monkeypatch.setattr(sources, "_in_memory", lambda *given: shown.append(found := in_memory(*given)) or found)
+    monkeypatch.setattr(relation, "_held", lambda *given: shown.append(given[1]) or taken(*given))
     with duckdb.connect() as connection:
         found = held(connection.sql("SELECT 6517 + i AS a, 'secret' AS b FROM range(9) AS t(i)"), {"a": int, "b": str})
     assert len(shown) == 2

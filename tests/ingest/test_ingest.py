@@ -22,11 +22,11 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from wpinq.data import EdgeList, read_source
+from wpinq.data.facts import _CHECKS, norm
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.facts import FACTS
+from wpinq.expr.declarations import FACTS
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type, record_type, tuple_type, type_from_annotation
-from wpinq.ingest import EdgeList, read_source
-from wpinq.ingest.promises import _CHECKS, norm
 
 EDGE = record_type({"src": INT, "dst": INT})
 PERSON = record_type({"name": STR, "age": INT.with_nullable(), "height": FLOAT, "member": BOOL})
@@ -99,7 +99,7 @@ def test_a_name_that_stands_twice_in_a_row_is_no_field() -> None:
 
 
 def test_positions_of_rows_that_do_not_say_whose_they_are_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.ingest.rows._columns.__defaults__", (4,))
+    monkeypatch.setattr("wpinq.data.rows._columns.__defaults__", (4,))
     person = wp.source("s", dst=int, person="src", at_most=1)
     rows: list[Any] = [{"src": n, "dst": n} for n in range(12)]
     rows[1], rows[9], rows[10] = (1, 1), (9, 9), {"src": 10}
@@ -703,7 +703,7 @@ def test_the_message_about_the_cap_does_not_tell_the_total() -> None:
 
 def test_table_libraries_are_imported_only_when_used() -> None:
     program = (
-        "import sys, fractions; from wpinq.ingest import read_source; from wpinq.expr.types import INT; "
+        "import sys, fractions; from wpinq.data import read_source; from wpinq.expr.types import INT; "
         "one = fractions.Fraction(1); read_source([1, 2], INT, unit_weight=one, cap=9 * one); "
         "print([m for m in ('pandas', 'polars', 'pyarrow') if m in sys.modules])"
     )
@@ -714,7 +714,7 @@ def test_table_libraries_are_imported_only_when_used() -> None:
 
 def test_a_breach_is_refused_also_where_its_rows_cannot_be_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file or a relation may say something else the second time; what was held is what was checked."""
-    from wpinq.ingest import promises
+    from wpinq.data import facts
 
-    monkeypatch.setattr(promises, "listed", lambda connection, found: iter(()))
+    monkeypatch.setattr(facts, "listed", lambda connection, found: iter(()))
     assert "cannot be found again" in str(refused([(1, 2), (1, 2)], facts=("unit_weights",)))

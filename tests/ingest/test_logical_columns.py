@@ -20,10 +20,10 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from wpinq.data import read_source
 from wpinq.errors import SourceRejected
 from wpinq.expr.logical_values import limits, presenter, to_text
 from wpinq.expr.types import DATE, TIME, TIMESTAMP, type_from_annotation
-from wpinq.ingest import read_source
 
 D = Decimal
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import wpinq as wp
-from wpinq.columns.held import HeldColumns
+from wpinq.columns.storage import StoredColumns
+from wpinq.data import EdgeList, consumable, read_source
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import INT, record_type
-from wpinq.ingest import EdgeList, one_shot, read_source
 
 EDGE = record_type({"src": INT, "dst": INT})
 ROWS = [(1, 2), (2, 3)]
@@ -63,7 +63,7 @@ ONE_SHOT: dict[str, Callable[[], Any]] = {
 
 def read(data: object, cap: int = 10) -> dict[Any, float]:
     held = read_source(data, EDGE, unit_weight=Fraction(1), cap=Fraction(cap))
-    assert isinstance(held, HeldColumns)
+    assert isinstance(held, StoredColumns)
     return dict(held.items())
 
 
@@ -142,13 +142,13 @@ def test_what_can_be_read_again_is(tmp_path: Any) -> None:
 def test_no_object_is_kept_for_it() -> None:
     read(row for row in ROWS)
     gc.collect()
-    before = len(one_shot._begun)
+    before = len(consumable._begun)
     offered = (row for row in ROWS)
     read(offered)
-    assert len(one_shot._begun) == before + 1
+    assert len(consumable._begun) == before + 1
     del offered
     gc.collect()
-    assert len(one_shot._begun) == before
+    assert len(consumable._begun) == before
 
 
 @pytest.mark.parametrize("unfinished", ["a result", "a reader"])

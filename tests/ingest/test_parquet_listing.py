@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from wpinq.data import read_source
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import INT, Type, record_type
-from wpinq.ingest import read_source
 
 VALUE = record_type({"v": INT})
 

@@ -20,11 +20,11 @@ from pyarrow import parquet
 
 import wpinq as wp
 from tests.support.people import kept_rows
-from wpinq.columns.held import HeldColumns
+from wpinq.columns.storage import StoredColumns
+from wpinq.data import read_source
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.person import Person
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, record_type, type_from_annotation
-from wpinq.ingest import read_source
 
 VISIT = record_type({"page": STR, "ms": FLOAT.with_nullable()})
 FIELDS = ("user", "page", "ms")
@@ -46,7 +46,7 @@ def read(data: Any, at_most: int = 2, type_: Type = VISIT, *, nested: bool = Fal
         facts=facts,
         person=person,
     )
-    assert isinstance(read, HeldColumns)
+    assert isinstance(read, StoredColumns)
     assert not options
     return dict(read.items())
 

@@ -11,13 +11,12 @@ import duckdb
 import pytest
 
 from tests.support.people import kept_rows, weigh
-from wpinq.columns.flat import column_names, column_types, flattener, reader
+from wpinq.columns.records import column_names, column_types, flattener, reader
+from wpinq.data.people import DUCKDB, asymmetric, canonical_hex, counted, kept_of, weighed
 from wpinq.expr import types
-from wpinq.expr.person import Person
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import canonical_bytes
-from wpinq.ingest.canonical_rows import DUCKDB, canonical_hex
-from wpinq.ingest.people import asymmetric, counted, kept_of, weighed
 
 VALUES: dict[Type, list[Any]] = {
     INT: [0, 1, -1, 2**63 - 1, -(2**63), 7],

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import (
     BOOL,

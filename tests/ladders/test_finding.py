@@ -8,8 +8,7 @@ from itertools import combinations
 import pytest
 
 from tests.support.brute_ladders import Edge, cliques, stars, triangles
-from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
-from wpinq.ladders.simple_graph import simple_graph
+from wpinq.sinks.graph_ladders import clique_ladder, simple_graph, star_ladder, triangle_ladder
 
 
 def graphs(seed: int, number: int) -> list[list[Edge]]:

@@ -18,10 +18,16 @@ from math import comb
 import networkx as nx
 import pytest
 
-from wpinq.ladders import finding
-from wpinq.ladders.finding import clique_ladder, degree_ladder, star_ladder, triangle_ladder
-from wpinq.ladders.rungs import FrontEntry, Ladder, TriangleLadder
-from wpinq.ladders.simple_graph import SimpleGraph, simple_graph
+from wpinq.noise.ladder import FrontEntry, Ladder, TriangleLadder
+from wpinq.sinks import graph_ladders
+from wpinq.sinks.graph_ladders import (
+    SimpleGraph,
+    clique_ladder,
+    degree_ladder,
+    simple_graph,
+    star_ladder,
+    triangle_ladder,
+)
 
 LADDERS: dict[str, Callable[[SimpleGraph], Ladder]] = {
     "triangles": triangle_ladder,
@@ -122,7 +128,7 @@ def test_a_largest_sum_that_is_not_exact_would_be_found(monkeypatch: pytest.Monk
     def wrong(graph: SimpleGraph) -> TriangleLadder:
         right = triangle_ladder(graph)
         top = int(graph.degrees[:2].sum()) if len(graph) else 0
-        return TriangleLadder(right.count, tuple(finding.unsurpassed([*right.front, (0, top)])))
+        return TriangleLadder(right.count, tuple(graph_ladders.unsurpassed([*right.front, (0, top)])))
 
     monkeypatch.setitem(LADDERS, "triangles", wrong)
     assert worst_loss("triangles", 5, ["0.1"])["0.1"] > 1

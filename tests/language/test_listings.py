@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.language import Program, parse
-from wpinq.query import Query
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.wpq"))

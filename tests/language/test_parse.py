@@ -10,10 +10,10 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 from wpinq.expr.types import STR, ListOf
 from wpinq.language import Program, parse
-from wpinq.query import Query
 
 HEAD = "source edges(src: int, dst: int);\nsource words: list[str, 9];\nsource maybe(a: int?, b: float, c: str);\n"
 edges = wp.source("edges", src=int, dst=int)

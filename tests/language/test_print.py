@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
+from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.types import INT, STR, ListOf
@@ -17,7 +18,6 @@ from wpinq.language import parse, unparse
 from wpinq.language.sinks import SINKS
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
 
 edges = wp.source("edges", src=int, dst=int)
 people = wp.source("people", name=str, age=int | None, score=float, tags=ListOf(STR, bound=5), home=tuple[int, str])
@@ -153,8 +153,8 @@ def test_weighted_elements() -> None:
 SINK_TEXTS = {
     "NoisyCount": "NoisyCount(0.1, over: range(0, 10))",
     "GeometricCount": "GeometricCount(0.1, over: range(0, 5))",
-    "NoisyListing": "NoisyListing(0.1, over: range(-5, 1000000), above: 25.5)",
-    "GeometricListing": "GeometricListing(1/3, over: [1, 2, 5], above: 0.0)",
+    "NoisyCountAbove": "NoisyCountAbove(0.1, over: range(-5, 1000000), above: 25.5)",
+    "GeometricCountAbove": "GeometricCountAbove(1/3, over: [1, 2, 5], above: 0.0)",
     "NoisySum": "NoisySum(0.1, record => record * 2, lower: -1.0, upper: 5.0)",
     "NoisyAverage": "NoisyAverage(1/3, record => to_float(record) / 2.0, lower: 0.0, upper: 1.0)",
     "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
@@ -178,11 +178,11 @@ def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> No
 
 def test_domains_of_listings_are_printed_as_they_are_described() -> None:
     text = """source sales(zip: str, shop: int, size: str);
-var m = sales.NoisyListing(1, over: product(digits(5), range(0, 100000), ["L", "S"]), above: 30.0);
+var m = sales.NoisyCountAbove(1, over: product(digits(5), range(0, 100000), ["L", "S"]), above: 30.0);
 """
     made = parse(text)["m"]
     sales = wp.source("sales", zip=str, shop=int, size=str)
-    assert made == sales.noisy_listing(1, wp.product(wp.digits(5), range(100_000), ["S", "L"]), above=30)
+    assert made == sales.noisy_count_above(1, wp.product(wp.digits(5), range(100_000), ["S", "L"]), above=30)
     assert str(parse(text)) == text
     for wrong, message in (
         ("digits(13)", "from 1 to 12"),

@@ -18,11 +18,11 @@ import wpinq as wp
 from tests.support import people
 from tests.support.people import PEOPLE, PeopleCase, counted, people_case, random_table
 from tests.support.plans import OPERATORS, distance
+from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.expr.types import INT, record_type
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import sources
-from wpinq.query import Query
 
 PLANS = 100
 ROW = record_type({"x": INT})

@@ -26,12 +26,12 @@ from tests.support.plans import OPERATORS
 from tests.support.stability import check_stability
 from wpinq.plan import arithmetic, operator
 from wpinq.plan.arithmetic import Arithmetic, Weights
-from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where, group_by
 from wpinq.plan.operators.extreme import Extreme
-from wpinq.plan.stability import stability
+from wpinq.plan.properties import PlanProperties, plan_properties
+from wpinq.plan.sensitivity.stability import stability
 
 PLANS = 1_000
 """The most plans that are searched for a violation; the search stops at the first."""
@@ -69,10 +69,10 @@ CHECKS: dict[str, Callable[[Plant], bool]] = {
     "union and intersect": lambda plant: not check_law("union_and_intersect_add_up_to_concat", 1, 40).wrong,
 }
 
-CERTIFY = sys.modules["wpinq.plan.certify"]
+CERTIFY = sys.modules["wpinq.plan.properties"]
 """The module, whose name its function takes."""
 
-STABILITY = sys.modules["wpinq.plan.stability"]
+STABILITY = sys.modules["wpinq.plan.sensitivity.stability"]
 DEMAND = sys.modules["wpinq.plan.demand"]
 
 PATHS = "counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]"
@@ -375,7 +375,7 @@ PLANTS = (
     ),
     Plant(
         "Concat counted as the larger of its inputs",
-        Certificate,
+        PlanProperties,
         "stability",
         (),
         ("stability",),
@@ -411,14 +411,14 @@ PLANTS = (
     ),
     Plant(
         "rounding_error forgets paths",
-        Certificate,
+        PlanProperties,
         "rounding_error",
         (("step.paths * step.rounding", "step.rounding"),),
         ("bounds",),
     ),
     Plant(
         "rounding_error forgets all but the root",
-        Certificate,
+        PlanProperties,
         "rounding_error",
         (("in self.steps.values())", "in [self.output])"),),
         ("bounds",),
@@ -446,11 +446,11 @@ assert len({plant.name for plant in PLANTS}) == len(PLANTS) >= 15
 
 @pytest.fixture(autouse=True)
 def _no_certificate_is_remembered() -> Iterator[None]:
-    certify.cache_clear()
+    plan_properties.cache_clear()
     stability.cache_clear()
     STABILITY._KNOWN.clear()
     yield
-    certify.cache_clear()
+    plan_properties.cache_clear()
     stability.cache_clear()
     STABILITY._KNOWN.clear()
 

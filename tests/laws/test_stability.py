@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.plans import LEAST_DEPTH, OPERATORS, random_case
 from tests.support.stability import check_stability, ratios
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, topological
+from wpinq.plan.properties import plan_properties
 
 CHUNKS, PLANS = 20, 1_000
 MOST_VACUOUS = 0.2
@@ -45,7 +45,7 @@ def test_random_plans_are_deep_and_use_every_operator_and_shared_nodes() -> None
 
 
 def _has_shared_node(plan: Node) -> bool:
-    counts = certify(plan).paths
+    counts = plan_properties(plan).paths
     inner = [node for node in topological([plan]) if node.inputs]
     return any(counts[node.digest] > 1 for node in inner)
 

@@ -14,9 +14,9 @@ import pytest
 from tests.ledger.test_noticed import edited
 from tests.support.analysts import each, opened, spent
 from wpinq.errors import LedgerError
-from wpinq.kernel import debits
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.ledger_backup import backup, restore
+from wpinq.kernel.ledger import debit
+from wpinq.kernel.ledger.backup import backup, restore
+from wpinq.kernel.ledger.ledger import Ledger
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_a_copy_has_both_sides_and_a_ledger_notices_what_is_missing_of_one(tmp_p
     for suffix in ("", "-head", "-wal", "-shm"):
         pathlib.Path(f"{path}{suffix}").unlink(missing_ok=True)
     restore(tmp_path / "copy", path, head)
-    with Ledger(path, create=False, expect_head=head) as ledger:
+    with Ledger(path, create=False, expected_head=head) as ledger:
         assert (spent(ledger), ledger.events("alice")) == before
         ledger.verify()
     for change in (
@@ -55,12 +55,12 @@ def test_what_only_an_analyst_paid_for_is_noticed(
     """No version of wpinq writes such a debit; one that did would give what no source paid for."""
     path = tmp_path / "l.db"
     with opened(path) as ledger, monkeypatch.context() as patched:
-        real = debits.entries
+        real = debit.entries
 
         def of_analysts(*arguments: object) -> object:
-            return real(*arguments) if arguments[1] != debits.Side() else ()
+            return real(*arguments) if arguments[1] != debit.Payer() else ()
 
-        patched.setattr(debits, "entries", of_analysts)
+        patched.setattr(debit, "entries", of_analysts)
         ledger.debit({"m": "degrees"}, each(edges=5), analyst="alice")
         patched.undo()
         for number in range(later):
@@ -77,7 +77,7 @@ def test_what_only_an_analyst_paid_for_is_noticed(
 COMMON = """
 import json, os, sys
 from wpinq.errors import BudgetExceeded, SourceExhausted
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 path = sys.argv[1]
 
@@ -193,5 +193,5 @@ def test_fifty_analysts_in_processes_never_overspend(tmp_path: pathlib.Path) -> 
             assert len(ledger.events(name)) == sum(who == name and word == "paid" for who, word, _ in said)
     words = {str(word) for _, word, _ in said}
     assert words == {"paid", "exhausted", "refused"}
-    assert {str(text) for _, word, text in said if word == "exhausted"} == {debits.EXHAUSTED}
+    assert {str(text) for _, word, text in said if word == "exhausted"} == {debit.EXHAUSTED}
     assert len(said) == 400

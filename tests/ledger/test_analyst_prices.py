@@ -15,9 +15,8 @@ import wpinq as wp
 from tests.support.analysts import spent
 from wpinq.errors import BudgetExceeded, SourceExhausted
 from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.kernel.batches import OrderBatch, prepared
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import DeclaredSource
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.prepare import DeclaredSource, PreparedBatch, prepared
 from wpinq.measure.statement import Event
 from wpinq.plan.node import sources
 
@@ -81,7 +80,7 @@ class Payer:
         self.asked |= batch
 
 
-def batch_of(asked: Iterable[Asked], ledger: Ledger, analyst: str | None) -> OrderBatch:
+def batch_of(asked: Iterable[Asked], ledger: Ledger, analyst: str | None) -> PreparedBatch:
     measurements = [PLACES[place].noisy_count(epsilon) for place, epsilon in sorted(asked)]
     return prepared(measurements, DECLARED, False, lambda digests: ledger.paid(digests, analyst))
 

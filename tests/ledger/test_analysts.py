@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.analysts import each, opened, spent
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
-from wpinq.kernel import debits
 from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.kernel.ledger import PartsOf, Pricing
+from wpinq.kernel.ledger import debit
+from wpinq.kernel.ledger.ledger import PartsOf, Pricing
 
 
 def test_an_answer_that_another_paid_for_costs_the_own_budget_and_not_the_source() -> None:
@@ -51,8 +51,8 @@ def test_an_exhausted_source_says_the_same_to_all_and_no_amount() -> None:
                 ledger.debit({"m": "degrees"}, each(edges=charge, nodes=charge), analyst=analyst)
             said.add((str(refused.value), repr(refused.value.__context__), repr(refused.value.__cause__)))
             assert ledger.head() == head
-    assert said == {(debits.EXHAUSTED, "None", "None")}
-    assert not any(character.isdigit() for character in debits.EXHAUSTED)
+    assert said == {(debit.EXHAUSTED, "None", "None")}
+    assert not any(character.isdigit() for character in debit.EXHAUSTED)
 
 
 def test_an_exhausted_source_still_answers_what_it_paid_for() -> None:

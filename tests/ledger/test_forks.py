@@ -15,7 +15,7 @@ FORKED = """
 import os, signal, sys, threading
 from fractions import Fraction
 from wpinq.kernel import ledger_file
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 
 class Interrupted:
     '''A lock; Ctrl-C comes when a fork has taken it, or before it is let go.'''

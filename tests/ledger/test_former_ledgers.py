@@ -15,10 +15,10 @@ import pytest
 from tests.ledger.former.books import LISTING
 from tests.support.forging import without_triggers
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_file, ledger_schema
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.ledger_backup import restore
-from wpinq.kernel.ledger_upgrade import upgrade
+from wpinq.kernel.ledger import schema, store
+from wpinq.kernel.ledger.backup import restore
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger_upgrade import upgrade
 
 ROOT = pathlib.Path(__file__).parents[2]
 FORMER = {
@@ -55,13 +55,13 @@ def path(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib.Path
 def test_a_former_ledger_is_brought_to_the_format_of_today_and_stays_what_it_was(path: pathlib.Path) -> None:
     before = history(path)
     with Ledger(path) as ledger:
-        assert format_of(path) == ledger_schema.FORMAT == 5
+        assert format_of(path) == schema.FORMAT == 5
         assert history(path) == before
         ledger.verify()
         accounts = ledger.accounts()
         head = ledger.head()
         assert head == f"{before[-1][0]}:{before[-1][2].hex()}"
-    with Ledger(path, expect_head=head) as ledger:
+    with Ledger(path, expected_head=head) as ledger:
         assert ledger.accounts() == accounts
         payer = next(account for account in accounts if account.remaining)
         ledger.debit({"new": "after"}, lambda new, parts_of: Pricing({payer.name: 1}, {}))
@@ -130,7 +130,7 @@ def test_answers_of_another_type_are_refused_too(path: pathlib.Path, tmp_path: p
     with pytest.raises(LedgerError, match="tampered"):
         Ledger(path)
     connection = raw(path)
-    connection.execute(f"PRAGMA application_id = {ledger_schema.BACKUP_ID}")
+    connection.execute(f"PRAGMA application_id = {schema.BACKUP_ID}")
     (*head, hashed) = connection.execute("SELECT sequence, hash FROM entries ORDER BY sequence DESC").fetchone()
     connection.close()
     with pytest.raises(LedgerError, match="tampered"):
@@ -140,7 +140,7 @@ def test_answers_of_another_type_are_refused_too(path: pathlib.Path, tmp_path: p
 
 def test_one_that_is_open_elsewhere_waits(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has it open may be an older version, which would not see that the format changes."""
-    monkeypatch.setattr(ledger_file, "PATIENCE", 0.2)
+    monkeypatch.setattr(store, "PATIENCE", 0.2)
     version, older = format_of(path), raw(path)
     older.execute("PRAGMA journal_mode = WAL")
     older.execute("SELECT count(*) FROM entries").fetchone()
@@ -149,12 +149,12 @@ def test_one_that_is_open_elsewhere_waits(path: pathlib.Path, monkeypatch: pytes
     assert format_of(path) == version
     older.close()
     with Ledger(path):
-        assert format_of(path) == ledger_schema.FORMAT
+        assert format_of(path) == schema.FORMAT
 
 
 OPENS = """
 import sys
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 sys.stdin.readline()
 with Ledger(sys.argv[1]) as ledger:
     ledger.verify()
@@ -174,20 +174,20 @@ def test_processes_that_open_it_at_once_bring_it_there_once(path: pathlib.Path) 
     said = [process.communicate(timeout=600)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
     assert len(set(said)) == 1
-    assert format_of(path) == ledger_schema.FORMAT
+    assert format_of(path) == schema.FORMAT
 
 
 def test_a_copy_of_a_former_ledger_is_restored(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """As a former version made it."""
     connection = raw(path)
-    connection.execute(f"PRAGMA application_id = {ledger_schema.BACKUP_ID}")
+    connection.execute(f"PRAGMA application_id = {schema.BACKUP_ID}")
     connection.close()
     before = history(path)
     head = f"{before[-1][0]}:{before[-1][2].hex()}"
     restored = tmp_path / "restored.db"
     assert str(restore(path, restored, head)) == head
-    assert format_of(path) < ledger_schema.FORMAT == format_of(restored)
-    with Ledger(restored, expect_head=head) as ledger:
+    assert format_of(path) < schema.FORMAT == format_of(restored)
+    with Ledger(restored, expected_head=head) as ledger:
         ledger.verify()
     assert history(restored) == history(path) == before
 
@@ -226,7 +226,7 @@ def _open_and_die(path: pathlib.Path, number: int) -> None:
             connection.set_trace_callback(trace)
         return connection
 
-    ledger_file.sqlite3.connect = connect
+    store.sqlite3.connect = connect
     Ledger(path).close()
     os._exit(0)
 
@@ -238,5 +238,5 @@ def test_who_comes_when_another_has_brought_it_there_and_left_does_nothing(path:
     connection = raw(path)
     upgrade(connection, str(path))
     connection.close()
-    with Ledger(path, expect_head=head) as ledger:
+    with Ledger(path, expected_head=head) as ledger:
         ledger.verify()

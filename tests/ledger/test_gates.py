@@ -1,4 +1,4 @@
-"""Gates: that an account answers no analyst is on record in the ledger, changes no budget, and goes where it goes."""
+"""Suspensions: an entry of the ledger says that an account answers no analyst. No budget changes by it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.ledger_backup import backup, restore
+from wpinq.kernel.ledger import chain
+from wpinq.kernel.ledger.backup import backup, restore
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 
 @pytest.fixture
@@ -24,15 +24,15 @@ def path(tmp_path: Path) -> Path:
 
 def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Path) -> None:
     with Ledger(path) as ledger:
-        assert ledger.closed_to_analysts() == frozenset()
-        assert ledger.close_to_analysts(["edges"]) == {"edges"}
-        assert ledger.close_to_analysts(["edges", "nodes"]) == {"nodes"}
-        assert ledger.closed_to_analysts() == {"edges", "nodes"}
-        assert ledger.closed_to_analysts(["nodes", "others"]) == {"nodes"}
-        assert ledger.open_to_analysts("edges")
-        assert not ledger.open_to_analysts("edges")
+        assert ledger.suspended() == frozenset()
+        assert ledger.suspend(["edges"]) == {"edges"}
+        assert ledger.suspend(["edges", "nodes"]) == {"nodes"}
+        assert ledger.suspended() == {"edges", "nodes"}
+        assert ledger.suspended(["nodes", "others"]) == {"nodes"}
+        assert ledger.resume("edges")
+        assert not ledger.resume("edges")
         ledger.set_budget("nodes", 2 * 10**9)
-        assert ledger.closed_to_analysts() == {"nodes"}
+        assert ledger.suspended() == {"nodes"}
         said = [(event.kind, event.account, event.description) for event in ledger.events()][2:]
         assert said == [
             ("set budget", "edges", "closed to analysts, the budget stays"),
@@ -46,26 +46,26 @@ def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Pa
 
 def test_every_process_sees_at_once_what_another_closed(path: Path) -> None:
     with Ledger(path) as one, Ledger(path) as other:
-        assert other.closed_to_analysts() == frozenset()
-        one.close_to_analysts(["edges"])
-        assert other.closed_to_analysts(["edges"]) == {"edges"}
-        assert other.close_to_analysts(["edges"]) == frozenset()
-        one.open_to_analysts("edges")
-        assert other.closed_to_analysts(["edges"]) == frozenset()
+        assert other.suspended() == frozenset()
+        one.suspend(["edges"])
+        assert other.suspended(["edges"]) == {"edges"}
+        assert other.suspend(["edges"]) == frozenset()
+        one.resume("edges")
+        assert other.suspended(["edges"]) == frozenset()
 
 
 def test_an_account_that_there_is_not_is_neither_closed_nor_opened(path: Path) -> None:
     with Ledger(path) as ledger:
         with pytest.raises(LedgerError, match="no account for 'others'"):
-            ledger.close_to_analysts(["edges", "others"])
+            ledger.suspend(["edges", "others"])
         with pytest.raises(LedgerError, match="no account for 'others'"):
-            ledger.open_to_analysts("others")
-        assert ledger.closed_to_analysts() == frozenset()  # all or none
+            ledger.resume("others")
+        assert ledger.suspended() == frozenset()  # all or none
 
 
 def test_a_copy_is_closed_where_the_ledger_was_and_after_it_is_restored(path: Path, tmp_path: Path) -> None:
     with Ledger(path) as ledger:
-        ledger.close_to_analysts(["edges"])
+        ledger.suspend(["edges"])
         head = ledger.head()
     copy = tmp_path / "copy"
     backup(path, copy)
@@ -73,7 +73,7 @@ def test_a_copy_is_closed_where_the_ledger_was_and_after_it_is_restored(path: Pa
         file.unlink()
     restore(copy, path, head)
     with Ledger(path) as ledger:
-        assert ledger.closed_to_analysts() == {"edges"}
+        assert ledger.suspended() == {"edges"}
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_copy_is_closed_where_the_ledger_was_and_after_it_is_restored(path: Pa
 )
 def test_an_entry_that_says_what_no_gate_can_is_found(path: Path, content: dict[str, object]) -> None:
     with Ledger(path) as ledger, pytest.raises(LedgerError, match="a gate is closed or open"):
-        ledger._file.write(lambda connection: ledger_history.append(connection, "set budget", "edges", 10**9, content))
+        ledger._file.write(lambda connection: chain.append(connection, "set budget", "edges", 10**9, content))
 
 
 def test_a_gate_that_is_cut_off_is_noticed(path: Path) -> None:
     with Ledger(path) as ledger:
         before = path.read_bytes()
-        ledger.close_to_analysts(["edges"])
+        ledger.suspend(["edges"])
     for file in path.parent.glob("l.db-*"):
         if file.name.endswith(("-wal", "-shm")):
             file.unlink()
@@ -98,7 +98,7 @@ def test_a_gate_that_is_cut_off_is_noticed(path: Path) -> None:
 
 def test_the_command_line_shows_what_is_closed_and_opens_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Ledger(path) as ledger:
-        ledger.close_to_analysts(["edges"])
+        ledger.suspend(["edges"])
     assert main(["budget", str(path)]) == 0
     assert "closed to analysts, for an evaluation failed; --reopen edges answers them again" in capsys.readouterr().out
     assert main(["budget", str(path), "--json"]) == 0
@@ -118,7 +118,7 @@ def test_what_a_debit_that_was_undone_had_read_is_not_remembered(path: Path) -> 
     with Ledger(path) as ledger:
         with pytest.raises(ValueError):
             ledger.debit({"x": "x"}, price)
-        ledger.close_to_analysts(["edges"])
+        ledger.suspend(["edges"])
         with pytest.raises(ValueError):
             ledger.debit({"x": "x"}, price)
-        assert ledger.closed_to_analysts() == {"edges"}
+        assert ledger.suspended() == {"edges"}

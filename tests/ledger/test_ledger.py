@@ -21,9 +21,9 @@ import pytest
 
 from tests.support.forging import without_triggers
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.kernel import ledger_file, ledger_history, ledger_schema
-from wpinq.kernel.accounts import AccountTerms
-from wpinq.kernel.ledger import Account, Ledger, PartsOf, Price, Pricing
+from wpinq.kernel.ledger import chain, schema, store
+from wpinq.kernel.ledger.accounts import AccountTerms
+from wpinq.kernel.ledger.ledger import Account, Ledger, PartsOf, Price, Pricing
 
 EPSILON = 10**9
 ROOT = pathlib.Path(__file__).parents[2]
@@ -197,16 +197,16 @@ def test_a_price_that_fails_spends_nothing(ledger: Ledger) -> None:
 def test_a_debit_that_is_interrupted_midway_is_undone(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     open_account(ledger, "nodes")
     before = (ledger.accounts(), list(ledger.entries()))
-    real = ledger_history.append
+    real = chain.append
 
-    def append(connection: sqlite3.Connection, kind: str, source: str, *more: Any) -> ledger_history.Tail:
+    def append(connection: sqlite3.Connection, kind: str, source: str, *more: Any) -> chain.Tail:
         if source == "nodes":
             assert connection.execute("SELECT spent FROM accounts WHERE name = 'edges'").fetchone() == (3,)
             raise KeyboardInterrupt
         return real(connection, kind, source, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ledger_history, "append", append)
+        patch.setattr(chain, "append", append)
         with pytest.raises(KeyboardInterrupt):
             ledger.debit({"m": "join"}, flat(edges=3, nodes=3))
     assert (ledger.accounts(), list(ledger.entries())) == before
@@ -237,7 +237,7 @@ def test_ctrl_c_anywhere_in_a_debit_leaves_no_transaction(ledger: Ledger) -> Non
 
     The traceback is kept, as a console keeps the last one.
     """
-    code = (os.path.dirname(ledger_file.__file__), contextlib.__file__)
+    code = (os.path.dirname(store.__file__), contextlib.__file__)
     kept: list[BaseException] = []
     met = place = 0
 
@@ -273,7 +273,7 @@ def test_ctrl_c_while_a_transaction_begins_leaves_none(ledger: Ledger, monkeypat
     # where the tests run in the background, a shell has Ctrl-C ignored
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     with monkeypatch.context() as patched:
-        patched.setattr(ledger_file, "patiently", pressed)
+        patched.setattr(store, "patiently", pressed)
         with pytest.raises(KeyboardInterrupt):
             ledger.debit({"m": "degrees"}, never)
     signal.signal(signal.SIGINT, usual)
@@ -432,7 +432,7 @@ def test_nothing_is_deleted_changed_or_replaced(books: pathlib.Path, table: str)
 
 def cells() -> list[tuple[str, str]]:
     with sqlite3.connect(":memory:") as connection:
-        ledger_schema.create(connection)
+        schema.create(connection)
         found = [(t, row[1]) for t in TABLES for row in connection.execute(f"PRAGMA table_info({t})")]
     connection.close()
     return found
@@ -505,9 +505,9 @@ def forged(kind: str, source: str, amount: int, **content: object) -> tuple[str,
 )
 def test_an_entry_that_cannot_have_happened_is_found(books: pathlib.Path, entry: tuple[str, str, int, str]) -> None:
     connection = raw(books)
-    last = ledger_history.head(connection)
+    last = chain.head(connection)
     row = (last.sequence + 1, "2026-01-01T00:00:00+00:00", *entry)
-    chained = ledger_history.chain(last.hash, row)
+    chained = chain.chain(last.hash, row)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, chained))
     connection.close()
     with pytest.raises(LedgerError, match=f"entry {last.sequence + 1} does not follow") as found:
@@ -735,7 +735,7 @@ def test_damage_is_an_error_that_explains(books: pathlib.Path) -> None:
 READ_ONLY = """
 import os, sys
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 directory, changed, mode, directory_mode = sys.argv[1], sys.argv[2].split(), int(sys.argv[3], 8), int(sys.argv[4], 8)
 with Ledger(f"{directory}/ledger.db") as ledger:
     ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10)
@@ -842,7 +842,7 @@ def test_a_reader_does_not_wait_for_a_writer(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.kernel.ledger_file.PATIENCE", 0.05)
+    monkeypatch.setattr("wpinq.kernel.ledger.store.PATIENCE", 0.05)
     with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as two:
         open_account(one)
 
@@ -858,7 +858,7 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatc
 def test_answers_that_are_too_large_for_one_value_take_several_entries(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wpinq.kernel.ledger_stored._LARGEST", 100)
+    monkeypatch.setattr("wpinq.kernel.ledger.ledger_stored._LARGEST", 100)
     given = {b"k" * i: float(i) for i in range(30, 0, -1)}
     with Ledger(tmp_path / "ledger.db") as ledger:
         open_account(ledger)
@@ -874,7 +874,7 @@ def test_answers_that_are_too_large_for_one_value_take_several_entries(
 
 
 def test_what_is_remembered_of_measurements_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.kernel.ledger_answers._REMEMBERED", 10)
+    monkeypatch.setattr("wpinq.kernel.ledger.ledger_answers._REMEMBERED", 10)
     with Ledger() as ledger:
         open_account(ledger)
         ledger.debit({str(number): "degrees" for number in range(20)}, flat(edges=1))

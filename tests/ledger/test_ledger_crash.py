@@ -12,7 +12,7 @@ from fractions import Fraction
 import pytest
 
 from wpinq.errors import BudgetExceeded
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and for
 COMMON = """
 import os, sys, threading, time, warnings
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 path, argument = sys.argv[1], sys.argv[2]
 

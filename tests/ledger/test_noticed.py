@@ -17,9 +17,9 @@ import pytest
 
 from tests.support.forging import without_triggers
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_audit, ledger_history, ledger_totals
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.ledger_head import START
+from wpinq.kernel.ledger import chain, ledger_audit, ledger_totals
+from wpinq.kernel.ledger.head import START
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 ROOT = pathlib.Path(__file__).parents[2]
 LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
@@ -298,7 +298,7 @@ def rewritten(path: pathlib.Path) -> None:
         if sequence == len(rows):
             content["totals"] = totals
         row = (sequence, time, kind, source, amount, json.dumps(content))
-        previous = ledger_history.chain(previous, row)
+        previous = chain.chain(previous, row)
         quoted = one.execute("SELECT quote(?), quote(?)", (row[5], previous)).fetchone()
         statements.append(
             "UPDATE entries SET content = {}, hash = {} WHERE sequence = ".format(*quoted) + str(sequence)
@@ -313,7 +313,7 @@ def appended(path: pathlib.Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     with connection:
         connection.execute("BEGIN")
-        ledger_history.append(connection, "set budget", "nodes", 10**9, {"previous": 10**6})
+        chain.append(connection, "set budget", "nodes", 10**9, {"previous": 10**6})
     connection.close()
 
 
@@ -492,11 +492,11 @@ def test_an_attack_is_noticed_when_the_table_says(
     assert by_verify(path) == (noticed.startswith("the next") or "verify" in noticed)
     if "expect-head" in noticed:
         with pytest.raises(LedgerError, match=r"does not hold entry .* the head that is expected"):
-            Ledger(path, expect_head=seen)
+            Ledger(path, expected_head=seen)
         with Ledger(path) as ledger, pytest.raises(LedgerError, match="does not hold entry"):
             ledger.check_head(seen)
     elif "not at all" in noticed:
-        Ledger(path, expect_head=seen).close()
+        Ledger(path, expected_head=seen).close()
 
 
 def test_a_demand_that_is_added_while_a_ledger_is_open_makes_nothing_cheaper(path: pathlib.Path) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_backup, ledger_companion, ledger_file
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.ledger_backup import backup, restore
+from wpinq.kernel.ledger import backup as backup_module
+from wpinq.kernel.ledger import head_file, store
+from wpinq.kernel.ledger.backup import backup, restore
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
-needs_turns = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the system has no locks of open files")
+needs_turns = pytest.mark.skipif(not head_file.HAS_TURNS, reason="the system has no locks of open files")
 
 
 def spend(path: pathlib.Path, digest: str = "m") -> str:
@@ -45,7 +46,7 @@ def test_a_ledger_of_a_like_name_stays(tmp_path: pathlib.Path, name: str) -> Non
     backup(path, tmp_path / "copy")
     path.unlink()
     restore(tmp_path / "copy", path, spend_head(tmp_path / "copy"))
-    Ledger(neighbour, create=False, expect_head=head).close()
+    Ledger(neighbour, create=False, expected_head=head).close()
     assert {file.name for file in tmp_path.iterdir()} == {
         name, f"{name}-head", f"{name}-new", f"{name}-new-head", "copy", "copy-new"}  # fmt: skip
     assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
@@ -63,7 +64,7 @@ def test_a_copy_is_not_restored_over_a_ledger_that_came_meanwhile(
 ) -> None:
     """Another restored a copy too, and spent from it: that would be given back."""
     path, copy, head = lost(tmp_path)
-    real, later = ledger_backup._checked, []
+    real, later = backup_module._checked, []
 
     def checked(*arguments: Any) -> Any:
         found = real(*arguments)
@@ -73,10 +74,10 @@ def test_a_copy_is_not_restored_over_a_ledger_that_came_meanwhile(
             later[0] = spend(path, "after")
         return found
 
-    monkeypatch.setattr(ledger_backup, "_checked", checked)
+    monkeypatch.setattr(backup_module, "_checked", checked)
     with pytest.raises(LedgerError, match="is there already"):
         restore(copy, path, head)
-    Ledger(path, expect_head=later[0]).close()
+    Ledger(path, expected_head=later[0]).close()
 
 
 @needs_turns
@@ -90,12 +91,12 @@ def test_a_kill_amid_a_restoration_leaves_no_ledger_that_is_older_than_its_head(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as amid, pytest.raises(KeyboardInterrupt):
-        amid.setattr("wpinq.kernel.ledger_place.finish", killed)
+        amid.setattr("wpinq.kernel.ledger.place.finish", killed)
         restore(copy, path, head)
     with pytest.raises(LedgerError, match="-head it had 2 entries"):
         Ledger(path)
     restore(copy, path, head)
-    Ledger(path, create=False, expect_head=head).close()
+    Ledger(path, create=False, expected_head=head).close()
 
 
 def test_what_is_said_of_a_second_name_can_be_done(tmp_path: pathlib.Path) -> None:
@@ -105,7 +106,7 @@ def test_what_is_said_of_a_second_name_can_be_done(tmp_path: pathlib.Path) -> No
     with pytest.raises(LedgerError, match="remove the others, and leave the one that has -head or -wal beside it"):
         Ledger(path)
     second.unlink()
-    Ledger(path, create=False, expect_head=head).close()
+    Ledger(path, create=False, expected_head=head).close()
 
 
 def test_what_is_left_of_a_ledger_is_found_where_a_link_leads(tmp_path: pathlib.Path) -> None:
@@ -134,7 +135,7 @@ def test_a_reader_that_fails_does_not_disturb_what_was_committed(tmp_path: pathl
     spend(tmp_path / "l.db")
     with Ledger(tmp_path / "l.db") as ledger:
 
-        class Forgetful(ledger_file.LedgerFile):
+        class Forgetful(store.LedgerFile):
             reads = 0
 
             @property

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history, ledger_totals
-from wpinq.kernel.ledger import Ledger, Pricing, Terms
+from wpinq.kernel.ledger import chain, ledger_totals
+from wpinq.kernel.ledger.ledger import Ledger, Pricing, Terms
 from wpinq.measure.delta_reading import Charged, spent_at
 from wpinq.measure.renyi import LAPLACE
 
@@ -133,13 +133,13 @@ def forged(change: dict[str, Any]) -> dict[str, Any]:
 def written(path: pathlib.Path, content: object, amount: int = 10**8) -> None:
     """A debit as somebody could write it who knows how entries are chained, and what they carry."""
     connection = sqlite3.connect(path, isolation_level=None)
-    last = ledger_history.head(connection)
+    last = chain.head(connection)
     connection.execute("UPDATE accounts SET spent = spent + ?", (amount,))
     connection.execute("INSERT INTO measurements VALUES (1, 'm')")
     if isinstance(content, dict):
         content = content | {"totals": ledger_totals.now(connection, ledger_totals.of_accounts(connection))}
     row = (last.sequence + 1, "2026-01-01T00:00:00+00:00", "debit", "edges", amount, json.dumps(content))
-    values = (*row, ledger_history.chain(last.hash, row))
+    values = (*row, chain.chain(last.hash, row))
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     connection.execute("INSERT INTO parts VALUES ('p', 'a', ?, '1/10')", (last.sequence + 1,))
     connection.close()

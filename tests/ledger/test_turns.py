@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_companion, ledger_file
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.ledger_companion import Companion, Note
-from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger import head_file, store
+from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.head_file import HeadFile, Note
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(not ledger_companion.HAS_TURNS, reason="the system has no locks of open files")
+pytestmark = pytest.mark.skipif(not head_file.HAS_TURNS, reason="the system has no locks of open files")
 
 HEAD = Head(7, b"h" * 32)
 
@@ -34,11 +34,11 @@ LONG = 600.0
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A queue is passed that stands still for seconds, and given up after a minute, as one of a busy machine may be."""
-    monkeypatch.setattr(ledger_companion, "STANDSTILL", LONG)
-    monkeypatch.setattr(ledger_file, "PATIENCE", LONG)
+    monkeypatch.setattr(head_file, "STANDSTILL", LONG)
+    monkeypatch.setattr(store, "PATIENCE", LONG)
 
 
-def waiting(companion: Companion, count: int) -> None:
+def waiting(companion: HeadFile, count: int) -> None:
     """Wait until so many have drawn a number: they hold so many bytes."""
     for _ in range(60_000):
         if held(companion) >= count:
@@ -47,11 +47,11 @@ def waiting(companion: Companion, count: int) -> None:
     raise AssertionError("they do not wait")
 
 
-def held(companion: Companion) -> int:
+def held(companion: HeadFile) -> int:
     descriptor = os.open(companion.path, os.O_RDWR)
     try:
-        first = ledger_companion._NUMBERS
-        return sum(ledger_companion._first_locked(descriptor, first + place, 1) is not None for place in range(64))
+        first = head_file._NUMBERS
+        return sum(head_file._first_locked(descriptor, first + place, 1) is not None for place in range(64))
     finally:
         os.close(descriptor)
 
@@ -63,7 +63,7 @@ def started(action: Callable[[], object]) -> threading.Thread:
 
 
 def test_those_who_ask_are_served_in_order(tmp_path: pathlib.Path) -> None:
-    companion, served = Companion(str(tmp_path / "ledger.db")), []
+    companion, served = HeadFile(str(tmp_path / "ledger.db")), []
     threads = []
 
     def first(note: Note) -> None:
@@ -81,7 +81,7 @@ def test_those_who_ask_are_served_in_order(tmp_path: pathlib.Path) -> None:
 
 def test_who_comes_back_at_once_waits_behind_those_who_wait(tmp_path: pathlib.Path) -> None:
     """The starvation that turns are there to end: one who never stops asking, and one who asks once."""
-    companion, served = Companion(str(tmp_path / "ledger.db")), []
+    companion, served = HeadFile(str(tmp_path / "ledger.db")), []
     threads: list[threading.Thread] = []
 
     def greedy(note: Note) -> None:
@@ -97,7 +97,7 @@ def test_who_comes_back_at_once_waits_behind_those_who_wait(tmp_path: pathlib.Pa
 
 
 def test_two_never_have_a_turn_at_once(tmp_path: pathlib.Path) -> None:
-    companion, inside, most = Companion(str(tmp_path / "ledger.db")), [], 0
+    companion, inside, most = HeadFile(str(tmp_path / "ledger.db")), [], 0
 
     def work(note: Note) -> None:
         nonlocal most
@@ -117,7 +117,7 @@ def test_two_never_have_a_turn_at_once(tmp_path: pathlib.Path) -> None:
 
 
 def test_an_emptied_file_ends_the_order_and_nothing_else(tmp_path: pathlib.Path) -> None:
-    companion, served = Companion(str(tmp_path / "ledger.db")), []
+    companion, served = HeadFile(str(tmp_path / "ledger.db")), []
     threads = []
 
     def first(note: Note) -> None:
@@ -134,7 +134,7 @@ def test_an_emptied_file_ends_the_order_and_nothing_else(tmp_path: pathlib.Path)
 
 
 def test_the_head_is_read_as_it_was_noted(tmp_path: pathlib.Path) -> None:
-    companion = Companion(str(tmp_path / "ledger.db"))
+    companion = HeadFile(str(tmp_path / "ledger.db"))
     assert companion.head(LONG) is None
     companion.take_turn(lambda note: None, LONG)
     assert companion.head(LONG) is None
@@ -152,7 +152,7 @@ def test_a_number_that_no_ledger_reaches_is_no_head(tmp_path: pathlib.Path) -> N
     pathlib.Path(f"{path}-head").write_bytes(b"\xff" * 64)
     with Ledger(path) as ledger:
         ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
-    known = Companion(str(path)).head(1)
+    known = HeadFile(str(path)).head(1)
     assert known is not None
     assert known.sequence == 1
 
@@ -169,12 +169,12 @@ def test_a_pipe_in_the_place_of_the_head_does_not_hang(tmp_path: pathlib.Path) -
 
 def test_a_lock_on_all_numbers_is_waited_for_no_longer_than_for_a_turn(tmp_path: pathlib.Path) -> None:
     """Anybody who may read the file can put one there."""
-    companion = Companion(str(tmp_path / "ledger.db"))
+    companion = HeadFile(str(tmp_path / "ledger.db"))
     assert companion.take_turn(lambda note: 1, LONG) == 1
     descriptor = os.open(companion.path, os.O_RDONLY)
     try:
-        numbers, to_the_end = ledger_companion._NUMBERS, 0
-        assert ledger_companion._set_lock(descriptor, ledger_companion.fcntl.F_RDLCK, numbers, to_the_end)
+        numbers, to_the_end = head_file._NUMBERS, 0
+        assert head_file._set_lock(descriptor, head_file.fcntl.F_RDLCK, numbers, to_the_end)
         with pytest.raises(TimeoutError):
             companion.take_turn(lambda note: 2, 0.1)
     finally:
@@ -195,9 +195,9 @@ def test_the_file_beside_a_ledger_may_be_used_by_whoever_may_use_the_ledger(tmp_
 
 
 def test_who_waits_too_long_is_told_and_leaves_the_queue(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
+    monkeypatch.setattr(store, "PATIENCE", 0.05)
     with Ledger(tmp_path / "ledger.db") as ledger:
-        companion = Companion(str(tmp_path / "ledger.db"))
+        companion = HeadFile(str(tmp_path / "ledger.db"))
 
         def hanging(note: Note) -> None:
             with pytest.raises(LedgerError, match=r"has been writing.*nothing was recorded, try again"):
@@ -213,7 +213,7 @@ def test_a_child_that_shares_the_open_file_keeps_no_lock_of_it(
     use: str, tmp_path: pathlib.Path, monkeypatch: Any
 ) -> None:
     """A fork by another thread, after the file was opened and before the child could know that it was."""
-    companion, children, opened = Companion(str(tmp_path / "ledger.db")), list[int](), os.open
+    companion, children, opened = HeadFile(str(tmp_path / "ledger.db")), list[int](), os.open
     companion.take_turn(lambda note: note(HEAD), LONG)
 
     def forking(path: Any, *more: Any) -> int:
@@ -242,7 +242,7 @@ def test_a_child_that_shares_the_open_file_keeps_no_lock_of_it(
 def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "one" / "ledger.db")
-    assert Companion(str(tmp_path / "link")).path == str(tmp_path / "one" / "ledger.db-head")
+    assert HeadFile(str(tmp_path / "link")).path == str(tmp_path / "one" / "ledger.db-head")
     with Ledger(tmp_path / "link") as ledger:
         ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
     with Ledger(tmp_path / "one" / "ledger.db", create=False) as ledger:
@@ -255,7 +255,7 @@ def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None
 COMMON = """
 import json, os, sys
 from wpinq.kernel import ledger_companion, ledger_file
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 path, name = sys.argv[1], sys.argv[2]
 ledger_companion.STANDSTILL = ledger_file.PATIENCE = 600.0
@@ -294,7 +294,7 @@ def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
 # A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits. All eight
 # are forked from a process that has imported everything, and wait at a gate until all of them are there.
 SPEND = """
-real = ledger_companion.Companion._draw
+real = ledger_companion.HeadFile._draw
 drawn = []
 
 def draw(companion, descriptor, deadline):
@@ -308,7 +308,7 @@ def draw(companion, descriptor, deadline):
 
 def spend(name):
     with Ledger(path, create=False) as ledger:
-        ledger_companion.Companion.drawn = lambda companion: int(ledger.head().partition(":")[0])
+        ledger_companion.HeadFile.drawn = lambda companion: int(ledger.head().partition(":")[0])
         os.write(there, b".")
         os.close(there)
         os.read(gate, 1)
@@ -316,7 +316,7 @@ def spend(name):
             ledger.debit({f"{name}.{i}": "count"}, flat(1))
     say(name, drawn)
 
-ledger_companion.Companion._draw = draw
+ledger_companion.HeadFile._draw = draw
 (gate, opened), (come, there) = os.pipe(), os.pipe()
 children = []
 for name in range(8):
@@ -411,7 +411,7 @@ def test_who_dies_leaves_the_queue(ledger: pathlib.Path, killed: str) -> None:
 
 
 def test_a_waiter_that_is_suspended_is_passed(ledger: pathlib.Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(ledger_companion, "STANDSTILL", 0.2)
+    monkeypatch.setattr(head_file, "STANDSTILL", 0.2)
     holder, waiter = start(HOLD, ledger, "holder"), start(WAIT, ledger, "waiter")
     assert heard(holder) == ["holding"]
     assert heard(waiter) == ["ready"]
@@ -431,7 +431,7 @@ def test_a_waiter_that_is_suspended_is_passed(ledger: pathlib.Path, monkeypatch:
 
 def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: pathlib.Path) -> None:
     """The locks are of open files, which a child shares: it gives them up, or its parent's place would outlive it."""
-    companion = Companion(str(ledger))
+    companion = HeadFile(str(ledger))
     children: list[int] = []
 
     def hold(note: Note) -> None:
@@ -468,7 +468,7 @@ def test_a_price_that_uses_its_ledger_is_told_and_not_kept_waiting(ledger: pathl
 
         with pytest.raises(LedgerError, match="in the middle of a debit"):
             opened.debit({"m": "count"}, price)
-        assert held(Companion(str(ledger))) == 0
+        assert held(HeadFile(str(ledger))) == 0
 
 
 def test_an_error_of_the_system_in_a_price_is_its_own(ledger: pathlib.Path) -> None:

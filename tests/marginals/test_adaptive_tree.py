@@ -11,9 +11,9 @@ import pytest
 
 import wpinq as wp
 from wpinq.marginals.adaptive_tree import AdaptiveTree
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.attributes import MeasuredView, View
 from wpinq.measure.measurement import MostDistant
-from wpinq.tree_measuring import MeasuredTree, measure_tree, tree_bill
+from wpinq.workflows.table import MeasuredTree, measure_tree, tree_bill
 
 SIZES = {"age": 6, "city": 4, "job": 3, "sex": 2}
 PEOPLE = wp.source("people", name=str, age=int, city=int, job=int, sex=int)

@@ -18,15 +18,19 @@ from tests.support.joint_tables import (
     planned_views,
 )
 from wpinq.errors import AnswersError, PlanError
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView
-from wpinq.marginals.models.fit_target import FitTarget, stopping_ratio
+from wpinq.marginals.attributes import Attributes, MeasuredView
+from wpinq.marginals.models.fit_target import (
+    FitTarget,
+    loss_and_slopes,
+    mirror_descent,
+    starting_potentials,
+    stopping_ratio,
+)
 from wpinq.marginals.models.joint_model import systematic
-from wpinq.marginals.models.mirror_descent import loss_and_slopes, mirror_descent, starting_potentials
 from wpinq.marginals.models.mixture import _MixtureFit
 from wpinq.marginals.models.model_fit import fit
 from wpinq.marginals.models.tree_model import Forest, TreeModel, propagate
-from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.marginals.residual_basis import ConsistentMarginals
 
 SIZES = (3, 4, 2, 5)
 TREE = {(0,): 0.1, (0, 1): 0.3, (1, 2): 0.3, (1, 3): 0.3}

@@ -9,11 +9,9 @@ import pytest
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.inference.laplace_sums import laplace_sum_survival, linear_half_widths
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.marginal_algebra import MarginalAlgebra
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.measured_views import MeasuredView
-from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.marginals.attributes import Attributes, MeasuredView
+from wpinq.marginals.plan import MarginalPlan
+from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
 
 CASES = [
     ((3, 2, 4), [(0, 1), (0, 2), (1, 2)]),
@@ -103,7 +101,7 @@ def test_no_array_of_inference_is_larger_than_the_largest_view(monkeypatch) -> N
         largest = max(largest, values.size)
         return empty(values, *rest, **named)
 
-    monkeypatch.setattr("wpinq.marginals.residuals.np.empty_like", watched)
+    monkeypatch.setattr("wpinq.marginals.residual_basis.np.empty_like", watched)
     rng = np.random.default_rng(0)
     sizes = (50,) * 12  # 2.4e20 cells of the table
     views = list(combinations(range(12), 2))

@@ -9,11 +9,9 @@ import pytest
 
 from tests.support.joint_tables import counts, made_table, measured, pairs_of, planned_views
 from wpinq.errors import AnswersError
-from wpinq.marginals.marginal_algebra import MarginalAlgebra
-from wpinq.marginals.measured_views import MeasuredView
-from wpinq.marginals.models.model_fit import fit
-from wpinq.marginals.models.model_intervals import BOOTSTRAP, EXACT, marginal_intervals
-from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.marginals.attributes import MeasuredView
+from wpinq.marginals.models.model_fit import BOOTSTRAP, EXACT, fit, marginal_intervals
+from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
 
 SIZES = (6, 5, 4)
 

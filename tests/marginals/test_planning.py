@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from wpinq.errors import PlanError
 from wpinq.marginals import planning
 from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.counted_work import CountedWork
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.plan_errors import LargestError, TotalError, rows_of
+from wpinq.marginals.objective import CountedWork, LargestError, TotalError, rows_of
+from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.planning import plan_marginals
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)

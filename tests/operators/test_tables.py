@@ -11,10 +11,10 @@ from tests.support.floats import shuffled
 from tests.support.operators import TABLES
 from tests.support.plans import distance, norm
 from wpinq.plan.arithmetic import UNIT_ROUNDOFF
-from wpinq.plan.certify import certify
 from wpinq.plan.node import topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Source
+from wpinq.plan.properties import plan_properties
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
@@ -32,8 +32,8 @@ def test_worked_example_in_floats(table: Table) -> None:
         inputs = [held[child.digest] for child in node.inputs]
         source = isinstance(node.operator, Source)
         held[node.digest] = norm(data[node.operator.source]) if source else node.operator.mass(*inputs)
-    paths = certify(plan).paths
-    steps = sum(paths[node.digest] * node.operator.roundoffs() * held[node.digest] for node in topological([plan]))
+    paths = plan_properties(plan).paths
+    steps = sum(paths[node.digest] * node.operator.rounding_units() * held[node.digest] for node in topological([plan]))
     assert distance(rounded, exact) <= UNIT_ROUNDOFF * steps
     rng = Random(3)
     for _ in range(5):

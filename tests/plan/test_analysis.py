@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import wpinq as wp
-from wpinq.plan.certify import certify
+from wpinq.api.query import Query
 from wpinq.plan.demand import demand
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 ONE = Fraction(1)
 PEOPLE = wp.source("people", region=str, age=int, cap=100)
@@ -23,10 +23,10 @@ def owed(*roots: tuple[Query, int]) -> dict[str, Fraction]:
 
 def test_uses_count_paths() -> None:
     twice = PEOPLE.concat(PEOPLE)
-    assert certify(PEOPLE.plan).uses == {"people": 1}
-    assert certify(twice.plan).uses == {"people": 2}
-    assert certify(twice.join(twice, lambda p: p.age, lambda p: p.age).plan).uses == {"people": 4}
-    assert certify(twice.intersect(OTHERS).plan).uses == {"people": 2, "others": 1}
+    assert plan_properties(PEOPLE.plan).uses == {"people": 1}
+    assert plan_properties(twice.plan).uses == {"people": 2}
+    assert plan_properties(twice.join(twice, lambda p: p.age, lambda p: p.age).plan).uses == {"people": 4}
+    assert plan_properties(twice.intersect(OTHERS).plan).uses == {"people": 2, "others": 1}
 
 
 def test_the_parts_of_one_partition_owe_the_largest() -> None:
@@ -84,11 +84,11 @@ def test_versions_of_the_data_keep_apart() -> None:
 
 
 def mass(query: Query) -> Fraction:
-    return certify(query.plan).output.mass
+    return plan_properties(query.plan).output.mass
 
 
 def left(query: Query) -> Fraction:
-    return certify(query.plan).output.weight_left
+    return plan_properties(query.plan).output.weight_left
 
 
 def test_masses() -> None:
@@ -111,11 +111,13 @@ def test_masses() -> None:
 def test_rounding_and_slack() -> None:
     step = Fraction(33, 32) / 2**53
     select = PEOPLE.select(lambda p: p.age)
-    assert certify(PEOPLE.plan).rounding_error == 0
-    assert certify(select.plan).rounding_error == step * 100
-    assert certify(select.concat(select).plan).rounding_error == step * (200 + 2 * 100)  # the shared step counts twice
-    assert certify(select.plan).slack() == 2 * step * 100
-    assert certify(select.plan).slack(readouts=3) == 2 * step * (100 + 3 * 100)
-    assert certify(OTHERS.select(lambda p: p.age).plan).slack() == 2 * step * 50 / 2
+    assert plan_properties(PEOPLE.plan).rounding_error == 0
+    assert plan_properties(select.plan).rounding_error == step * 100
+    assert plan_properties(select.concat(select).plan).rounding_error == step * (
+        200 + 2 * 100
+    )  # the shared step counts twice
+    assert plan_properties(select.plan).slack() == 2 * step * 100
+    assert plan_properties(select.plan).slack(readouts=3) == 2 * step * (100 + 3 * 100)
+    assert plan_properties(OTHERS.select(lambda p: p.age).plan).slack() == 2 * step * 50 / 2
     both = PEOPLE.concat(OTHERS)
-    assert certify(both.plan).slack() == 2 * step * 150 / 1, "the smallest unit decides"
+    assert plan_properties(both.plan).slack() == 2 * step * 150 / 1, "the smallest unit decides"

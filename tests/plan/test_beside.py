@@ -10,16 +10,15 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, distance, norm, random_case
+from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.measure.scales import laplace_scale
-from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, UNIT_ROUNDOFF
-from wpinq.plan.beside import least_on_a_way, masses_over_parts, partition_of, unshared
-from wpinq.plan.certify import PARTITION_SLACK, certify
-from wpinq.plan.demand import charges, demand
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.noise.scales import laplace_scale
+from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
+from wpinq.plan.demand import charges, demand, least_on_a_way, masses_over_parts, partition_of, unshared
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Partition, Source
-from wpinq.query import Query
+from wpinq.plan.properties import PARTITION_SLACK, plan_properties
 
 PARTS = 2**20
 LEAST_MOVE = Fraction(1, 2**34)
@@ -52,7 +51,7 @@ def test_a_unit_spread_over_many_parts_loses_more_than_the_largest_part_pays() -
     """
     (part,) = _parts(1)
     plan, weight = _added(part).plan, 2.0**-24
-    scale = laplace_scale(Fraction(1), certify(plan).slack())
+    scale = laplace_scale(Fraction(1), plan_properties(plan).slack())
     near, far = ({"thin": {0: w}, "heavy": {0: 2.0**29}} for w in (weight, weight + float(LEAST_MOVE)))
     with Database() as database:
         for evaluate in (reference.evaluate, database.evaluate):
@@ -164,10 +163,12 @@ def test_the_least_way_is_what_rounding_is_measured_by() -> None:
     beside, plain = (part.join(other, lambda x: x, lambda y: y).plan for other in (faint, heavy))
     assert dict(least_on_a_way(beside)) == {"heavy": Fraction(1, 2**20)}
     assert dict(least_on_a_way(plain)) == {"heavy": 1}
-    assert certify(plain).slack() == PARTITION_SLACK
-    rounded = (7 + SUM_ROUNDOFFS) + (2 + SUM_ROUNDOFFS)  # of a whole side, for the join shrinks no faster than the part
+    assert plan_properties(plain).slack() == PARTITION_SLACK
+    rounded = (7 + SUM_ROUNDING_UNITS) + (
+        2 + SUM_ROUNDING_UNITS
+    )  # of a whole side, for the join shrinks no faster than the part
     widening = 2 * UNIT_ROUNDOFF * rounded * 2**30 * 2**20
-    assert certify(beside).slack() == (1 + PARTITION_SLACK) * 4 * widening / PARTITION_SLACK - 1
+    assert plan_properties(beside).slack() == (1 + PARTITION_SLACK) * 4 * widening / PARTITION_SLACK - 1
 
 
 def test_a_join_with_other_data_rounds_over_all_parts_up_to_the_mass_of_the_parts() -> None:
@@ -189,13 +190,13 @@ def test_on_a_grid_what_is_rounded_goes_with_rows_and_not_with_weights() -> None
     light = wp.source("light", int, cap=2**20)
     (part,) = light.partition(lambda x: x // 4, [0]).values()
     plan = part.select_many(lambda x: [x, x + 1, x + 2]).plan
-    masses, certificate = masses_over_parts(plan), certify(plan)
-    (step,) = (step for step in certificate.steps.values() if step.node.operator.roundoffs())
+    masses, certificate = masses_over_parts(plan), plan_properties(plan)
+    (step,) = (step for step in certificate.steps.values() if step.node.operator.rounding_units())
     rng, rows = Random(2), 12
     for weight in (2.0**-60, 2.0**-20, 1.0):
         data = {"light": {x: weight * (1 + rng.random()) for x in range(4)}}
         exact = reference.evaluate(plan, data, EXACT)
-        share = norm(data["light"]) * UNIT_ROUNDOFF * step.node.operator.roundoffs()
+        share = norm(data["light"]) * UNIT_ROUNDOFF * step.node.operator.rounding_units()
         grid = rows * Fraction(2) ** (20 - 105)
         with Database() as database:
             error = distance(exact, database.evaluate(plan, data))

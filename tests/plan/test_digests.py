@@ -14,9 +14,9 @@ import wpinq as wp
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, ListOf
-from wpinq.plan.certify import certify
 from wpinq.plan.demand import demand
 from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.properties import plan_properties
 
 NUMBERS = wp.source("numbers", int)
 OPTIONAL = wp.source("optional", int | None)
@@ -75,7 +75,7 @@ def test_an_expression_may_nest_ten_thousand_deep() -> None:
     query = NUMBERS.select(tower)
     again = plan_from_json(json.loads(json.dumps(plan_to_json(query.plan))))
     assert again == query.plan
-    assert certify(query.plan).domain is None
+    assert plan_properties(query.plan).domain is None
     value = 5 * pow(3, DEEP // 2, 1009) % 1009
     assert dict(wp.evaluate(query, {"numbers": [5]}, engine="reference")) == {value % 1000 + value: 1.0}
     with pytest.raises(wp.ExpressionError, match="logic takes bool"):
@@ -100,9 +100,9 @@ def test_a_plan_may_have_ten_thousand_operators() -> None:
     positive = trace(lambda x: x > 0, (INT,))
     for _ in range(DEEP):
         query = query.where(positive)
-    assert certify(query.plan).uses == {"numbers": 1}
-    assert certify(query.plan).rounding_error == 0
-    assert certify(query.plan).domain is None
+    assert plan_properties(query.plan).uses == {"numbers": 1}
+    assert plan_properties(query.plan).rounding_error == 0
+    assert plan_properties(query.plan).domain is None
     assert pickle.loads(pickle.dumps(query)) == query
     assert dict(wp.evaluate(query, {"numbers": [1, -1]})) == {1: 1.0}
 
@@ -112,13 +112,13 @@ def test_exponential_plans_are_priced_in_milliseconds() -> None:
     for _ in range(200):
         query = query.concat(query)
     started = time.process_time()
-    assert certify(query.plan).uses == {"numbers": 2**200}
-    assert certify(query.plan).paths[NUMBERS.plan.digest] == 2**200
+    assert plan_properties(query.plan).uses == {"numbers": 2**200}
+    assert plan_properties(query.plan).paths[NUMBERS.plan.digest] == 2**200
     assert demand([(query.plan, Fraction(1, 10))]).sources == {"numbers": Fraction(2**200, 10)}
     assert query.bill(0.1)["numbers"] == Fraction(2**200, 10)
-    assert certify(query.plan).output.mass == 2**230
+    assert plan_properties(query.plan).output.mass == 2**230
     assert len(plan_to_json(query.plan)["nodes"]) == 201
-    assert certify(query.plan).domain is None
+    assert plan_properties(query.plan).domain is None
     assert time.process_time() - started < 0.5
 
 
@@ -140,4 +140,4 @@ def test_shared_branches_do_not_slow_domains_down() -> None:
             y = wp.where(x > i, y, y)
         return y
 
-    assert certify(NUMBERS.select(forked).plan).domain == (0, 1, 2)
+    assert plan_properties(NUMBERS.select(forked).plan).domain == (0, 1, 2)

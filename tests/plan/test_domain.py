@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.plan import domain
-from wpinq.plan.certify import Certificate, certify
 from wpinq.plan.domain import DOMAIN_LIMIT
-from wpinq.query import Query
+from wpinq.plan.properties import PlanProperties, plan_properties
 
 X = wp.source("x", int)
 FLAGS = wp.source("flags", bool)
@@ -62,12 +62,12 @@ TABLE: list[tuple[Callable[[], Query], object]] = [
 @pytest.mark.parametrize("number", range(len(TABLE)))
 def test_a_domain_is_inferred_where_the_query_fixes_it(number: int) -> None:
     make, expected = TABLE[number]
-    assert repr(certify(make().plan).domain) == repr(expected)
+    assert repr(plan_properties(make().plan).domain) == repr(expected)
 
 
 def test_inference_gives_up_rather_than_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     query = X.select(lambda x: wp.where(x > 0, x % 90, x % 91))
     monkeypatch.setattr(domain, "WORK_LIMIT", 2 * (90 + 91))
-    assert Certificate(query.plan).domain == tuple(range(91))
+    assert PlanProperties(query.plan).domain == tuple(range(91))
     monkeypatch.setattr(domain, "WORK_LIMIT", 2 * (90 + 91) - 1)
-    assert Certificate(query.plan).domain is None
+    assert PlanProperties(query.plan).domain is None

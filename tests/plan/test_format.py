@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.plan.format import plan_from_json, plan_to_json, ratio_from_json
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one edge", unit_weight="2.5", cap=1000, facts=["symmetric"])
 VISITS = wp.source("visits", page=str, ms=float | None, person="who", at_most=3, nested=True, account="people")

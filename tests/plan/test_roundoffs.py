@@ -15,7 +15,7 @@ from tests.support.cases import HEAVY
 from tests.support.operators import CASES
 from tests.support.plans import distance
 from wpinq.engines import reference
-from wpinq.engines.relational.duckdb.database import Database
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -30,12 +30,12 @@ from wpinq.histograms import (
     Tree,
     Wavelet,
 )
-from wpinq.measure.scales import laplace_scale
+from wpinq.noise.scales import laplace_scale
 from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF, Arithmetic, Weight
-from wpinq.plan.certify import PARTITION_SLACK, certify
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import REGISTRY, PerRecord
 from wpinq.plan.operators import Where
+from wpinq.plan.properties import PARTITION_SLACK, plan_properties
 
 ITEMS = wp.source("items", group=int, bin=int)
 
@@ -52,7 +52,7 @@ ONE_STEP = {name: query for case in CASES.values() for name, query in case.one_s
 def test_every_operator_has_a_constant() -> None:
     known = {node.operator.name for query in ONE_STEP.values() for node in topological([query.plan])}
     assert set(REGISTRY) <= known
-    assert all(query.plan.operator.roundoffs() >= 0 for query in ONE_STEP.values())
+    assert all(query.plan.operator.rounding_units() >= 0 for query in ONE_STEP.values())
 
 
 class OneOfManyImages(PerRecord):
@@ -80,18 +80,18 @@ def test_an_operator_that_declares_no_rounding_or_is_not_registered_is_refused(m
     operator = dataclass(frozen=True)(OneOfManyImages)
     monkeypatch.setitem(REGISTRY, operator.name, operator)
     with pytest.raises(PlanError, match="how far engines may round it is not declared"):
-        certify(Node(operator(), kept.inputs)).slack()
+        plan_properties(Node(operator(), kept.inputs)).slack()
 
 
 def test_a_source_with_a_cap_below_one_can_be_shaved_as_finely_as_its_cap_allows() -> None:
     light = wp.source("light", int, unit_weight=Fraction(1, 2**30), cap=Fraction(1, 2**30)).shave(2.0**-45)
-    assert certify(light.plan).output.weight_left == Fraction(1, 2**30)
+    assert plan_properties(light.plan).output.weight_left == Fraction(1, 2**30)
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
 def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
     plan, rng = ONE_STEP[name].plan, Random(name)
-    assert certify(plan).rounding_error >= plan.operator.roundoffs() * UNIT_ROUNDOFF * 2**29
+    assert plan_properties(plan).rounding_error >= plan.operator.rounding_units() * UNIT_ROUNDOFF * 2**29
     with Database() as database:
         for signed in (False, True):
             data = {"numbers": heavy(rng, 300, signed), "others": heavy(rng, 300, signed)}
@@ -99,7 +99,7 @@ def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
             for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
                 # the mass of these data is less than the caps: the constant is held to what there is
                 present = sum(Fraction(abs(w)) for weights in data.values() for w in weights.values())
-                assert distance(exact, found) <= plan.operator.roundoffs() * UNIT_ROUNDOFF * present
+                assert distance(exact, found) <= plan.operator.rounding_units() * UNIT_ROUNDOFF * present
 
 
 def test_sums_round_close_to_what_they_may() -> None:
@@ -112,7 +112,7 @@ def test_sums_round_close_to_what_they_may() -> None:
             exact = reference.evaluate(plan, data, EXACT)
             for found in (reference.evaluate(plan, data), database.evaluate(plan, data)):
                 worst = max(worst, distance(exact, found) / (UNIT_ROUNDOFF * exact[0]))
-    assert Fraction(9, 10) < worst <= plan.operator.roundoffs()
+    assert Fraction(9, 10) < worst <= plan.operator.rounding_units()
 
 
 # --- the noise of the histogram strategies ---
@@ -141,7 +141,7 @@ QUERIES = {
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(1)])
 def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Fraction) -> None:
     plan = QUERIES[name].plan
-    scale = laplace_scale(epsilon, certify(plan).slack())
+    scale = laplace_scale(epsilon, plan_properties(plan).slack())
     assert 1 / epsilon <= Fraction(scale) <= (1 + Fraction(1, 10**6)) / epsilon
 
 
@@ -153,20 +153,23 @@ def test_parts_are_widened_alike() -> None:
     inner = part.partition(lambda x: x % 3, [0])[0]
     floor = PARTITION_SLACK
     assert (
-        certify(part.plan).slack()
-        == certify(inner.plan).slack()
-        == certify(part.select(lambda x: x).plan).slack()
+        plan_properties(part.plan).slack()
+        == plan_properties(inner.plan).slack()
+        == plan_properties(part.select(lambda x: x).plan).slack()
         == floor
     )
     assert (
-        certify(part.plan).slack(exact=True) == floor > certify(HEAVY.select(lambda x: x).plan).slack(exact=True) == 0
+        plan_properties(part.plan).slack(exact=True)
+        == floor
+        > plan_properties(HEAVY.select(lambda x: x).plan).slack(exact=True)
+        == 0
     )
     long = part
     for _ in range(400):
         long = long.select(lambda x: x)
-    error = 2 * certify(long.plan).rounding_error
-    assert certify(long.plan).slack() == (1 + floor) * 4 * error / floor - 1 > floor
-    assert certify(long.partition(lambda x: x, [1])[1].plan).slack() == (1 + floor) * 8 * error / floor - 1
+    error = 2 * plan_properties(long.plan).rounding_error
+    assert plan_properties(long.plan).slack() == (1 + floor) * 4 * error / floor - 1 > floor
+    assert plan_properties(long.partition(lambda x: x, [1])[1].plan).slack() == (1 + floor) * 8 * error / floor - 1
 
 
 def test_the_loss_over_parts_is_what_is_billed() -> None:

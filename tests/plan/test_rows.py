@@ -15,16 +15,16 @@ import wpinq as wp
 from tests.support.plans import OPERATORS, Case, random_case
 from wpinq.engines import reference
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.sizes import Sizes
+from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import TupleOf
 from wpinq.graphs import symmetrize
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operators import GroupBy, Join, Source
-from wpinq.plan.plan_work import plan_work
+from wpinq.plan.properties import plan_properties
 from wpinq.plan.row_bounds import RowBounds, Sized, pieces
+from wpinq.plan.work import plan_work
 
 PLANS = 12  # for each operator at the root
 
@@ -85,7 +85,7 @@ def test_no_step_has_more_records_than_its_bound(operator: str) -> None:
     for _ in range(PLANS):
         case = random_case(rng, operator)
         plan = tightly_declared(case)
-        rows, outputs = certify(plan).rows, dict[bytes, Mapping[Any, Any]]()
+        rows, outputs = plan_properties(plan).rows, dict[bytes, Mapping[Any, Any]]()
         for node in topological([plan]):
             found = {record: weight for record, weight in reference.evaluate(node, case.data, EXACT).items() if weight}
             outputs[node.digest], bound = found, rows[node.digest]
@@ -104,7 +104,7 @@ EDGES = wp.source("edges", src=int, dst=int, records_at_most=1000, keys_at_most=
 
 
 def bound(query: wp.Query) -> int | None:
-    return certify(query.plan).rows[query.plan.digest].records
+    return plan_properties(query.plan).rows[query.plan.digest].records
 
 
 def test_bounds_worked_out_by_hand() -> None:
@@ -249,7 +249,7 @@ def test_a_release_costs_and_gives_the_same_with_and_without_bounds() -> None:
     plain = wp.source("edges", src=int, dst=int)
     for source in (plain, EDGES):
         degrees = source.group_by(lambda e: e.src, lambda g: wp.count(g))
-        assert certify(degrees.plan).slack() == certify(plain.group_by(lambda e: e.src).plan).slack()
+        assert plan_properties(degrees.plan).slack() == plan_properties(plain.group_by(lambda e: e.src).plan).slack()
         assert dict(wp.evaluate(degrees, {"edges": [(1, 2), (1, 3)]}, exact=True)) == {(1, 2): Fraction(1, 2)}
 
 
@@ -260,9 +260,9 @@ def test_a_key_of_more_fields_than_are_followed_is_not_taken_for_some_of_them() 
     first = groups.select(lambda g: (g.key.f0, g.key.f1))
     assert bound(groups.join(groups, lambda x: x.key, lambda y: y.key)) == 100
     for query in (groups, first):
-        for known, most in certify(query.plan).rows[query.plan.digest].a_key.items():
+        for known, most in plan_properties(query.plan).rows[query.plan.digest].a_key.items():
             assert most == 100 or frozenset([(0,)]) <= known or len(known) == 70
     rows = [tuple([0] * place + [1] + [0] * (69 - place)) for place in range(70)]
     assert len(wp.evaluate(groups.where(lambda g: g.key.f0 == 0), {"wide": rows})) == 69  # that agree in what is shown
     held = wp.source("held", key=dict.fromkeys(fields, int), v=int, keys_at_most={"key": 3})
-    assert [len(known) for known in certify(held.plan).rows[held.plan.digest].a_key] == [1]
+    assert [len(known) for known in plan_properties(held.plan).rows[held.plan.digest].a_key] == [1]

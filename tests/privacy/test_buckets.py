@@ -27,9 +27,9 @@ from tests.support.partitions import (
     median_deviation,
 )
 from wpinq.errors import EvaluationFailed
-from wpinq.kernel.bounded_reals import BoundedReal, exponential_of, rational
-from wpinq.kernel.bucket_draws import draw_buckets, split_gains, split_odds
-from wpinq.kernel.selection import selection_scale
+from wpinq.noise.bounded_reals import BoundedReal, exponential_of, rational
+from wpinq.noise.bucket_draws import draw_buckets, split_gains, split_odds
+from wpinq.noise.permute_and_flip import selection_scale
 
 HALF = Fraction(1, 2)
 EXACT = Decimal(10) ** (6 - DIGITS)

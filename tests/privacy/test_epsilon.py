@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.errors import EpsilonError
-from wpinq.kernel.charge import from_nano, to_nano
-from wpinq.measure.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, parse_epsilon
+from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
+from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, parse_epsilon
 
 epsilons = st.fractions(min_value=Fraction(1, 10**30), max_value=MAX_EPSILON, max_denominator=MAX_DENOMINATOR)
 

@@ -15,11 +15,9 @@ import pytest
 from scipy import stats
 
 from tests.support.ladder_laws import rung_law
-from wpinq.kernel.ladder import as_float, below, choose_power, draw_count, odds
-from wpinq.ladders.finding import clique_ladder, degree_ladder, star_ladder, triangle_ladder
-from wpinq.ladders.rungs import Ladder
-from wpinq.ladders.simple_graph import simple_graph
-from wpinq.measure.scales import LEAST_LADDER_SCALE
+from wpinq.noise.ladder import Ladder, as_float, below, choose_power, draw_count, odds
+from wpinq.noise.scales import LEAST_LADDER_SCALE
+from wpinq.sinks.graph_ladders import clique_ladder, degree_ladder, simple_graph, star_ladder, triangle_ladder
 
 LADDERS = {
     "nothing": triangle_ladder(simple_graph([])),

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
-from wpinq.measure.laws import DoubleGeometric
-from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import GeometricCount, Measurement
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.sinks.count_above import Listing
 
 people = wp.source("people", zip=str, facts=["unit_weights"])
 zips = people.select(lambda p: p.zip)

@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wpinq.kernel import conditional, listed_keys
-from wpinq.kernel.conditional import ConditionalNoise
-from wpinq.kernel.listed_keys import draw_listing, least_cut
-from wpinq.kernel.trials import exponential_bounds, successes
-from wpinq.measure.key_domains import GivenKeys, IntegerKeys, KeyDomain
+from wpinq.noise import conditional
+from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.sparse_bernoulli import exponential_bounds, successes
+from wpinq.sinks import count_above
+from wpinq.sinks.count_above import draw_listing, least_cut
+from wpinq.sinks.keys import GivenKeys, IntegerKeys, KeyDomain
 
 FALSE_ALARM = 1e-6
 SURE = 1e-9
@@ -310,7 +311,7 @@ def test_planted_errors_of_the_way_are_found(planted: type[Book], scenario: str,
 @pytest.mark.parametrize("planted", ["chance", "past", "count"])
 def test_planted_errors_of_the_draw_are_found(planted: str, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """p of a threshold that is a tenth off; earlier listings forgotten; a count that leaves the present keys in."""
-    honest = listed_keys.successes
+    honest = count_above.successes
     if planted == "chance":
         chance = ConditionalNoise.chance
         monkeypatch.setattr(
@@ -320,11 +321,11 @@ def test_planted_errors_of_the_draw_are_found(planted: str, whole: bool, monkeyp
         )
         scenario = "one listing"
     elif planted == "past":
-        monkeypatch.setattr(listed_keys, "least_cut", lambda past, key: math.inf)
+        monkeypatch.setattr(count_above, "least_cut", lambda past, key: math.inf)
         scenario = "a lower threshold"
     else:
         monkeypatch.setattr(
-            listed_keys, "successes", lambda trials, p, draw: [rank % trials for rank in honest(40, p, draw)]
+            count_above, "successes", lambda trials, p, draw: [rank % trials for rank in honest(40, p, draw)]
         )
         scenario = "one listing"
     tables, agreed = final_tables(scenario, whole=whole, runs=1000)
@@ -410,7 +411,7 @@ def test_small_tables_have_their_law_to_the_last_digit(
     weights: Mapping[int, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes = Outcomes()
-    monkeypatch.setattr(listed_keys, "successes", outcomes.successes)
+    monkeypatch.setattr(count_above, "successes", outcomes.successes)
     scripts = [[one, other] for one in STEPS for other in STEPS] + [[STEPS[-1], STEPS[0], STEPS[-2], STEPS[4]]]
     assert all(is_exact(weights, script, Book, outcomes) for script in scripts)
     script: list[Step] = [STEPS[0], STEPS[-1], STEPS[-2]]

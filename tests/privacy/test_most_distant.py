@@ -13,10 +13,10 @@ from scipy import stats
 
 import wpinq as wp
 from tests.support.choice_laws import permute_and_flip
-from wpinq.kernel.selection import select, selection_scale
-from wpinq.measure.compared_marginals import ComparedMarginal
-from wpinq.measure.most_distant import MostDistant
-from wpinq.plan.certify import certify
+from wpinq.noise.permute_and_flip import select, selection_scale
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.compared_marginals import ComparedMarginal
+from wpinq.sinks.most_distant import MostDistant
 
 FALSE_ALARM = 1e-9
 SIZES = (2, 2)
@@ -159,7 +159,7 @@ def test_a_session_draws_the_law_at_two_over_epsilon(monkeypatch: pytest.MonkeyP
         scales.append(scale)
         return select(scores, scale)
 
-    monkeypatch.setattr("wpinq.kernel.orders.select", told)
+    monkeypatch.setattr("wpinq.kernel.prepare.select", told)
     people = wp.source("people", a=int, b=int)
     data = [(0, 0)] * 3 + [(1, 1)] * 2 + [(0, 2)]
     asked = people.select(lambda r: (r.a, r.b)).most_distant(1, SIZES, COMPARED)
@@ -168,7 +168,7 @@ def test_a_session_draws_the_law_at_two_over_epsilon(monkeypatch: pytest.MonkeyP
         session.protect(people, data, budget=draws)
         found = [session.release(asked, fresh=True).value for _ in range(draws)]
         assert session.spent("people") == draws
-    exact = 2 * (1 + certify(asked.plan).slack())
+    exact = 2 * (1 + plan_properties(asked.plan).slack())
     assert set(scales) == {scales[0]}
     assert 2 < exact <= Fraction(scales[0])
     assert Fraction(np.nextafter(scales[0], 0)) < exact

@@ -22,15 +22,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.choice_laws import loss, permute_and_flip
+from wpinq.api.simulate import simulate_geometric, simulate_laplace, simulate_select
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, WpinqError
-from wpinq.kernel import noise
-from wpinq.kernel.coins import WORD, Coin, exponential_coin
-from wpinq.kernel.noise import with_geometric_noise, with_laplace_noise
-from wpinq.kernel.selection import select, selection_scale
-from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Choose
-from wpinq.measure.scales import laplace_scale
-from wpinq.simulating import simulate_geometric, simulate_laplace, simulate_select
+from wpinq.noise import guard
+from wpinq.noise.exact_bernoulli import WORD, Coin, exponential_coin
+from wpinq.noise.guard import with_geometric_noise, with_laplace_noise
+from wpinq.noise.noise_distributions import half_width
+from wpinq.noise.permute_and_flip import select, selection_scale
+from wpinq.noise.scales import laplace_scale
 
 FALSE_ALARM = 1e-9
 SCALE = 2.5
@@ -75,7 +75,7 @@ def check_certificate(epsilon: Fraction, slack: Fraction, distances: list[Fracti
         else:
             return
         scale = math.nextafter(scale, math.inf)
-    raise AssertionError("OpenDP does not certify the scale")
+    raise AssertionError("OpenDP does not plan_properties the scale")
 
 
 @cache
@@ -367,14 +367,14 @@ def test_errors_of_samplers_carry_no_values(monkeypatch: pytest.MonkeyPatch) -> 
     def failing(values: Any, scale: float) -> Any:
         raise RuntimeError(f"overflow at {values}")
 
-    monkeypatch.setattr(noise, "add_laplace", failing)
+    monkeypatch.setattr(guard, "add_laplace", failing)
     with pytest.raises(EvaluationFailed) as caught:
         with_laplace_noise([SECRET], 1.0)
     check_silent(caught.value)
 
 
 def check_silent(error: WpinqError) -> None:
-    assert error.args == (noise.FAILED,)
+    assert error.args == (guard.FAILED,)
     assert error.__cause__ is None and error.__context__ is None
     assert not hasattr(error, "__notes__")
     assert str(SECRET) not in "".join(traceback.format_exception(error))

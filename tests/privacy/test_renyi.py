@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from wpinq.errors import EpsilonError
-from wpinq.ladders.finding import triangle_ladder
-from wpinq.ladders.rungs import Ladder
-from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.delta_reading import Charged, parse_delta, spent_at
 from wpinq.measure.renyi import BOUNDED_RANGE, LAPLACE, bounded_range, divergence, laplace, least_epsilon, pure
+from wpinq.noise.ladder import Ladder
+from wpinq.sinks.graph_ladders import simple_graph, triangle_ladder
 
 ORDERS = [1.01, 1.5, 2.0, 4.0, 10.0, 50.0]
 PURE = "of any kind"

@@ -21,11 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from wpinq.kernel import laplace
-from wpinq.kernel.coins import WORD, Coin, Coins
-from wpinq.kernel.exponential import AHEAD, Exponential
-from wpinq.kernel.geometric import double_geometric
-from wpinq.kernel.laplace import add_laplace
+from wpinq.noise import laplace
+from wpinq.noise.exact_bernoulli import WORD, Coin, Coins
+from wpinq.noise.exponential import AHEAD, Exponential
+from wpinq.noise.geometric import double_geometric
+from wpinq.noise.laplace import add_laplace
 
 FALSE_ALARM = 1e-9
 LARGEST = sys.float_info.max

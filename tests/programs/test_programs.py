@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.language import parse
 from wpinq.measure.measurement import Measurement
-from wpinq.query import Query
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem for path in HERE.glob("*.wpq"))

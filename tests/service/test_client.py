@@ -17,8 +17,8 @@ import pytest
 import wpinq as wp
 from tests.service.conftest import Peopled
 from tests.support.service import COUNT, configured, running
-from wpinq.client import ServiceError
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, PlanError
+from wpinq.service.client import ServiceError
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +149,8 @@ def test_a_redirect_is_not_followed_with_the_token() -> None:
 
 
 def test_a_failure_after_the_debit_is_the_session_s() -> None:
-    from wpinq.client import _error_of
-    from wpinq.service.refusals import failure, response_parts
+    from wpinq.service.client import _error_of
+    from wpinq.service.errors import failure, response_parts
 
     body, _ = response_parts(failure())
     assert isinstance(_error_of(500, body), EvaluationFailed)

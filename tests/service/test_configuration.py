@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.service import configured
-from wpinq.commands.exits import UsageError
 from wpinq.errors import WpinqError
-from wpinq.service.configuration import read_configuration
-from wpinq.service.encryption import server_context
+from wpinq.runtime.exits import UsageError
+from wpinq.service.config import read_configuration
+from wpinq.service.server import server_context
 
 
 def test_what_is_declared_is_read(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from tests.service.test_doors import told
 from tests.support.service import RunningService, configured, running
-from wpinq.service.token_register import CURATOR, Register, RegisterError
-from wpinq.service.tokens import matching, new_token, token_hash
+from wpinq.service.users import CURATOR, Register, UsersError, matching, new_token, token_hash
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
     assert made.status_code == 201, made.text
     first = made.json()["token"]
     assert service.ask("GET", "v1/remaining", first).json()[0]["remaining"] == "0.5"
-    told(service.ask("POST", "v1/callers", curator, given), 409, "RegisterError")
+    told(service.ask("POST", "v1/callers", curator, given), 409, "UsersError")
 
     second = service.ask("POST", "v1/callers/alice/token", curator).json()["token"]
     told(service.ask("GET", "v1/me", first), 401, "NoToken")
@@ -80,7 +79,7 @@ def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: 
         if each["kind"] == "set budget" and each["account"] == "edges"
     ]
     assert event["amount"] == "11"
-    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"nothing": "1"}}), 409, "RegisterError")
+    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"nothing": "1"}}), 409, "UsersError")
     told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}}), 400, "EpsilonError")
 
 
@@ -123,7 +122,7 @@ def test_the_command_line_says_what_is_missing(
 
 
 def test_nobody_is_added_before_there_is_a_ledger(tmp_path: Path) -> None:
-    from wpinq.cli import main
+    from wpinq.cli.main import main
 
     assert main(["serve", str(configured(tmp_path)), "add", "alice", "--budget", "edges=1"]) == 2
     assert not (tmp_path / "ledger.db").exists()
@@ -141,11 +140,11 @@ def test_a_register_is_its_owner_s_alone(tmp_path: Path) -> None:
     rows = sqlite3.connect(path).execute("SELECT token FROM people").fetchall()
     assert rows == [(token_hash(token),)]
     path.chmod(0o640)
-    with pytest.raises(RegisterError, match="chmod 600"):
+    with pytest.raises(UsersError, match="chmod 600"):
         Register(path)
     link = tmp_path / "link.db"
     link.symlink_to(path)
-    with pytest.raises(RegisterError):
+    with pytest.raises(UsersError):
         Register(link)
 
 
@@ -161,6 +160,6 @@ def test_tokens_are_random_and_found_whoever_s_they_are() -> None:
 def test_a_role_is_one_of_two(tmp_path: Path) -> None:
     with Register(tmp_path / "register.db") as register:
         register.add("dora", CURATOR)
-        with pytest.raises(RegisterError):
+        with pytest.raises(UsersError):
             register.add("eve", "owner")
         assert [each.name for each in register.people()] == ["dora"]

@@ -26,8 +26,8 @@ from tests.support.service import (
     state,
     until,
 )
-from wpinq.kernel.ledger import Ledger
-from wpinq.service.refusals import FAILED
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.service.errors import FAILED
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_a_look_that_failed_before_a_stop_in_good_order_has_closed_its_source(se
     asked.end()
     assert not list((service.folder / "ledger.db-under-way").glob("[!.]*"))
     with Ledger(service.folder / "ledger.db", create=False) as ledger:
-        assert ledger.closed_to_analysts() == {"edges"}
+        assert ledger.suspended() == {"edges"}
     service.start()
     closed_then_opened(service, alice, curator)
 

@@ -16,10 +16,10 @@ import pytest
 
 import wpinq as wp
 from tests.support.service import RunningService, configured, running
-from wpinq.client import ServiceError
-from wpinq.commands.exits import UsageError
-from wpinq.service.configuration import read_configuration
-from wpinq.service.encryption import server_context
+from wpinq.runtime.exits import UsageError
+from wpinq.service.client import ServiceError
+from wpinq.service.config import read_configuration
+from wpinq.service.server import server_context
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError
-from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere, read_answer, serve_one
-from wpinq.service.lines import WaitingLine
-from wpinq.service.refusals import FAILED, Refusal
+from wpinq.service.errors import FAILED, Refusal
+from wpinq.service.fair_queue import FairQueue
+from wpinq.service.ipc import Desk, NoAnswer, NoWorker, read_answer, serve_one
 
 
 def asked(work: Callable[[Any], Any], request: Any = None, seconds: float = 300.0) -> Any:
@@ -76,7 +76,7 @@ def test_a_worker_that_dies_is_noticed() -> None:
 
         worker = threading.Thread(target=die)
         worker.start()
-        with pytest.raises(NobodyAnswered):
+        with pytest.raises(NoAnswer):
             asyncio.run(desk.ask({}, 300.0))
         worker.join()
 
@@ -91,14 +91,14 @@ def test_a_worker_that_dies_while_it_answers_is_noticed() -> None:
 
         worker = threading.Thread(target=begin)
         worker.start()
-        with pytest.raises(NobodyAnswered):
+        with pytest.raises(NoAnswer):
             asyncio.run(desk.ask({}, 300.0))
         worker.join()
 
 
 def test_nobody_answers_in_time() -> None:
     desk = Desk.made()
-    with desk.front, desk.back, pytest.raises(NobodyAnswered):
+    with desk.front, desk.back, pytest.raises(NoAnswer):
         asyncio.run(desk.ask({}, 0.01))
 
 
@@ -133,14 +133,14 @@ def test_a_desk_that_is_full_says_so() -> None:
                 while True:
                     socket.send_fds(desk.front, [b"."], [theirs.fileno()])
             before = len(os.listdir("/proc/self/fd"))
-            with pytest.raises(NobodyThere):
+            with pytest.raises(NoWorker):
                 asyncio.run(desk.ask({}, 300.0))
             assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_line_has_so_many_places_and_no_more_wait() -> None:
     async def wait() -> list[str]:
-        line, told = WaitingLine(1, 1, 300.0), []
+        line, told = FairQueue(1, 1, 300.0), []
         free = asyncio.Event()
 
         async def stand(name: str) -> None:
@@ -163,7 +163,7 @@ def test_a_line_has_so_many_places_and_no_more_wait() -> None:
 
 def test_a_line_is_left_by_whoever_waits_too_long() -> None:
     async def wait() -> str:
-        line = WaitingLine(1, 5, 0.01)
+        line = FairQueue(1, 5, 0.01)
         async with line.place("first"):
             with pytest.raises(Refusal) as refused:
                 async with line.place("second"):
@@ -176,7 +176,7 @@ def test_a_line_is_left_by_whoever_waits_too_long() -> None:
 
 async def told_in_order(places: int, asked: list[str], free: list[str]) -> list[str]:
     """Who got places of a line, in order, where all ask at once and those named in `free` give one back in turn."""
-    line, told = WaitingLine(places, 100, 300.0), []
+    line, told = FairQueue(places, 100, 300.0), []
     done = {name: asyncio.Queue[None]() for name in asked}
 
     async def stand(name: str) -> None:
@@ -217,7 +217,7 @@ def test_one_analyst_does_not_keep_all_places_from_the_others(
 
 def test_a_place_that_comes_as_somebody_gives_up_is_not_lost() -> None:
     async def wait() -> None:
-        line = WaitingLine(1, 5, 300.0)
+        line = FairQueue(1, 5, 300.0)
         async with line.place("first"):
             second = asyncio.create_task(line.place("second").__aenter__())
             await asyncio.sleep(0)

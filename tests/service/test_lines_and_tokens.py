@@ -12,15 +12,15 @@ import httpx
 import pytest
 
 from tests.support.service import COUNT, configured
-from wpinq.commands.exits import UsageError
-from wpinq.kernel.ledger import Ledger
-from wpinq.service.configuration import read_configuration
-from wpinq.service.front import Front
-from wpinq.service.guard import RequestGuard
-from wpinq.service.handing_over import Desk
-from wpinq.service.token_register import Register, RegisterError
-from wpinq.service.under_way import ReleasesUnderWay
-from wpinq.service.web import web_application
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.runtime.exits import UsageError
+from wpinq.service.app import Front
+from wpinq.service.config import read_configuration
+from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import Desk
+from wpinq.service.middleware import RequestGuard
+from wpinq.service.routes.analyst import web_application
+from wpinq.service.users import Register, UsersError
 
 
 class HeldDesk(Desk):
@@ -41,7 +41,7 @@ class HeldDesk(Desk):
 def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: Path, change: str) -> None:
     """Otherwise what an analyst had put in line would be debited and answered after the curator took the token away."""
     configuration = read_configuration(configured(tmp_path, "slots = 1"))
-    ReleasesUnderWay(configuration.ledger).begin()
+    InflightReleases(configuration.ledger).begin()
     body = {"program": COUNT.format(name="x", epsilon="0.1")}
 
     async def asked() -> tuple[httpx.Response, httpx.Response, int]:
@@ -84,9 +84,9 @@ def test_a_register_that_was_removed_or_replaced_knows_nobody(tmp_path: Path) ->
         token = register.add("alice")
         os.rename(path, tmp_path / "away.db")
         for _ in range(2):
-            with pytest.raises(RegisterError, match="removed or replaced"):
+            with pytest.raises(UsersError, match="removed or replaced"):
                 register.whose(token)
-            with pytest.raises(RegisterError, match="removed or replaced"):
+            with pytest.raises(UsersError, match="removed or replaced"):
                 register.add("bob")
             Register(path).close()  # another one in its place
         os.rename(tmp_path / "away.db", path)
@@ -97,12 +97,12 @@ def test_a_ledger_is_served_by_one_service_at_a_time(tmp_path: Path) -> None:
     """Otherwise one that stops would forget what the other has under way: its failures would close nothing."""
     link = tmp_path / "link.db"
     link.symlink_to(tmp_path / "ledger.db")
-    ReleasesUnderWay(tmp_path / "ledger.db").begin()
+    InflightReleases(tmp_path / "ledger.db").begin()
     for ledger in (tmp_path / "ledger.db", link):
         pid = os.fork()
         if pid == 0:
             try:
-                ReleasesUnderWay(ledger).begin()
+                InflightReleases(ledger).begin()
             except UsageError:
                 os._exit(7)
             os._exit(0)

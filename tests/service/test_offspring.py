@@ -19,7 +19,7 @@ threading.Thread(target=threading.Event().wait, daemon=True).start()
 """,
     "beside a ledger, which holds signals as it forks": """
 import tempfile
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 ledger = Ledger(tempfile.mkdtemp() + "/ledger")
 """,
 }
@@ -27,12 +27,12 @@ beside = pytest.mark.parametrize("before", BESIDE.values(), ids=BESIDE)
 
 FORKED = """
 import os, signal, time
-from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
+from wpinq.service.supervisor import Supervisor, Role, StopAsked, stop_on_signals
 
 stop_on_signals()
 here = os.getpid()
 os.register_at_fork({when}=lambda: (os.kill(os.getpid(), signal.SIGTERM), time.sleep(0.2)))
-children = Offspring()
+children = Supervisor()
 try:
     pid = children.fork(Role("idle", lambda: time.sleep(600), again=False))
 except StopAsked:
@@ -70,10 +70,10 @@ def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child(before: str) 
 
 REAPED = """
 import os, signal, time
-from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
+from wpinq.service.supervisor import Supervisor, Role, StopAsked, stop_on_signals
 
 stop_on_signals()
-children = Offspring()
+children = Supervisor()
 children.fork(Role("brief", lambda: None, again=False))
 wait = os.wait
 
@@ -101,8 +101,8 @@ def test_a_parent_that_is_asked_to_end_as_it_finds_a_child_ended_asks_no_more_of
 RENEWED = """
 import os, signal, sys
 from pathlib import Path
-from wpinq.interrupts import signals_held
-from wpinq.service.offspring import Offspring, Role, stop_on_signals
+from wpinq.runtime.signals import signals_held
+from wpinq.service.supervisor import Supervisor, Role, stop_on_signals
 
 def work():
     lived = Path(sys.argv[1])
@@ -119,7 +119,7 @@ def work():
 
 stop_on_signals()
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it says that a child was unfit
-children = Offspring()
+children = Supervisor()
 children.fork(Role("brief", work, again=True))
 children.tend()
 """

@@ -29,7 +29,7 @@ def test_every_address_has_schemas_security_and_errors(peopled: Peopled) -> None
             assert ("requestBody" in told) == (method in ("post", "put") and path != "/v1/callers/{name}/token"), path
             for status in ("400", "401", "403", "409", "413", "429", "500", "503"):
                 held = told["responses"][status]["content"]["application/json"]["schema"]
-                assert held == {"$ref": "#/components/schemas/ErrorBody"}, path
+                assert held == {"$ref": "#/components/schemas/ErrorResponse"}, path
             (success,) = [each for each in told["responses"] if each.startswith("2")]
             if success != "204":
                 assert told["responses"][success]["content"]["application/json"]["schema"], path
@@ -43,7 +43,7 @@ def test_every_address_has_schemas_security_and_errors(peopled: Peopled) -> None
 def test_answers_have_the_fields_that_the_document_names(peopled: Peopled) -> None:
     schemas = peopled.service.ask("GET", "openapi.json", None).json()["components"]["schemas"]
     asked = {"program": COUNT.format(name="x", epsilon="0.01")}
-    for path, schema in (("v1/explain", "ExplanationBody"), ("v1/release", "AnswersBody")):
+    for path, schema in (("v1/explain", "ExplanationResponse"), ("v1/release", "AnswersResponse")):
         found = peopled.service.ask("POST", path, peopled.alice, asked).json()
         assert set(found) == set(schemas[schema]["properties"])
     assert set(found["answers"]["x"]) == set(schemas["ReleasedBody"]["properties"])

@@ -197,10 +197,10 @@ def test_the_curator_lets_in_sets_budgets_and_opens(page: Page) -> None:
     field.send_keys("0.75", Keys.ENTER)
     page.see(lambda: page.service.ask("GET", "v1/remaining", token).json()[0]["budget"] == "0.75")
 
-    from wpinq.kernel.ledger import Ledger
+    from wpinq.kernel.ledger.ledger import Ledger
 
     with Ledger(page.service.folder / "ledger.db", create=False) as ledger:
-        ledger.close_to_analysts(["edges"])
+        ledger.suspend(["edges"])
     page.browser.refresh()
     page.see(lambda: page.one("#to-budgets").is_displayed())
     page.one("#to-budgets").click()

@@ -11,7 +11,7 @@ import wpinq as wp
 from tests.service.conftest import Peopled
 from tests.service.test_doors import told
 from tests.support.service import COUNT
-from wpinq.measure.measurement_format import measurement_to_json
+from wpinq.measure.measurement import measurement_to_json
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"], records_at_most=100)
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.commands.exits import UsageError
-from wpinq.service.under_way import ReleasesUnderWay
+from wpinq.runtime.exits import UsageError
+from wpinq.service.inflight import InflightReleases
 
 
 @pytest.fixture
-def under_way(tmp_path: Path) -> ReleasesUnderWay:
-    made = ReleasesUnderWay(tmp_path / "ledger.db")
+def under_way(tmp_path: Path) -> InflightReleases:
+    made = InflightReleases(tmp_path / "ledger.db")
     made.begin()
     return made
 
 
-def died(under_way: ReleasesUnderWay, name: str) -> None:
+def died(under_way: InflightReleases, name: str) -> None:
     """A process that dies over a release."""
     pid = os.fork()
     if pid == 0:
@@ -28,7 +28,7 @@ def died(under_way: ReleasesUnderWay, name: str) -> None:
     os.waitpid(pid, 0)
 
 
-def test_a_release_that_ends_leaves_nothing(under_way: ReleasesUnderWay, tmp_path: Path) -> None:
+def test_a_release_that_ends_leaves_nothing(under_way: InflightReleases, tmp_path: Path) -> None:
     name = under_way.name()
     with under_way.recorded(name, {"edges", "people"}):
         assert under_way.names() == {name}
@@ -42,7 +42,7 @@ def test_a_release_that_ends_leaves_nothing(under_way: ReleasesUnderWay, tmp_pat
     assert [each.name for each in (tmp_path / "ledger.db-under-way").iterdir()] == [".service"]
 
 
-def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(under_way: ReleasesUnderWay) -> None:
+def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(under_way: InflightReleases) -> None:
     died(under_way, "one")
     assert under_way.names() == {"one"}
     assert not under_way.lives("one")
@@ -52,7 +52,7 @@ def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(under_w
     assert not under_way.names()
 
 
-def test_one_waits_for_the_end_of_a_release(under_way: ReleasesUnderWay) -> None:
+def test_one_waits_for_the_end_of_a_release(under_way: InflightReleases) -> None:
     with under_way.recorded("one", {"edges"}):
         waiting = threading.Thread(target=under_way.wait, args=("one",))
         waiting.start()
@@ -62,7 +62,7 @@ def test_one_waits_for_the_end_of_a_release(under_way: ReleasesUnderWay) -> None
     assert not under_way.names()
 
 
-def test_nobody_else_can_take_records_away(under_way: ReleasesUnderWay, tmp_path: Path) -> None:
+def test_nobody_else_can_take_records_away(under_way: InflightReleases, tmp_path: Path) -> None:
     folder = tmp_path / "ledger.db-under-way"
     assert folder.stat().st_mode & 0o777 == 0o700
     with under_way.recorded("one", {"edges"}):

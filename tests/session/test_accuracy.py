@@ -12,9 +12,9 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.measure.laws import half_width
+from wpinq.api.simulate import simulate_select
 from wpinq.measure.measurement import NoisyAverage
-from wpinq.simulating import simulate_select
+from wpinq.noise.noise_distributions import half_width
 
 NANO = Fraction(1, 10**9)
 ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])
@@ -104,7 +104,7 @@ def test_an_average_over_things_of_less_weight_is_further_off(query: wp.Query, f
 
 def test_of_listed_keys_nothing_is_promised_beforehand() -> None:
     """Absent keys that noise lists are off by all of their value, whatever the confidence."""
-    (row,) = wp.accuracy(ROWS.select(lambda r: r.a).noisy_listing(1, range(1000), above=5), half_width=2)
+    (row,) = wp.accuracy(ROWS.select(lambda r: r.a).noisy_count_above(1, range(1000), above=5), half_width=2)
     assert (row.half_width, row.epsilon_for) == (None, None)
     assert "interval" in row.missing
 

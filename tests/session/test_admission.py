@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
-from wpinq.kernel.plan_cost import Cost, contents, cost_of
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.kernel.sandbox.admission import Cost, contents, cost_of
 
 
 def edges(records: int = 1000, key: int = 20, cap: int = 2000) -> Query:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["unit_weights"])
 ROWS = [(i, i + j) for i in range(12) for j in (1, 2, 3)]
@@ -25,7 +25,7 @@ ASKED: dict[str, Any] = {
     "counts": NODES.noisy_count(1, over=range(6)),
     "part": NODES.partition(lambda n: n % 2, [0, 1])[0].noisy_count(1, over=[0, 2]),
     "table": EDGES.by("src", keys=range(4)).agg(rows=wp.count(), epsilon=1),
-    "listing": NODES.noisy_listing(1, wp.integers(0, 500), above=3),
+    "listing": NODES.noisy_count_above(1, wp.integers(0, 500), above=3),
 }
 
 

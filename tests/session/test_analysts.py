@@ -16,10 +16,10 @@ from scipy import stats
 
 import wpinq as wp
 from tests.session.former.releases import AGES, BUDGET, DATA, measurements
-from wpinq.kernel import looking
+from wpinq.kernel import noisy_evaluation
 from wpinq.kernel.analysts import Analyst
-from wpinq.kernel.debits import EXHAUSTED
-from wpinq.measure.listing import Listing
+from wpinq.kernel.ledger.debit import EXHAUSTED
+from wpinq.sinks.count_above import Listing
 
 EDGES = wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["unit_weights"])
 ROWS = [(i, i + j) for i in range(12) for j in (1, 2, 3)]
@@ -62,8 +62,8 @@ SMALL: dict[str, Any] = {
     "counts": NODES.noisy_count(1, over=range(6)),
     "by key": NODES.noisy_count(1),
     "other keys": NODES.noisy_count(1, over=range(3, 9)),
-    "listing": NODES.noisy_listing(1, wp.integers(0, 500), above=3),
-    "lower listing": NODES.noisy_listing(1, wp.integers(2, 90), above=1),
+    "listing": NODES.noisy_count_above(1, wp.integers(0, 500), above=3),
+    "lower listing": NODES.noisy_count_above(1, wp.integers(2, 90), above=1),
     "choice": NODES.most_common(1, candidates=[1, 2, 3]),
     "lattice": NODES.geometric_count(1, over=range(6)),
     "part": NODES.partition(lambda n: n % 2, [0, 1])[0].noisy_count(1, over=[0, 2]),
@@ -177,13 +177,13 @@ def test_data_that_are_replaced_in_the_middle_answer_nothing_whoever_asked(
     session: wp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.analyst("bob").release(COUNT)
-    real = looking.Looking.check_held
+    real = noisy_evaluation.Looking.check_held
 
-    def replaced(self: looking.Looking, order: Any) -> None:
+    def replaced(self: noisy_evaluation.Looking, order: Any) -> None:
         session.protect(EDGES, ROWS[1:], budget=100, version="2")
         real(self, order)
 
-    monkeypatch.setattr(looking.Looking, "check_held", replaced)
+    monkeypatch.setattr(noisy_evaluation.Looking, "check_held", replaced)
     with pytest.raises(wp.SessionError, match="protected anew"):
         session.analyst("alice").release(COUNT)
 
@@ -192,8 +192,8 @@ def test_a_listing_shows_each_the_rows_of_one_table_of_noise(session: wp.Session
     alice, bob = session.analyst("alice"), session.analyst("bob")
     domain = wp.integers(0, 2000)
     asked = bob.release(NODES.noisy_count(1, over=range(300)))
-    low = bob.release(NODES.noisy_listing(1, wp.integers(0, 900), above=0.5))
-    hers = alice.release(NODES.noisy_listing(1, domain, above=2))
+    low = bob.release(NODES.noisy_count_above(1, wp.integers(0, 900), above=0.5))
+    hers = alice.release(NODES.noisy_count_above(1, domain, above=2))
     everything = session.release(NODES.noisy_count(1, over=range(2001)))
     assert dict(hers.items()) == {key: value for key, value in everything.items() if value > 2}
     assert dict(asked.items()).items() <= dict(everything.items()).items()
@@ -212,7 +212,7 @@ def test_what_others_asked_first_has_the_law_of_a_fresh_draw_for_one_who_has_not
         for trial in range(80):
             session.protect(EDGES, ROWS, budget=10_000, version=f"trial {trial}")
             bob.release(NODES.noisy_count(1, over=[0, 20, 300]))
-            bob.release(NODES.noisy_listing(1, wp.integers(0, 301), above=1))
+            bob.release(NODES.noisy_count_above(1, wp.integers(0, 301), above=1))
             bob.release(NODES.noisy_count(1, over=[1, 21]))
             asked = alice.release(NODES.noisy_count(1, over=keys))
             for key, weight in zip(keys, weights, strict=True):

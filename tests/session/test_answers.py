@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.display.table import answers_table
+from wpinq.cli.output import answers_table
 from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -410,6 +410,6 @@ def test_above_a_number_that_is_no_float() -> None:
     answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
     assert len(answers.above(10**400)) == 0
     assert len(answers.above(-(10**400))) == 50
-    listed = wp.simulate(numbers.noisy_listing(1, range(50), above=20), {"numbers": {3: 100, 7: 90}}, seed=2)
+    listed = wp.simulate(numbers.noisy_count_above(1, range(50), above=20), {"numbers": {3: 100, 7: 90}}, seed=2)
     just_below = Fraction(listed[3]) - Fraction(1, 10**30)  # the nearest float is the value, which is not above itself
     assert 3 not in listed.above(just_below).keys

@@ -17,17 +17,17 @@ from scipy import stats
 
 import wpinq as wp
 from tests.support.partitions import gibbs
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.errors import EpsilonError
-from wpinq.kernel import orders
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import prepare
+from wpinq.kernel import prepare as prepare_module
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.prepare import prepare
 from wpinq.language import parse
-from wpinq.measure.bucket_choice import Buckets
 from wpinq.measure.delta_reading import Charged, spent_at
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.renyi import BUCKETS
-from wpinq.plan.certify import certify
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.buckets import Buckets
 
 AGES = wp.source("ages", int)
 ROWS = [1] * 60 + [2] * 60 + [9, 9, -4]
@@ -82,7 +82,7 @@ def test_the_bill_and_the_scale_are_those_of_the_plan() -> None:
     with wp.Session() as session:
         session.protect(pair, ROWS, budget=100)
         order = prepare(measurement, session._protected, fresh=False)
-        assert order.scale >= 2 * (1 + certify(measurement.plan).slack()) / Fraction(1, 10) > 20
+        assert order.scale >= 2 * (1 + plan_properties(measurement.plan).slack()) / Fraction(1, 10) > 20
         assert order.scale < 20.001
         session.release(measurement)
         assert session.spent("ages") == Fraction(6, 10)
@@ -143,7 +143,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
     def exhausted(weights: list[float], *rest: object) -> None:
         raise MemoryError(f"{weights} are too many")
 
-    monkeypatch.setattr(orders, "draw_buckets", exhausted)
+    monkeypatch.setattr(prepare_module, "draw_buckets", exhausted)
     with wp.Session() as session:
         session.protect(AGES, ROWS, budget=1)
         with pytest.raises(wp.EvaluationFailed) as caught:

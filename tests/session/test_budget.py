@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 
 
 def test_a_name_protected_again_keeps_what_was_spent(ledger: pathlib.Path, edges: wp.Query) -> None:
@@ -241,24 +241,24 @@ def test_a_session_says_what_it_debited_wherever_it_was_interrupted(monkeypatch:
 def test_a_session_refuses_a_ledger_that_lost_what_it_knew(tmp_path: pathlib.Path) -> None:
     items, path = wp.source("items", int), tmp_path / "ledger.db"
     with pytest.raises(wp.LedgerError, match="there is no such file"):
-        wp.Session(path, expect_head=f"1:{'0' * 64}")
+        wp.Session(path, expected_head=f"1:{'0' * 64}")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(wp.LedgerError, match="NUMBER:HASH"):
-        wp.Session(path, expect_head="7")
+        wp.Session(path, expected_head="7")
     with wp.Session(path) as session:
         session.protect(items, [1], budget=2)
         before, copy = session.head(), path.read_bytes()
         session.release(items.noisy_count("0.5", over=[1]))
         head = session.head()
     for known in (before, head):
-        wp.Session(path, expect_head=known).close()
+        wp.Session(path, expected_head=known).close()
     with Ledger(path) as ledger:
-        wp.Session(ledger, expect_head=head).close()
+        wp.Session(ledger, expected_head=head).close()
         with pytest.raises(wp.LedgerError, match="its entry 1 is another"):
-            wp.Session(ledger, expect_head=f"1:{'0' * 64}")
+            wp.Session(ledger, expected_head=f"1:{'0' * 64}")
     (tmp_path / "copy").write_bytes(copy)
     with pytest.raises(wp.LedgerError):
-        wp.Session(tmp_path / "copy", expect_head=head)
+        wp.Session(tmp_path / "copy", expected_head=head)
     with pytest.raises(wp.LedgerError, match="is empty"):
         (tmp_path / "empty").touch()
         wp.Session(tmp_path / "empty")

@@ -17,7 +17,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and for
 COMMON = """
 import json, os, random, signal, sys, threading, time
 import wpinq as wp
-from wpinq.kernel.noise import with_laplace_noise
-from wpinq.kernel.selection import select
+from wpinq.noise.guard import with_laplace_noise
+from wpinq.noise.permute_and_flip import select
 from fractions import Fraction
 
 path = sys.argv[1]

@@ -23,8 +23,8 @@ EACH = [
     numbers.noisy_average(1, lambda x: x, 0, 10),
     numbers.median(1, range(0, 1000, 100)),
     numbers.most_common(1, range(10)),
-    numbers.noisy_listing(1, range(1000), above=9),
-    numbers.noisy_listing(1, range(1000), above=5),
+    numbers.noisy_count_above(1, range(1000), above=9),
+    numbers.noisy_count_above(1, range(1000), above=5),
     edges.join(edges, lambda x: x.b, lambda y: y.a, lambda x, y: (x.a + y.b) % 2).noisy_count(1, over=[0, 1]),
 ]
 """
@@ -220,7 +220,7 @@ with opened() as session:
 
 
 def test_the_clock_waits_for_its_moment() -> None:
-    from wpinq.kernel.confinement import Clock
+    from wpinq.kernel.sandbox.process import Clock
 
     clock = Clock()
     began = clock.now()

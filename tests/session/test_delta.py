@@ -12,7 +12,7 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.kernel.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.delta_reading import Charged, spent_at
 from wpinq.measure.renyi import BOUNDED_RANGE, DOUBLE_GEOMETRIC, LAPLACE
 

@@ -17,9 +17,9 @@ import wpinq as wp
 import wpinq.kernel.session
 from wpinq.engines import reference
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, gap, sides_of
-from wpinq.engines.relational.duckdb import database
-from wpinq.engines.relational.duckdb.instance import Instance
-from wpinq.kernel.ledger import Ledger
+from wpinq.engines.sql.duckdb import database
+from wpinq.engines.sql.duckdb.instance import Instance
+from wpinq.kernel.ledger.ledger import Ledger
 
 Weights = dict[Any, float]
 
@@ -178,7 +178,7 @@ def test_data_are_loaded_once_for_each_version(edges: wp.Query, people: wp.Query
 
 
 def test_public_data_are_let_go_of_after_each_evaluation(edges: wp.Query) -> None:
-    from wpinq.engines.relational.duckdb.database import _public
+    from wpinq.engines.sql.duckdb.database import _public
 
     wp.evaluate(triangles(edges), {"edges": random_edges(50)})
     assert _public.open().connection.execute("SELECT * FROM duckdb_tables()").fetchall() == []
@@ -287,7 +287,7 @@ def test_an_interrupted_evaluation_leaves_nothing_in_the_way(edges: wp.Query) ->
     def interrupt(step: str) -> None:
         raise KeyboardInterrupt
 
-    from wpinq.engines.relational.duckdb.database import Database
+    from wpinq.engines.sql.duckdb.database import Database
 
     query, data = triangles(edges), {"edges": random_edges(100)}
     with Database() as held:

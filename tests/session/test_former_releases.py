@@ -14,10 +14,10 @@ import pytest
 
 import wpinq as wp
 from tests.session.former.releases import AGES, BUDGET, DATA, PAIRS, measurements
-from wpinq.kernel import looking
-from wpinq.kernel.ledger import Ledger, Pricing
-from wpinq.kernel.orders import Order, prepare
-from wpinq.plan.certify import certify
+from wpinq.kernel import noisy_evaluation
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
+from wpinq.kernel.prepare import Order, prepare
+from wpinq.plan.properties import plan_properties
 
 FOLDER = Path(__file__).parent / "former"
 WRITTEN: dict[str, Any] = json.loads((FOLDER / "released.json").read_text())
@@ -82,7 +82,7 @@ def test_the_releases_are_of_plans_whose_bill_or_noise_has_changed(path: Path) -
         "a quantile",
         "a median",
     }
-    pairs = certify(measurements()["a count of pairs"].plan)
+    pairs = plan_properties(measurements()["a count of pairs"].plan)
     assert pairs.stability["pairs"] < pairs.uses["pairs"]
 
 
@@ -90,8 +90,10 @@ def test_a_new_key_of_a_former_release_is_drawn_at_its_scale(
     session: wp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[float] = []
-    noisy = looking.noisy
-    monkeypatch.setattr(looking, "noisy", lambda order, *rest: drawn.append(order.scale) or noisy(order, *rest))
+    noisy = noisy_evaluation.noisy
+    monkeypatch.setattr(
+        noisy_evaluation, "noisy", lambda order, *rest: drawn.append(order.scale) or noisy(order, *rest)
+    )
     name = "a count that moves by half, key by key"
     answers = answered(session, name, [0, 1])
     former = WRITTEN["released"][name]
@@ -134,7 +136,7 @@ def test_a_former_choice_that_was_paid_for_and_never_made_is_made_now_at_its_sca
         scales.append(order.scale)
         return scores.index(max(scores))
 
-    monkeypatch.setattr(looking, "chosen", chosen)
+    monkeypatch.setattr(noisy_evaluation, "chosen", chosen)
     asked = AGES.quantile(epsilon=Fraction(1, 4), q="0.75", candidates=range(20, 80, 5))
     with opened(path) as session:
         order = prepare(asked, session._protected, False)

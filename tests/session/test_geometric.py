@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
-from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount
+from wpinq.noise.noise_distributions import DoubleGeometric
 
 PEOPLE = wp.source("people", group=int, person=int, facts=["unit_weights"], cap=1000)
 ROWS = [(i % 5, i) for i in range(40)]

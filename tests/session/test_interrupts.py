@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import wpinq as wp
-from wpinq.engines.relational.duckdb import database
-from wpinq.engines.relational.duckdb.spill import _Opened
-from wpinq.interrupts import interruptible
+from wpinq.engines.sql.duckdb import database
+from wpinq.engines.sql.duckdb.instance import _Opened
+from wpinq.runtime.signals import interruptible
 
 PEOPLE = wp.source("people", name=str, number=int)
 ROWS = [(f"Rumpelstilzchen {i}", i) for i in range(60_000)]

@@ -12,7 +12,7 @@ from hypothesis import given
 import wpinq as wp
 from wpinq.expr.types import BOOL, DATE, INT, STR, ListOf, Type, tuple_type
 from wpinq.expr.values import canonical_bytes, from_canonical_bytes, order_key
-from wpinq.measure.key_domains import KeyDomain, domain_from_json, key_domain, ranges
+from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain, ranges
 
 
 @st.composite

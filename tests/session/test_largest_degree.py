@@ -17,16 +17,15 @@ from scipy import stats
 import wpinq as wp
 from tests.session.test_subgraph_counts import BOTH, GRAPH, HUGE, ONCE, PLANS, TIE, UNFIT
 from wpinq import graphs
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.display.explanation import explain_plan
 from wpinq.errors import EpsilonError
-from wpinq.kernel import orders
-from wpinq.kernel.ladder import draw_count
-from wpinq.ladders.finding import degree_ladder
-from wpinq.ladders.simple_graph import simple_graph
+from wpinq.kernel import prepare
 from wpinq.language import parse
-from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.ladder import draw_count
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.sinks.graph_ladders import degree_ladder, simple_graph
 
 MIRRORED = [*GRAPH, *((b, a) for a, b in GRAPH)]
 LARGEST = 7
@@ -131,7 +130,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
     def exhausted(records: object) -> None:
         raise MemoryError("a vertex of 405,740 edges is too much")
 
-    monkeypatch.setattr(orders, "simple_graph", exhausted)
+    monkeypatch.setattr(prepare, "simple_graph", exhausted)
     with wp.Session() as session:
         session.protect(ONCE, GRAPH, budget=1)
         with pytest.raises(wp.EvaluationFailed) as caught:
@@ -141,7 +140,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_no_repr_shows_it() -> None:
-    assert repr(degree_ladder(simple_graph(GRAPH))).startswith("<wpinq.ladders")
+    assert repr(degree_ladder(simple_graph(GRAPH))).startswith("<wpinq.noise")
 
 
 # --- what is drawn ----------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
-from wpinq.kernel.ledger import Ledger
-from wpinq.measure.listing import Listing
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.sinks.count_above import Listing
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def test_a_listing_shows_the_keys_above_and_counts_over_its_keys_agree(geometric
     counted = by_shop.geometric_count if geometric else by_shop.noisy_count
     with opened() as session:
         asked = rows_of(session.release(counted(1, over=[*range(10), 700, 701])))
-        listed = session.release(by_shop.noisy_listing(1, SHOPS, above=4, geometric=geometric))
+        listed = session.release(by_shop.noisy_count_above(1, SHOPS, above=4, geometric=geometric))
         assert isinstance(listed, wp.Answers)
         rows = rows_of(listed)
         assert session.spent("sales") == 1
@@ -57,7 +57,7 @@ def test_a_listing_shows_the_keys_above_and_counts_over_its_keys_agree(geometric
         assert rows == {key: value for key, value in everything.items() if value > 4}
         assert asked.items() <= everything.items()
         lower = rows_of(
-            session.release(by_shop.noisy_listing(1, wp.integers(20, 12_000), above=3, geometric=geometric))
+            session.release(by_shop.noisy_count_above(1, wp.integers(20, 12_000), above=3, geometric=geometric))
         )
         assert {k: v for k, v in lower.items() if k < 10_000} == {
             k: v for k, v in everything.items() if v > 3 and k >= 20
@@ -66,11 +66,11 @@ def test_a_listing_shows_the_keys_above_and_counts_over_its_keys_agree(geometric
 
 def test_a_listing_after_a_listing_draws_what_is_left_of_its_keys() -> None:
     with opened() as session:
-        high = rows_of(session.release(by_shop.noisy_listing(1, SHOPS, above=6)))
-        low = rows_of(session.release(by_shop.noisy_listing(1, SHOPS, above=3)))
+        high = rows_of(session.release(by_shop.noisy_count_above(1, SHOPS, above=6)))
+        low = rows_of(session.release(by_shop.noisy_count_above(1, SHOPS, above=3)))
         assert high == {key: value for key, value in low.items() if value > 6}
         assert len(low) > len(high)
-        again = rows_of(session.release(by_shop.noisy_listing(1, SHOPS, above=6)))
+        again = rows_of(session.release(by_shop.noisy_count_above(1, SHOPS, above=6)))
         assert again == high
         assert session.spent("sales") == 1
 
@@ -84,8 +84,8 @@ def test_through_a_session_and_a_restart_values_have_the_plain_law(tmp_path: pat
     kind = visits.geometric_count if geometric else visits.noisy_count
     steps = (
         kind(1, over=range(100)),
-        visits.noisy_listing(1, range(size), above=2, geometric=geometric),
-        visits.noisy_listing(1, range(2 * size), above=0, geometric=geometric),
+        visits.noisy_count_above(1, range(size), above=2, geometric=geometric),
+        visits.noisy_count_above(1, range(2 * size), above=0, geometric=geometric),
         kind(1, over=range(2 * size)),
     )
     for step in steps:
@@ -105,7 +105,7 @@ def test_through_a_session_and_a_restart_values_have_the_plain_law(tmp_path: pat
 
 
 def test_the_bill_is_that_of_one_count_and_a_batch_pays_once() -> None:
-    batch = [by_shop.noisy_listing("1/2", SHOPS, above=9), by_shop.noisy_count("1/2", over=range(3))]
+    batch = [by_shop.noisy_count_above("1/2", SHOPS, above=9), by_shop.noisy_count("1/2", over=range(3))]
     assert dict(wp.bill(batch)) == {"sales": Fraction(1, 2)}
     with opened() as session:
         listed, counted = map(rows_of, session.release(batch))
@@ -118,7 +118,9 @@ def test_the_bill_is_that_of_one_count_and_a_batch_pays_once() -> None:
 
 def test_parts_have_listings_of_their_own_and_cost_the_largest() -> None:
     parts = sales.partition(lambda s: s.shop % 2, [0, 1])
-    listings = {part: query.select(lambda s: s.shop).noisy_listing(1, SHOPS, above=6) for part, query in parts.items()}
+    listings = {
+        part: query.select(lambda s: s.shop).noisy_count_above(1, SHOPS, above=6) for part, query in parts.items()
+    }
     with opened() as session:
         for part, listing in listings.items():
             rows = rows_of(session.release(listing))
@@ -132,17 +134,17 @@ def test_pairs_out_of_a_million_million(engine: str) -> None:
     assert domain.size == 10**12
     pairs = sales.select(lambda s: (s.zip, s.shop))
     with opened(engine=engine) as session:
-        rows = rows_of(session.release(pairs.noisy_listing(1, domain, above=24)))
+        rows = rows_of(session.release(pairs.noisy_count_above(1, domain, above=24)))
         assert all(key in domain for key in rows)
         assert len(rows) < 70  # of 10^12 keys some 19 by noise: more than 70 with a chance below 1e-15
         with pytest.raises(wp.PlanError, match="list above 14 or more"):
-            session.release(pairs.noisy_listing("0.99999", domain, above=13))
+            session.release(pairs.noisy_count_above("0.99999", domain, above=13))
         assert session.spent("sales") == 1
 
 
 def test_a_listing_of_nothing_is_a_listing(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "books.db"
-    empty = by_shop.noisy_listing(1, wp.integers(-100, -1), above=60)
+    empty = by_shop.noisy_count_above(1, wp.integers(-100, -1), above=60)
     with opened(path, "v") as session:
         assert len(session.release(empty)) == 0
         release = session.release(by_shop.noisy_count(1))
@@ -163,7 +165,7 @@ def _digest(ledger: Ledger) -> str:
 
 def test_it_stands_after_a_restart_and_keys_left_out_keep_to_it(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "books.db"
-    listing = by_shop.noisy_listing(1, SHOPS, above=2)
+    listing = by_shop.noisy_count_above(1, SHOPS, above=2)
     with opened(path, "v") as session:
         rows = rows_of(session.release(listing))
     with opened(path, "v") as session:
@@ -187,7 +189,7 @@ with wp.Session(sys.argv[1], engine="reference") as session:
     order = range(6) if sys.argv[2] == "0" else range(5, -1, -1)
     for i in order:
         first, above = 100 * i, (3, 1, 2, 4, 0, 2)[i]
-        answers = session.release(shops.noisy_listing(1, wp.integers(first, first + 400), above=above))
+        answers = session.release(shops.noisy_count_above(1, wp.integers(first, first + 400), above=above))
         shown["listed"].append([first, above, list(answers.items())])
         some = session.release(shops.noisy_count(1, over=range(90 * i, 90 * i + 40)))
         shown["asked"].update({str(key): value for key, value in some.items()})
@@ -221,7 +223,7 @@ def test_rivals_show_one_table(tmp_path: pathlib.Path) -> None:
 def test_what_a_rival_does_in_between_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """A listing, or an answer, that is stored after another was drawn and before it was stored: both orders."""
     with Ledger() as books, opened(books, "v") as one, opened(books, "v") as rival:
-        listing = by_shop.noisy_listing(1, wp.integers(0, 400), above=0)
+        listing = by_shop.noisy_count_above(1, wp.integers(0, 400), above=0)
         between = []
 
         def listed_meanwhile(*given: object, **more: object) -> object:
@@ -241,7 +243,7 @@ def test_what_a_rival_does_in_between_is_drawn_anew(monkeypatch: pytest.MonkeyPa
 
         listing_honestly = books.store_listing
         monkeypatch.setattr(books, "store_listing", asked_meanwhile)
-        rows = rows_of(one.release(by_shop.noisy_listing(2, wp.integers(0, 400), above=0)))
+        rows = rows_of(one.release(by_shop.noisy_count_above(2, wp.integers(0, 400), above=0)))
         assert {key: value for key, value in rows.items() if key < 200} == {
             k: v for k, v in between[1].items() if v > 0
         }
@@ -250,7 +252,7 @@ def test_what_a_rival_does_in_between_is_drawn_anew(monkeypatch: pytest.MonkeyPa
 
 def test_answers_of_a_listing_say_what_they_are(tmp_path: pathlib.Path) -> None:
     with opened() as session:
-        listed = session.release(by_shop.noisy_listing(1, wp.integers(0, 99_999), above=8))
+        listed = session.release(by_shop.noisy_count_above(1, wp.integers(0, 99_999), above=8))
     assert isinstance(listed, wp.Answers)
     assert listed.listing == Listing(wp.integers(0, 99_999), 8.0)
     assert "listed for being above 8, out of the integers from 0 to 99999" in repr(listed)
@@ -268,7 +270,7 @@ def test_answers_of_a_listing_say_what_they_are(tmp_path: pathlib.Path) -> None:
         assert [copy.interval(key) for key in copy.keys] == [listed.interval(key) for key in listed.keys]
     higher = listed.above(12)
     assert higher.listing == Listing(wp.integers(0, 99_999), 12.0)
-    simulated = wp.simulate(by_shop.noisy_listing(1, SHOPS, above=12), {"sales": ROWS}, seed=3)
+    simulated = wp.simulate(by_shop.noisy_count_above(1, SHOPS, above=12), {"sales": ROWS}, seed=3)
     assert simulated.simulated
     assert set(range(50)) - set(simulated.keys) == set()
 
@@ -276,16 +278,19 @@ def test_answers_of_a_listing_say_what_they_are(tmp_path: pathlib.Path) -> None:
 def test_listings_that_are_none_are_refused_before_the_debit() -> None:
     with opened() as session:
         for measurement, message in (
-            (lambda: by_shop.noisy_listing(1, wp.digits(3), above=1), "the keys are of type int, and the texts of 3"),
-            (lambda: by_shop.noisy_listing(1, SHOPS, above=-1), "a threshold from 0"),
-            (lambda: by_shop.noisy_listing(1, SHOPS, above=math.nan), "a threshold from 0"),
-            (lambda: by_shop.noisy_listing(1, SHOPS, above=True), "a number of at least 0"),
-            (lambda: by_shop.noisy_listing(1, SHOPS, above=10**400), "a threshold from 0"),
-            (lambda: by_shop.noisy_listing(1, [{1}], above=1), "a key of a domain is a value or a record"),
-            (lambda: by_shop.noisy_listing(1, [], above=1), "from 1 to"),
-            (lambda: by_shop.noisy_listing(1, 7, above=1), "is no domain of keys"),
-            (lambda: by_shop.noisy_listing(1, "12", above=1), "is no domain of keys"),
-            (lambda: by_shop.noisy_listing(1, ["a"], above=1), "the key 'a' cannot be released"),
+            (
+                lambda: by_shop.noisy_count_above(1, wp.digits(3), above=1),
+                "the keys are of type int, and the texts of 3",
+            ),
+            (lambda: by_shop.noisy_count_above(1, SHOPS, above=-1), "a threshold from 0"),
+            (lambda: by_shop.noisy_count_above(1, SHOPS, above=math.nan), "a threshold from 0"),
+            (lambda: by_shop.noisy_count_above(1, SHOPS, above=True), "a number of at least 0"),
+            (lambda: by_shop.noisy_count_above(1, SHOPS, above=10**400), "a threshold from 0"),
+            (lambda: by_shop.noisy_count_above(1, [{1}], above=1), "a key of a domain is a value or a record"),
+            (lambda: by_shop.noisy_count_above(1, [], above=1), "from 1 to"),
+            (lambda: by_shop.noisy_count_above(1, 7, above=1), "is no domain of keys"),
+            (lambda: by_shop.noisy_count_above(1, "12", above=1), "is no domain of keys"),
+            (lambda: by_shop.noisy_count_above(1, ["a"], above=1), "the key 'a' cannot be released"),
         ):
             with pytest.raises(wp.PlanError, match=message):
                 session.release(measurement())

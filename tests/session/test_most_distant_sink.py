@@ -16,8 +16,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.display.explanation import explain_plan
-from wpinq.measure.compared_marginals import CELLS_LIMIT
 from wpinq.measure.measurement import Choose, Measurement, MostDistant
+from wpinq.sinks.compared_marginals import CELLS_LIMIT
 
 PEOPLE = wp.source("people", town=int, job=int | None, sex=int)
 SIZES = (2, 3, 2)
@@ -256,7 +256,7 @@ def test_a_measurement_made_by_hand_is_held_to_its_views() -> None:
             session.release(forged)
         assert session.spent("people") == 0
     with pytest.raises(wp.PlanError, match="listed"):
-        replace(PEOPLE.noisy_listing(1, [(0, 0, 0)], above=3), sink=ASKED.sink)
+        replace(PEOPLE.noisy_count_above(1, [(0, 0, 0)], above=3), sink=ASKED.sink)
 
 
 def test_it_is_explained_and_its_exactness_told() -> None:

@@ -19,15 +19,15 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.expr.person import Person
+from wpinq.data.files import identities
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import INT, record_type
-from wpinq.ingest.file_identity import identities
-from wpinq.kernel.accounts import declaration
-from wpinq.kernel.ledger import Ledger
-from wpinq.plan.certify import certify
+from wpinq.kernel.ledger.accounts import declaration
+from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
+from wpinq.plan.properties import plan_properties
 
 HEAVY = 10**6
 """An epsilon at which noise is of the order of 1e-6, so that a release shows what was kept."""
@@ -67,7 +67,7 @@ def test_rows_and_lists_are_released_as_they_were_cut(engine: str) -> None:
 
 
 def test_rows_of_people_are_counted_so_their_weights_are_whole_and_none_is_negative() -> None:
-    certificate = certify(PURCHASES.select(lambda p: p.shop).plan)
+    certificate = plan_properties(PURCHASES.select(lambda p: p.shop).plan)
     assert certificate.lattice == 1
     assert certificate.output.nonnegative
     assert not PURCHASES.plan.operator.facts
@@ -226,10 +226,10 @@ def test_a_budget_that_covers_each_table_and_not_their_sum_is_too_small() -> Non
 
 
 def test_a_choice_over_two_tables_is_certified_for_both_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wpinq.kernel import orders
+    from wpinq.kernel import prepare
 
     asked = []
-    monkeypatch.setattr(orders, "selection_scale", lambda epsilon, slack, r: asked.append(r) or 40.0)
+    monkeypatch.setattr(prepare, "selection_scale", lambda epsilon, slack, r: asked.append(r) or 40.0)
     names = BOUGHT.select(lambda r: r.shop).concat(VISITED.select(lambda r: r.page))
     with opened() as session:
         session.release(names.most_common("0.1", ["a", "x"]))
@@ -330,7 +330,7 @@ def test_a_batch_is_fitted_to_the_budget_of_the_account() -> None:
 
 def test_a_quantile_of_rows_a_person_is_bought_for_epsilon() -> None:
     people = wp.source("people", shop=str, person="customer", at_most=50, nested=True, account="customers")
-    asked = wp.rows_a_person(people, epsilon=1000, quantile="0.5")
+    asked = wp.rows_per_person(people, epsilon=1000, quantile="0.5")
     assert wp.bill(asked) == {"customers": 1000}
     rows = [{"customer": who, "shop": "a"} for who in range(9) for _ in range(7)]
     with wp.Session() as session:
@@ -338,7 +338,7 @@ def test_a_quantile_of_rows_a_person_is_bought_for_epsilon() -> None:
         assert session.release(asked).value == 7
     for wrong in (PURCHASES, wp.source("s", int), people.select(lambda rows: rows), "people"):
         with pytest.raises(wp.PlanError, match="nested form"):
-            wp.rows_a_person(wrong, epsilon=1)
+            wp.rows_per_person(wrong, epsilon=1)
 
 
 # --- evaluation on public data ---------------------------------------------------------------------------------------

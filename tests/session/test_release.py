@@ -12,8 +12,8 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import prepare
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.prepare import prepare
 from wpinq.measure.measurement import Choose, Measurement
 
 KEYS = range(1, 5)

@@ -13,7 +13,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.measure.measurement import Choose
-from wpinq.plan.certify import certify
+from wpinq.plan.properties import plan_properties
 
 CUTS = tuple(range(-1, 11))
 VALUES = wp.source("values", x=float | None, group=int)
@@ -234,7 +234,7 @@ def test_scales_are_the_certified_ones() -> None:
                 session.protect(source, [], budget=100)
                 scale = session.release(paths.noisy_count(epsilon, over=[(1, 1)])).scale
                 spent = session.spent("edges" if unit == 1 else "pairs")
-            widening = 1 + certify(paths.plan).slack()
+            widening = 1 + plan_properties(paths.plan).slack()
             assert widening > 1
             loss = Fraction(dp.m.make_laplace(*space, scale=scale).map(float(2 * unit * widening) * (1 - 2**-50)))
             assert loss <= 2 * unit * epsilon <= spent

@@ -13,9 +13,9 @@ import pytest
 
 import wpinq as wp
 from tests.support.forging import without_triggers
-from wpinq.cli import main
-from wpinq.kernel.ledger import Ledger
-from wpinq.measure.labels import LONGEST_LABEL
+from wpinq.cli.main import main
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.measure.group import LONGEST_LABEL
 
 WORDS = wp.source("words", str, unit="one word")
 NASTY = "a\x1b[2Kb\r\nc\u202ed\u0000e<script>\ud800"

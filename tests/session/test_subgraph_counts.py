@@ -18,19 +18,18 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.cli import main
+from wpinq.api.evaluate import weights_by_record
+from wpinq.cli.main import main
 from wpinq.errors import EpsilonError
-from wpinq.kernel import orders
-from wpinq.kernel.geometric import add_geometric
-from wpinq.kernel.ladder import draw_count
-from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
-from wpinq.ladders.simple_graph import simple_graph
+from wpinq.kernel import prepare
 from wpinq.language import parse
-from wpinq.measure.edge_plans import edges_of
 from wpinq.measure.measurement import Measurement
-from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
+from wpinq.noise.geometric import add_geometric
+from wpinq.noise.ladder import draw_count
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.public import weights_by_record
+from wpinq.sinks.graph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
+from wpinq.sinks.graph_ladders import clique_ladder, simple_graph, star_ladder, triangle_ladder
+from wpinq.sinks.graph_plans import edges_of
 
 ONCE = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"])
 BOTH = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
@@ -234,7 +233,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
     def exhausted(records: object) -> None:
         raise MemoryError("405,740 edges are too many")
 
-    monkeypatch.setattr(orders, "simple_graph", exhausted)
+    monkeypatch.setattr(prepare, "simple_graph", exhausted)
     with wp.Session() as session:
         session.protect(ONCE, GRAPH, budget=1)
         with pytest.raises(wp.EvaluationFailed) as caught:
@@ -247,7 +246,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
 def test_no_repr_shows_a_ladder() -> None:
     graph = simple_graph(GRAPH)
     for held in (graph, triangle_ladder(graph), star_ladder(graph, 3), clique_ladder(graph)):
-        assert repr(held).startswith("<wpinq.ladders")
+        assert repr(held).startswith("<wpinq.noise")
 
 
 def test_text_and_methods_are_equal() -> None:
@@ -363,7 +362,7 @@ class Polynomial:
 
 
 def test_a_table_shows_the_count() -> None:
-    from wpinq.display.table import answers_table
+    from wpinq.cli.output import answers_table
 
     asked = graphs.triangle_count(ONCE, HUGE, interval_share="0.5")
     _, heads, row, *_ = answers_table("t", wp.simulate(asked, {"edges": GRAPH}, seed=1)).splitlines()

@@ -9,9 +9,9 @@ import pytest
 
 import wpinq as wp
 from tests.support.moves import heavier
-from wpinq.plan.moves.ceiling import Ceiling
+from wpinq.api.query import Query
 from wpinq.plan.node import upward
-from wpinq.query import Query
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
 DATA = {"edges": [(0, 1), (0, 2), (1, 2)]}
@@ -51,6 +51,6 @@ def test_a_ceiling_is_no_higher_than_what_it_is_over(name: str) -> None:
     assert found.largest or found.a_key
     assert not heavier(weights, found)
     for fields, bound in found.a_key.items():
-        assert heavier(weights, Ceiling(None, {fields: bound * Fraction(99, 100)}))
+        assert heavier(weights, WeightBound(None, {fields: bound * Fraction(99, 100)}))
     if found.largest is not None:
-        assert heavier(weights, Ceiling(found.largest * Fraction(99, 100)))
+        assert heavier(weights, WeightBound(found.largest * Fraction(99, 100)))

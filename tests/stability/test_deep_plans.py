@@ -8,10 +8,10 @@ import pytest
 import wpinq as wp
 from tests.support import moves
 from tests.support.mutants import forget
-from wpinq.plan import stability
-from wpinq.plan.moves.change import ATOMS_LIMIT
+from wpinq.api.query import Query
 from wpinq.plan.node import topological
-from wpinq.query import Query
+from wpinq.plan.sensitivity import stability
+from wpinq.plan.sensitivity.change import ATOMS_LIMIT
 
 DEPTH = 200
 

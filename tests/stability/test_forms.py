@@ -11,10 +11,10 @@ import pytest
 import wpinq as wp
 from tests.support.ends import ENDS, form, largest_by_hand, moved_by_one_end
 from tests.support.graph_queries import Measured, simple_graphs
+from wpinq.api.query import Query
 from wpinq.expr.types import INT, STR, TupleOf
 from wpinq.graphs import tags
-from wpinq.plan.closed_wedges import closed_wedges
-from wpinq.query import Query
+from wpinq.plan.sensitivity.closed_wedges import closed_wedges
 
 SIMPLE = ("unit_weights", "simple")
 

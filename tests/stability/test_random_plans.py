@@ -9,10 +9,10 @@ import pytest
 
 from tests.support import nasty
 from tests.support.nasty import attack
-from wpinq.plan.certify import certify
 from wpinq.plan.node import sources, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Partition
+from wpinq.plan.properties import plan_properties
 
 CHUNKS, PLANS = 20, 1_000
 MOST_VACUOUS, LEAST_SHARP = 0.3, 0.2
@@ -50,7 +50,7 @@ def test_the_plans_hold_every_operator_and_every_kind_of_source() -> None:
 
 def test_nothing_is_billed_beyond_the_paths() -> None:
     for plan in nasty.plans(2, 2_000):
-        found = certify(plan)
+        found = plan_properties(plan)
         assert set(found.stability) == set(found.uses)
         for name, moved in found.stability.items():
             assert 0 < moved <= found.uses[name]

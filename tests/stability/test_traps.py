@@ -17,12 +17,12 @@ from tests.support import mutants
 from tests.support.mutants import Mutant, planted
 from tests.support.neighbours import Neighbours
 from tests.support.reached import closed_wedges_by_form
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, TupleOf
 from wpinq.graphs import tags
-from wpinq.plan.moves.terms import UNKNOWN, applied, leaf, record
-from wpinq.query import Query
+from wpinq.plan.sensitivity.records import UNKNOWN, applied, leaf, record
 
 
 @dataclass(frozen=True)

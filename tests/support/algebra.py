@@ -11,10 +11,10 @@ from typing import Any
 from tests.support import expressions
 from tests.support.expressions import Recipe, compose, traced
 from tests.support.plans import Data, distance, random_operands
+from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.expr.compile import compile_lambda
 from wpinq.plan.arithmetic import EXACT
-from wpinq.query import Query
 
 
 @dataclass(frozen=True)

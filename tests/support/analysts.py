@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from fractions import Fraction
 
-from wpinq.kernel.ledger import Ledger, Price, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Price, Pricing
 
 
 def each(**amounts: int) -> Price:

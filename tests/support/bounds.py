@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import wpinq as wp
-from wpinq.plan.certify import certify
+from wpinq.api.query import Query
 from wpinq.plan.node import topological
 from wpinq.plan.operators import Partition
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
 
 ROUNDOFF = Fraction(1, 2**53)
 SUM = Fraction(33, 32)
@@ -107,11 +107,11 @@ def _slack(query: Query, widening: Fraction) -> Fraction:
 
 def wrong_bounds() -> list[str]:
     """The names of the closed forms that the analysis does not give."""
-    wrong = [f"uses: {name}" for name, query, uses in _uses() if certify(query.plan).uses != uses]
+    wrong = [f"uses: {name}" for name, query, uses in _uses() if plan_properties(query.plan).uses != uses]
     wrong += [
         f"rounding: {name}"
         for name, query, steps in _rounding()
-        if certify(query.plan).rounding_error != ROUNDOFF * steps
-        or certify(query.plan).slack() != _slack(query, 2 * ROUNDOFF * steps)
+        if plan_properties(query.plan).rounding_error != ROUNDOFF * steps
+        or plan_properties(query.plan).slack() != _slack(query, 2 * ROUNDOFF * steps)
     ]
     return wrong

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import wpinq as wp
-from wpinq.query import Query
+from wpinq.api.query import Query
 
 if TYPE_CHECKING:
     from tests.support.plans import Grower, Live

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import wpinq as wp
 from wpinq.graphs import tags
-from wpinq.plan.closed_wedges import ClosedWedges, closed_wedges
+from wpinq.plan.sensitivity.closed_wedges import ClosedWedges, closed_wedges
 
 ENDS: tuple[tuple[Sequence[int], Sequence[Fraction]], ...] = tuple(
     (limits, [Fraction(weight) for weight in weights])

@@ -9,8 +9,8 @@ from random import Random
 from tests.support.plans import DYADIC_WEIGHTS, OPERATORS, Case, Data, distance, neighbour, norm, random_case
 from wpinq.engines import reference
 from wpinq.plan import arithmetic
-from wpinq.plan.certify import certify
 from wpinq.plan.node import sources, topological
+from wpinq.plan.properties import plan_properties
 
 
 @dataclass
@@ -48,7 +48,7 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         declared = sources([case.plan])
         rounded = reference.evaluate(case.plan, case.data, arithmetic.FLOAT)
         exact = reference.evaluate(case.plan, case.data, arithmetic.EXACT)
-        error, bound = distance(rounded, exact), certify(case.plan).rounding_error
+        error, bound = distance(rounded, exact), plan_properties(case.plan).rounding_error
         if bound:
             findings.largest = max(findings.largest, error / bound)
         if error > bound:
@@ -56,7 +56,7 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         again = reference.evaluate(case.plan, shuffled(rng, case.data), arithmetic.FLOAT)
         if again != rounded:
             findings.order.append(case)
-        bounds = certify(case.plan).steps
+        bounds = plan_properties(case.plan).steps
         if any(
             norm(reference.evaluate(node, case.data, arithmetic.EXACT)) > bounds[node.digest].mass
             for node in topological([case.plan])
@@ -66,9 +66,9 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
         within = all(norm(near[name]) <= source.cap for name, source in declared.items())
         if within and sum(distances.values()) >= 1:
             findings.slack_trials += 1
-            stability = certify(case.plan).stability
+            stability = plan_properties(case.plan).stability
             allowed = sum((stability[name] * moved for name, moved in distances.items()), Fraction(0))
             moved = distance(rounded, reference.evaluate(case.plan, near, arithmetic.FLOAT))
-            if moved > allowed * (1 + certify(case.plan).slack()):
+            if moved > allowed * (1 + plan_properties(case.plan).slack()):
                 findings.slack.append(case)
     return findings

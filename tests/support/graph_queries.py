@@ -11,11 +11,11 @@ import networkx as nx
 
 import wpinq as wp
 from tests.support import moves
-from wpinq.graphs import recipes, subgraphs, tags
+from wpinq.api.query import Query
+from wpinq.graphs import recipes, tags
 from wpinq.graphs.recipes import symmetrize
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import topological
-from wpinq.query import Query
 
 LIMITS = [0, 2, 8]
 Edge = tuple[int, int]
@@ -31,9 +31,9 @@ def edges_in_paths(edges: Query) -> Query:
 RECIPES: Mapping[str, Callable[[Query], Query]] = {
     "paths": lambda edges: recipes.paths(symmetrize(edges)),
     "joint degrees": lambda edges: recipes.joint_degrees(symmetrize(edges)),
-    "triangles by intersect": lambda edges: subgraphs.triangles_by_intersect(symmetrize(edges)),
-    "triangles by degree": lambda edges: subgraphs.triangles_by_degree(symmetrize(edges)),
-    "squares by degree": lambda edges: subgraphs.squares_by_degree(symmetrize(edges)),
+    "triangles by intersect": lambda edges: recipes.triangles_by_intersect(symmetrize(edges)),
+    "triangles by degree": lambda edges: recipes.triangles_by_degree(symmetrize(edges)),
+    "squares by degree": lambda edges: recipes.squares_by_degree(symmetrize(edges)),
     "closed wedges by tag": lambda edges: tags.closed_wedges_by_tag(edges, LIMITS, [0.75, 0.25]),
     "closed wedges by tag, twice the room": lambda edges: tags.closed_wedges_by_tag(edges, LIMITS, [1.5, 0.5]),
     "closed wedges by tag, a quarter of the second": lambda edges: tags.closed_wedges_by_tag(
@@ -51,9 +51,9 @@ RECIPES: Mapping[str, Callable[[Query], Query]] = {
 DIRECTED: Mapping[str, Callable[[Query], Query]] = {
     "paths": recipes.paths,
     "joint degrees": recipes.joint_degrees,
-    "triangles by intersect": subgraphs.triangles_by_intersect,
-    "triangles by degree": subgraphs.triangles_by_degree,
-    "squares by degree": subgraphs.squares_by_degree,
+    "triangles by intersect": recipes.triangles_by_intersect,
+    "triangles by degree": recipes.triangles_by_degree,
+    "squares by degree": recipes.squares_by_degree,
 }
 
 

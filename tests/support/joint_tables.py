@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wpinq.arrays import Floats, Integers
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.attributes import MeasuredView, View
 from wpinq.marginals.planning import plan_marginals
+from wpinq.runtime.arrays import Floats, Integers
 
 SIX = ("workclass", "education-num", "marital-status", "race", "sex", "income>50K")
 SIX_SIZES = (9, 16, 7, 5, 2, 2)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from wpinq.ladders.rungs import Ladder
+from wpinq.noise.ladder import Ladder
 
 
 def rung_law(ladder: Ladder, scale: float, rungs: int = 2000) -> tuple[np.ndarray, np.ndarray]:

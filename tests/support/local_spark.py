@@ -53,7 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def database(spark: Any) -> Iterator[Any]:
-    from wpinq.engines.relational.spark.cluster import SparkDatabase
+    from wpinq.engines.sql.spark.cluster import SparkDatabase
 
     with SparkDatabase() as opened:
         yield opened

@@ -14,15 +14,14 @@ import pytest
 from wpinq.expr.definition import primitive_named
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import TupleOf, Type
-from wpinq.plan import stability
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.moves import terms
-from wpinq.plan.moves.ceiling import Ceiling
-from wpinq.plan.moves.change import Change, Move
-from wpinq.plan.moves.terms import Path, Term
 from wpinq.plan.node import Node, upward
-from wpinq.plan.operator import Moved
+from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Source
+from wpinq.plan.sensitivity import records, stability
+from wpinq.plan.sensitivity.change import Change, ChangeBounds
+from wpinq.plan.sensitivity.records import Path, Term
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 Weights = Mapping[Any, Fraction]
 
@@ -40,7 +39,7 @@ Said = dict[bytes, list[tuple[Expr, list[Term]]]]
 def overheard() -> Iterator[Said]:
     """What stands behind the terms that are made meanwhile."""
     said: Said = {}
-    whole = terms._of_expression
+    whole = records._of_expression
 
     def listening(expression: Expr, variables: dict[int, Term], found: dict[bytes, Term]) -> Term:
         term = whole(expression, variables, found)
@@ -55,7 +54,7 @@ def overheard() -> Iterator[Said]:
         return term
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terms, "_of_expression", listening)
+        patch.setattr(records, "_of_expression", listening)
         yield said
 
 
@@ -109,7 +108,7 @@ def unit_values(type_: Type, record: Any, path: Path = ()) -> dict[bytes, Any]:
     if isinstance(type_, TupleOf) and not type_.nullable:
         parts = zip(type_.elements, record, strict=True)
         return {k: v for i, (t, r) in enumerate(parts) for k, v in unit_values(t, r, (*path, i)).items()}
-    return {terms.any_record("unit", type_, path=path).digest: record}
+    return {records.any_record("unit", type_, path=path).digest: record}
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Way:
     """One way in which a cut changes by a step: what the rules say of every step of the plan."""
 
     weight: Fraction
-    moved: Mapping[bytes, Moved]
+    moved: Mapping[bytes, InputChange]
     said: Said
 
 
@@ -150,7 +149,7 @@ def followed(root: Node) -> list[Followed]:
         ways = []
         for number, (change, weight) in enumerate(steps_of(cut)):
             way = stability._Way(cut, number, change, ratios=True)
-            moved: dict[bytes, Moved] = {}
+            moved: dict[bytes, InputChange] = {}
             with overheard() as said:
                 for node in steps:
                     moved[node.digest] = stability._at(node, moved, signs[node.digest], way)
@@ -163,7 +162,12 @@ def steps_of(cut: Node) -> Sequence[tuple[Change, Fraction]]:
     """The ways in which a cut changes."""
     if isinstance(cut.operator, Source):
         return cut.operator.steps()
-    return ((Change({terms.any_record("unit", cut.type): Move(Fraction(1), Fraction(0), Fraction(1))}), Fraction(1)),)
+    return (
+        (
+            Change({records.any_record("unit", cut.type): ChangeBounds(Fraction(1), Fraction(0), Fraction(1))}),
+            Fraction(1),
+        ),
+    )
 
 
 def outputs(
@@ -221,7 +225,9 @@ def broken(
         yield "bound", plan.steps[-1]
 
 
-def exceeded(changed: Mapping[Any, Fraction], atoms: Mapping[Term, Move], size: Fraction, values: Values) -> str | None:
+def exceeded(
+    changed: Mapping[Any, Fraction], atoms: Mapping[Term, ChangeBounds], size: Fraction, values: Values
+) -> str | None:
     """Whether a change is a sum of the atoms: what falls on records of no other atoms is no more than these allow."""
     by_atoms: dict[frozenset[Term], list[Fraction]] = {}
     for record, weight in changed.items():
@@ -245,7 +251,7 @@ def exceeded(changed: Mapping[Any, Fraction], atoms: Mapping[Term, Move], size: 
     return None
 
 
-def out_of_ratio(node: Node, sides: Sequence[Moved], data: Mapping[bytes, Weights]) -> bool:
+def out_of_ratio(node: Node, sides: Sequence[InputChange], data: Mapping[bytes, Weights]) -> bool:
     """Whether the sides of a Join are not in the ratio at some key that is said of them at all."""
     operator = node.operator
     assert isinstance(operator, Join)
@@ -261,7 +267,7 @@ def out_of_ratio(node: Node, sides: Sequence[Moved], data: Mapping[bytes, Weight
     return any(balance.values())
 
 
-def heavier(data: Weights, ceiling: Ceiling) -> bool:
+def heavier(data: Weights, ceiling: WeightBound) -> bool:
     """Whether weights exceed what is said of them."""
     if ceiling.largest is not None and any(weight > ceiling.largest for weight in data.values()):
         return True
@@ -276,7 +282,7 @@ def heavier(data: Weights, ceiling: Ceiling) -> bool:
 
 
 def misplaced(
-    data: Weights, ceiling: Ceiling, steps: Sequence[Node], states: Sequence[Mapping[bytes, Weights]]
+    data: Weights, ceiling: WeightBound, steps: Sequence[Node], states: Sequence[Mapping[bytes, Weights]]
 ) -> bool:
     """Whether it holds a record that is not in the source of which it is said to be a part, in that direction."""
     if ceiling.oriented is None:

@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 
-from wpinq.plan import closed_wedges, stability
-from wpinq.plan.certify import certify
-from wpinq.plan.moves import ceiling, change, joining, lineage, terms
 from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, select_many
 from wpinq.plan.operators.extreme import Extreme
+from wpinq.plan.properties import plan_properties
+from wpinq.plan.sensitivity import change, closed_wedges, proportions, records, stability, weight_bound
 
 
 @dataclass(frozen=True)
@@ -52,23 +51,25 @@ ONE_SCALE = (
 )
 TWICE_IS_ONCE = ("left.oriented == (right.oriented[0], not right.oriented[1])", "left.oriented[0] == right.oriented[0]")
 ABOVE_A_PART = (
-    "type(NO_CEILING)(Fraction(1)) if isinstance(node.operator, Partition) else "
+    "type(NO_WEIGHT_BOUND)(Fraction(1)) if isinstance(node.operator, Partition) else "
     "node.operator.ceiling(*(moved.ceiling for moved in below))"
 )
 FIRST_FIELDS = ("list(self._any_key().leaves())", "[part for _, part in self._any_key().paths() if not part.fields]")
 
-UNKNOWN_BELOW = Mutant("a list of something unknown is known", terms, "_of_expression", (KNOWN_ANYWAY,))
-NULLABLE_INSIDE = Mutant("", terms, "_with", ((" and not type_.nullable:", ":"),))
-NULLABLE_PATH = Mutant("a key says what is in a record that may be null", terms, "_path", (ANY_FIELD,), NULLABLE_INSIDE)
+UNKNOWN_BELOW = Mutant("a list of something unknown is known", records, "_of_expression", (KNOWN_ANYWAY,))
+NULLABLE_INSIDE = Mutant("", records, "_with", ((" and not type_.nullable:", ":"),))
+NULLABLE_PATH = Mutant(
+    "a key says what is in a record that may be null", records, "_path", (ANY_FIELD,), NULLABLE_INSIDE
+)
 CLOSURE_IS_BODY = Mutant(
     "a closure is its body",
-    terms,
+    records,
     "_closure",
     (("if not all(term.known for term in taken):", "if False:"), (", *(term.digest for term in taken))", ")")),
 )
 LIMIT_IGNORED = Mutant("shares of a list as if it were not cut", select_many.SelectMany, "_shares", (LISTED_WHOLE,))
 RECORD_KEPT = Mutant("a join's records are those that changed", Join, "change", (KEPT_AS_IT_CAME,))
-ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", joining, "at_unknown_keys", ONE_SCALE)
+ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", change, "at_unknown_keys", ONE_SCALE)
 SAME_EDGES_APART = Mutant("edges twice weigh what edges weigh", Concat, "ceiling", (TWICE_IS_ONCE,))
 LARGER_OF_KEYS = Mutant(
     "of two sides a key weighs what the heavier does",
@@ -81,7 +82,7 @@ EITHER_DIRECTION = Mutant(
 )
 PART_OF_A_KEY = Mutant(
     "a key is known by one of its fields",
-    ceiling.Ceiling,
+    weight_bound.WeightBound,
     "at_key",
     (("if all(record.at(path).known", "if any(record.at(path).known"),),
 )
@@ -90,11 +91,11 @@ BOUND_OF_ANY_SIGN = Mutant(
 )
 BESIDE_A_RATIO = Mutant(
     "what is beside a ratio is part of it",
-    lineage,
+    proportions,
     "_multiple",
     (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
 )
-TWO_RATIOS = Mutant("one key in a ratio: all keys", lineage, "_multiple", (("if len(found) == 1 else None", ""),))
+TWO_RATIOS = Mutant("one key in a ratio: all keys", proportions, "_multiple", (("if len(found) == 1 else None", ""),))
 FREE_CLOSING = Mutant(
     "an edge closes wedges for nothing",
     stability,
@@ -217,12 +218,12 @@ MUTANTS = (
         "change",
         (("signed = not (left.nonnegative and right.nonnegative)", "signed = False"),),
     ),
-    Mutant("a scale stands still", joining, "at_one_key", (("abs(drift)", "abs(drift) * 0"),)),
-    Mutant("a scale takes nothing away", joining, "at_one_key", (("max(_ZERO, drift)", "_ZERO"),)),
-    Mutant("a scale gives nothing back", joining, "at_one_key", (("max(_ZERO, -drift)", "_ZERO"),)),
+    Mutant("a scale stands still", change, "at_one_key", (("abs(drift)", "abs(drift) * 0"),)),
+    Mutant("a scale takes nothing away", change, "at_one_key", (("max(_ZERO, drift)", "_ZERO"),)),
+    Mutant("a scale gives nothing back", change, "at_one_key", (("max(_ZERO, -drift)", "_ZERO"),)),
     Mutant(
         "of two sides of any sign the larger",
-        joining,
+        change,
         "at_one_key_of_any_sign",
         (("left + right - left * right / (left + right)", "max(left, right)"),),
     ),
@@ -275,7 +276,7 @@ MUTANTS = (
     Mutant("what merges keeps its weight", Select, "ceiling", (("if injective(before, after) else None", ""),)),
     Mutant(
         "a bound outlives its key",
-        ceiling,
+        weight_bound,
         "following",
         (
             (
@@ -294,7 +295,7 @@ MUTANTS = (
     Mutant("a piece has a known number", Shave, "change", (("record((term, UNKNOWN))", "record((term, term))"),)),
     Mutant(
         "what is static in a call is no part of it",
-        terms,
+        records,
         "_of_expression",
         (
             (
@@ -303,9 +304,9 @@ MUTANTS = (
             ),
         ),
     ),
-    Mutant("a constant is its type", terms, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
-    Mutant("both pieces of a pair hold its first", terms, "any_record", (("path=(*path, place))", "path=path)"),)),
-    Mutant("a null key is a record", terms, "any_record", (("and not type_.nullable]", "]"),)),
+    Mutant("a constant is its type", records, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
+    Mutant("both pieces of a pair hold its first", records, "any_record", (("path=(*path, place))", "path=path)"),)),
+    Mutant("a null key is a record", records, "any_record", (("and not type_.nullable]", "]"),)),
     Mutant("weight that is cut off is in the ratio", Shave, "lineages", ((" or self.bound is not None", ""),)),
     Mutant(
         "every element descends with all of the weight",
@@ -338,20 +339,25 @@ MUTANTS = (
     ),
     Mutant(
         "keys that are not known are the same",
-        lineage,
+        proportions,
         "_multiple",
         ((" or not all(term.known for _, term in one)", ""),),
     ),
     Mutant(
-        "each side takes its own share", lineage, "ratio_of", (("(of_left, 1 - of_left,", "(1 - of_left, of_left,"),)
+        "each side takes its own share",
+        proportions,
+        "ratio_of",
+        (("(of_left, 1 - of_left,", "(1 - of_left, of_left,"),),
     ),
     Mutant(
         "the scale of a ratio moves half as far",
-        lineage,
+        proportions,
         "ratio_of",
         (("one.times(of_left)", "one.times(of_left / 2)"),),
     ),
-    Mutant("a scale that grows adds", lineage, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)),
+    Mutant(
+        "a scale that grows adds", proportions, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)
+    ),
     Mutant(
         "pairs descend with the weight of one side",
         Join,
@@ -423,10 +429,10 @@ def forget() -> None:
     stability._KNOWN.clear()
     for remembered in (
         stability.stability,
-        certify,
-        joining.at_one_key,
-        joining.at_one_key_of_any_sign,
-        joining.at_unknown_keys,
+        plan_properties,
+        change.at_one_key,
+        change.at_one_key_of_any_sign,
+        change.at_unknown_keys,
         closed_wedges.closed_wedges,
     ):
         getattr(remembered, "cache_clear", lambda: None)()

@@ -10,9 +10,9 @@ from typing import Any
 
 import wpinq as wp
 from tests.support import moves
+from wpinq.api.query import Query
 from wpinq.plan.node import topological
 from wpinq.plan.operators import Source
-from wpinq.query import Query
 
 Data = Mapping[Any, Fraction | int | float | str]
 

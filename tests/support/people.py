@@ -12,7 +12,7 @@ from typing import Any
 
 import wpinq as wp
 from tests.support.plans import SCHEMAS, Grower, Live, norm, random_record
-from wpinq.expr.person import Person
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import TupleOf, Type, type_from_annotation
 from wpinq.expr.values import Value, canonical_bytes, order_key
 from wpinq.plan.node import Node, sources

@@ -8,8 +8,8 @@ from itertools import combinations
 
 import wpinq as wp
 from tests.support.neighbours import Neighbours
+from wpinq.api.query import Query
 from wpinq.graphs import tags
-from wpinq.query import Query
 
 signed = wp.source("rows", x=int, y=int)
 rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wpinq.engines.relational.duckdb.database import Database
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.script import Rewrite
 from wpinq.plan.node import Node
 
 SWITCHES = [rewrite.name for rewrite in REWRITES]

@@ -10,10 +10,10 @@ from typing import Any
 
 import wpinq as wp
 from tests.support.plans import distance, norm
+from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
 from wpinq.plan.node import Node, sources
-from wpinq.query import Query
 
 LEFT = wp.source("left", key=int, value=int, cap=2**30)
 RIGHT = wp.source("right", key=int, value=int, cap=2**30)
@@ -36,7 +36,7 @@ class Attack:
     draw : callable
         Data for a trial.
     reached : mapping
-        Engine to the roundoffs that the worst key must show, so that the attack is one.
+        Engine to the rounding_units that the worst key must show, so that the attack is one.
     """
 
     query: Query
@@ -127,7 +127,7 @@ ATTACKS = {
 
 
 def ratios(plan: Node, data: Data, found: Mapping[Any, Any]) -> Iterator[Fraction]:
-    """How many roundoffs of the mass of the output, by the norms of these data, all records are off, and each key.
+    """How many rounding_units of the mass of the output, by the norms of these data, all records are off, and each key.
 
     A dataset of one key alone is a dataset too. So what is off at one key may be no more than the constant either.
     """
@@ -147,7 +147,7 @@ def _mass(plan: Node, data: Data) -> Fraction:
 
 
 def worst(name: str, evaluate: Callable[[Node, Data], Mapping[Any, Any]], trials: int) -> Fraction:
-    """The most roundoffs that an engine shows under an attack."""
+    """The most rounding_units that an engine shows under an attack."""
     rng, attack = Random(name), ATTACKS[name]
     plan, most = attack.query.plan, Fraction(0)
     for _ in range(trials):

@@ -110,9 +110,8 @@ class RunningService:
 
     def admit(self, name: str, *budgets: str, curator: bool = False) -> str:
         """A token for somebody new, in the way of the command line."""
-        from wpinq.kernel.ledger import Ledger
-        from wpinq.service.admitting import admit
-        from wpinq.service.token_register import ANALYST, CURATOR, Register
+        from wpinq.kernel.ledger.ledger import Ledger
+        from wpinq.service.users import ANALYST, CURATOR, Register, admit
 
         role = CURATOR if curator else ANALYST
         held = dict(each.split("=") for each in budgets)

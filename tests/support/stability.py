@@ -11,8 +11,8 @@ from random import Random
 from tests.support.plans import OPERATORS, Case, distance, neighbour, random_cases
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.certify import certify
 from wpinq.plan.node import sources
+from wpinq.plan.properties import plan_properties
 
 ROOTS = 2
 """Plans that are grown together: growing them is what takes the time."""
@@ -44,7 +44,7 @@ class Findings:
 def ratios(case: Case, rng: Random) -> Iterable[Fraction]:
     """For some neighbours of a case's dataset, the distance of outputs over the bound."""
     schemas = {name: source.record for name, source in sources([case.plan]).items()}
-    allowed = certify(case.plan).stability
+    allowed = plan_properties(case.plan).stability
     output = reference.evaluate(case.plan, case.data, EXACT)
     for _ in range(NEIGHBOURS):
         near, distances = neighbour(rng, case.data, schemas)

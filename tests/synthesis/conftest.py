@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
+from wpinq.inference.optimisation import single_blas_thread
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
     """Tests of parts of an estimate call the optimiser without it: its second thread spins for most of their time."""
-    with one_blas_thread():
+    with single_blas_thread():
         yield

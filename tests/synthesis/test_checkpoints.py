@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.engines.incremental.compiled.tables.compiled_evaluator import MOST_OUTPUTS
+from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
 from wpinq.errors import PlanError
 from wpinq.graphs import degrees, triangles_by_intersect
-from wpinq.measure.answers import Answers
-from wpinq.synthesis import (
+from wpinq.mcmc import (
     CheckpointError,
     EdgeMoves,
     GeometricSchedule,
@@ -26,8 +25,9 @@ from wpinq.synthesis import (
     Walk,
     sample,
 )
-from wpinq.synthesis.sampling import _is_at_rest
-from wpinq.synthesis.settings import REST_CHUNKS
+from wpinq.mcmc.run import _is_at_rest
+from wpinq.mcmc.settings import REST_CHUNKS
+from wpinq.measure.answers import Answers
 
 EDGES = wp.source("edges", src=int, dst=int, unit_weight=2)
 RING = np.array([(i, (i + k) % 30) for i in range(30) for k in (1, 7)])

@@ -28,10 +28,10 @@ from wpinq.graphs.synthesis import (
 )
 from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.structure import graph_structure
-from wpinq.kernel.charge import budget_to_nano, to_nano
+from wpinq.graphs.synthesis.statistics import graph_structure
+from wpinq.kernel.ledger.nano_epsilon import budget_to_nano, to_nano
+from wpinq.mcmc import STEPS_PER_EDGE, CheckpointError, Settings, Update
 from wpinq.measure.answers import Answers
-from wpinq.synthesis import STEPS_AN_EDGE, CheckpointError, Settings, Update
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
@@ -242,7 +242,7 @@ def test_without_a_number_of_steps_there_are_150_for_each_edge_and_going_on_is_t
             raise Stop
 
     through = synthesize(answers, "tbi", settings, statistics=None)
-    steps = STEPS_AN_EDGE * len(through.edges)
+    steps = STEPS_PER_EDGE * len(through.edges)
     done = [trace.steps[-1] for trace in through.samples.traces]
     assert all(steps / 5 <= count < steps for count in done), "both chains come to rest"
     assert through.settings.steps == report(through)["settings"]["steps"] == steps
@@ -328,7 +328,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
 
 
 def test_plots_are_drawn(tmp_path: Path) -> None:
-    from wpinq.graphs.synthesis.graph_plots import plot_degrees, plot_trace, save_plots
+    from wpinq.graphs.synthesis.report import plot_degrees, plot_trace, save_plots
 
     graph = synthesize(simulated("tbi", 5), "tbi", Settings(500, seed=1, chunk=100, chains=2))
     steps = plot_degrees(graph).get_lines()[0].get_xydata()

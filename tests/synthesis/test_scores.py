@@ -11,8 +11,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import AnswersError, PlanError
-from wpinq.measure.answers import Answers
-from wpinq.synthesis import (
+from wpinq.mcmc import (
     ConstantSchedule,
     GenericChain,
     GeometricSchedule,
@@ -23,6 +22,7 @@ from wpinq.synthesis import (
     noise_level,
     split_r_hat,
 )
+from wpinq.measure.answers import Answers
 
 WORDS = wp.source("words", str)
 COUNTS = WORDS.noisy_count(0.5, ["a", "b"])

@@ -19,10 +19,9 @@ from scipy.stats import chi2
 
 import wpinq as wp
 from wpinq.graphs import triangles_by_intersect
+from wpinq.mcmc import EdgeMoves, GenericChain, ReplaceRecord, Swaps, Target, Walk
+from wpinq.mcmc.chain import Chain, CompiledChain
 from wpinq.measure.answers import Answers
-from wpinq.synthesis import EdgeMoves, GenericChain, ReplaceRecord, Swaps, Target, Walk
-from wpinq.synthesis.chain import Chain
-from wpinq.synthesis.compiled_chain import CompiledChain
 
 FALSE_ALARM = 1e-4
 SYMMETRIC = wp.source("edges", src=int, dst=int, unit_weight=2)

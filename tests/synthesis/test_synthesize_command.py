@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wpinq.cli import main
-from wpinq.graph_measuring import measure_graph
+from wpinq.cli.main import main
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
 from wpinq.graphs.synthesis.folder import FittingOptions, load_run, prepare_folder, save_run
-from wpinq.synthesis import CheckpointError, Settings, sampling
+from wpinq.mcmc import CheckpointError, Settings, run
+from wpinq.workflows.graph import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -105,7 +105,7 @@ def test_a_command_line_that_makes_no_sense_spends_nothing(
 
 
 def test_a_process_of_its_own_does_without_matplotlib(tmp_path: Path) -> None:
-    script = "import sys; from wpinq.cli import main; assert main() == 0; print('loaded', *sys.modules)"
+    script = "import sys; from wpinq.cli.main import main; assert main() == 0; print('loaded', *sys.modules)"
     told = [str(GRAPH), "--epsilon", "4", "--out", str(tmp_path / "g.txt"), "--steps", "100", "--quiet"]
     done = subprocess.run(
         [sys.executable, "-c", script, "synthesize", *told], capture_output=True, text=True, check=True
@@ -133,8 +133,8 @@ def test_without_steps_there_are_400_for_each_edge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Noise is anew each time, and not every walk comes to rest: here any fall is rest, or none is."""
-    monkeypatch.setattr(sampling, "REST_FALL", fall)
-    monkeypatch.setattr(sampling, "REST_SCORE", -1.0)
+    monkeypatch.setattr(run, "REST_FALL", fall)
+    monkeypatch.setattr(run, "REST_SCORE", -1.0)
     out = tmp_path / "g.txt"
     assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
     printed, progress = capsys.readouterr()
@@ -238,7 +238,7 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
 
 DYING = """
 import os, signal, sys
-from wpinq.commands import measuring
+from wpinq.cli import measuring
 save = measuring.save_answers
 
 def dying(folder, name, table):
@@ -247,7 +247,7 @@ def dying(folder, name, table):
         os.kill(os.getpid(), signal.SIGKILL)
 
 measuring.save_answers = dying
-from wpinq.cli import main
+from wpinq.cli.main import main
 main(sys.argv[1:])
 """
 
@@ -314,7 +314,7 @@ def test_a_damaged_note_of_what_is_measured_is_said(
     out = tmp_path / "g.txt"
     paid = ("--ledger", tmp_path / "l.db", "--budget", 4, "--data-version", "1")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("wpinq.commands.measuring.measure_graph", interrupt)
+        patched.setattr("wpinq.cli.synthesize.measure_graph", interrupt)
         assert command("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid) == 130
     note = tmp_path / "g.txt.run" / "measuring.json"
     known = json.loads(note.read_text())
@@ -375,7 +375,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"wpinq.commands.{module}", interrupt)
+        patched.setattr(f"wpinq.cli.{module}", interrupt)
         paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
         assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100, *paid) == 130
     *_, error = capsys.readouterr().err.splitlines()

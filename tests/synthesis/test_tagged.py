@@ -12,26 +12,24 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
-from wpinq.graph_measuring import measure_graph
 from wpinq.graphs import read_edges
-from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
 from wpinq.graphs.synthesis.cliques import class_mixing, clique_graph
 from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.clustering import fit_curve
-from wpinq.graphs.synthesis.estimates.laplace_misfit import laplace_misfit
+from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
-from wpinq.graphs.synthesis.estimates.noisy_largest import NoisyLargest
-from wpinq.graphs.synthesis.graph_plots import plot_trace
+from wpinq.graphs.synthesis.estimates.splines import laplace_misfit
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
-from wpinq.graphs.synthesis.report import report
+from wpinq.graphs.synthesis.report import plot_trace, report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, degree_limits, fine_limits
-from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag
+from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag, tag_weights, wedge_weights
+from wpinq.mcmc import Settings, Swaps, Target, noise_level, sample
 from wpinq.measure.answers import Answers
-from wpinq.query import Query
-from wpinq.synthesis import Settings, Swaps, Target, noise_level, sample
+from wpinq.workflows.graph import measure_graph
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)

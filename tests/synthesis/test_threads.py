@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threadpoolctl
 
-from wpinq.graphs.synthesis.estimates.threads import one_blas_thread
+from wpinq.inference.optimisation import single_blas_thread
 
 
 def blas_threads() -> list[int]:
@@ -16,7 +16,7 @@ def test_blas_runs_on_one_thread_and_then_as_before() -> None:
 
     with threadpoolctl.threadpool_limits(limits=2, user_api="blas"):
         before = blas_threads()
-        with one_blas_thread():
+        with single_blas_thread():
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
         assert set(before) != {1}

@@ -11,23 +11,30 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.errors import PlanError
-from wpinq.graph_measuring import measure_graph
-from wpinq.graphs.limits import tag_weights, wedge_weights
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method_names, synthesize
-from wpinq.graphs.synthesis.degree_trust import edges_interval, largest_degree_interval, nodes_interval
 from wpinq.graphs.synthesis.estimates import DegreeClasses
-from wpinq.graphs.synthesis.hopeless import _mass, hopeless
-from wpinq.graphs.synthesis.released_trust import degree_intervals
+from wpinq.graphs.synthesis.feasibility import _mass, hopeless
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.structure import ALL_STATISTICS, graph_structure
-from wpinq.graphs.synthesis.tagged import fine_limits
-from wpinq.graphs.synthesis.tagged_trust import clustering_intervals, mixing_interval
-from wpinq.graphs.synthesis.trust import NOT_MEASURED, SWAMPED, Interval, phrase, warning
+from wpinq.graphs.synthesis.statistics import ALL_STATISTICS, graph_structure
+from wpinq.graphs.synthesis.tagged import clustering_intervals, fine_limits, mixing_interval
+from wpinq.graphs.synthesis.uncertainty import (
+    NOT_MEASURED,
+    SWAMPED,
+    Interval,
+    degree_intervals,
+    edges_interval,
+    largest_degree_interval,
+    nodes_interval,
+    phrase,
+    warning,
+)
+from wpinq.graphs.tags import tag_weights, wedge_weights
+from wpinq.mcmc import Settings
 from wpinq.measure.answers import Answers
-from wpinq.measure.subgraph_counts import SubgraphCount
-from wpinq.synthesis import Settings
+from wpinq.sinks.graph_counts import SubgraphCount
+from wpinq.workflows.graph import measure_graph
 
 LIMITS = fine_limits(2**10)
 DEGREES = {

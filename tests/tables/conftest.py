@@ -11,7 +11,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.person import PERSON
-from wpinq.query import Query
+from wpinq.api.query import Query
 
 DAYS = [datetime.date(2024, 1, day) for day in range(1, 6)]
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.measure.clamped import average_elements
-from wpinq.query import Query
+from wpinq.api.query import Query
+from wpinq.sinks.clamped_sum import average_elements
 from wpinq.tables.tabulation import Tabulation
 
 ENGINES = ["reference", "duckdb"]

@@ -12,9 +12,8 @@ import pytest
 
 import wpinq as wp
 from tests.support.person import PERSON
-from wpinq.query import Query
-from wpinq.tables.attribute_cells import AttributeCells
-from wpinq.tables.attribute_codes import codes
+from wpinq.api.query import Query
+from wpinq.marginals.cells import AttributeCells, codes
 
 DAY = datetime.date
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.query import Query
+from wpinq.api.query import Query
 
 ALL = {
     "n": wp.count(),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
-from wpinq.query import Query
+from wpinq.api.query import Query
 
 ORDERS = wp.source("orders", city=str | None, sex=str, price=float)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.cli import main
+from wpinq.cli.main import main
 from wpinq.tables.tabulation import Tabulation
 
 SHOPS = wp.source("shops", zip=str, month=int | None, sales=float, big=bool, facts=["whole_weights"])
@@ -38,7 +38,7 @@ def test_the_count_is_the_listing_and_the_others_are_answered_at_its_keys(sessio
     table = session.release(asked)
     assert table.keys == ("10115", "69117")
     assert session.remaining("shops") == 96
-    listed = session.release(SHOPS.select("zip").noisy_listing(1, wp.digits(5), above=200))
+    listed = session.release(SHOPS.select("zip").noisy_count_above(1, wp.digits(5), above=200))
     assert listed.keys == table.keys
     assert [table[key]["n"].estimate for key in table.keys] == listed.values.tolist()
     for name, measurement in zip(asked.aggregates, asked.measurements, strict=True):

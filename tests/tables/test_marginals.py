@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq.query import Query
-from wpinq.tables.hopeless_marginals import hopeless_marginals, refuse_hopeless_marginals
+from wpinq.api.query import Query
+from wpinq.marginals.feasibility import infeasible_marginals, refuse_infeasible_marginals
 
 CITIES = ["Oslo", "Bergen"]
 AGE = wp.attribute("age", bins=[0, 18, 30, 80])
@@ -389,23 +389,23 @@ def test_a_rescaled_count_is_one_after_division(people: Query) -> None:
 def test_what_public_sizes_show_to_be_hopeless_is_refused(people: Query) -> None:
     asked = wanted(people, "0.001")
     every = {"city x sex", "city x age", "sex x age", "city", "sex", "age", "total"}
-    assert set(hopeless_marginals(asked, 1000)) == every
+    assert set(infeasible_marginals(asked, 1000)) == every
     with pytest.raises(wp.PlanError, match=r"nothing was spent. It takes an epsilon of"):
-        refuse_hopeless_marginals(asked, 1000)
+        refuse_infeasible_marginals(asked, 1000)
     for records in (0, -1, math.nan):
         with pytest.raises(wp.PlanError, match="more than 0"):
-            hopeless_marginals(asked, records)
-    refuse_hopeless_marginals(asked, 10**7)
-    refuse_hopeless_marginals(wanted(people, 1), 1000)
+            infeasible_marginals(asked, records)
+    refuse_infeasible_marginals(asked, 10**7)
+    refuse_infeasible_marginals(wanted(people, 1), 1000)
 
 
 def test_the_epsilon_that_a_refusal_names_is_enough(people: Query) -> None:
     with pytest.raises(wp.PlanError) as refused:
-        refuse_hopeless_marginals(wanted(people, "0.001"), 1000)
+        refuse_infeasible_marginals(wanted(people, "0.001"), 1000)
     named = str(refused.value).partition("an epsilon of ")[2].partition(" ")[0]
-    refuse_hopeless_marginals(wanted(people, Fraction(named) * Fraction(1000001, 1000000)), 1000)
+    refuse_infeasible_marginals(wanted(people, Fraction(named) * Fraction(1000001, 1000000)), 1000)
     with pytest.raises(wp.PlanError):
-        refuse_hopeless_marginals(wanted(people, Fraction(named) * Fraction(97, 100)), 1000)
+        refuse_infeasible_marginals(wanted(people, Fraction(named) * Fraction(97, 100)), 1000)
 
 
 FORGED: dict[str, Any] = {

@@ -13,9 +13,9 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.cli import main
+from wpinq.api.query import Query
+from wpinq.cli.main import main
 from wpinq.measure.answers import Answers
-from wpinq.query import Query
 
 DAY = datetime.date(2024, 1, 2)
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import wpinq as wp
-from wpinq.query import Query
-from wpinq.tables.marginal_plots import plot_marginals
-from wpinq.tables.marginal_report import marginal_report
-from wpinq.tables.rows_page import rows_page
+from wpinq.api.query import Query
+from wpinq.marginals.plots import plot_marginals
+from wpinq.marginals.report import marginal_report
+from wpinq.marginals.rows_page import rows_page
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,7 @@ def test_the_grid_has_a_heat_map_for_every_pair(released: wp.MarginalTables, fit
 
 
 def test_rows_read_back_as_they_were_written(fitted: wp.FittedTable, tmp_path: Any) -> None:
-    from wpinq.commands.output import write_answers
+    from wpinq.cli.output import write_answers
 
     rows = fitted.rows(200, seed=5)
     write_answers(rows, tmp_path / "rows.csv")

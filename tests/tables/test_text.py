@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.query import Query
-from wpinq.tables.aggregate_functions import AGGREGATES
+from wpinq.api.query import Query
+from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.tabulation import Tabulation
 
 DAYS = [datetime.date(2024, 1, day) for day in range(1, 6)]

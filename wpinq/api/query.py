@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from wpinq.api.releases import Releasable
 from wpinq.display.explanation import explain_plan
 from wpinq.display.plan_picture import plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
@@ -16,12 +17,12 @@ from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import RecordFunction, lift, trace
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.habits import QUERY_CALLS, NoTable, methods_told
+from wpinq.marginals.cells import Attribute
 from wpinq.marginals.planning import Objective
+from wpinq.marginals.tabulation import MarginalTabulation, Views, tabulate_marginals
 from wpinq.measure.bill import Bill
-from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import check_domain, check_text
-from wpinq.plan.certify import certify
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
@@ -38,14 +39,11 @@ from wpinq.plan.operators import (
     Union,
     Where,
 )
-from wpinq.releasing import Releasable
+from wpinq.plan.properties import plan_properties
+from wpinq.runtime.habits import QUERY_CALLS, NoTable, methods_told
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.aggregating import Grouping, Split, grouping
-from wpinq.tables.attribute_codes import Attribute
-from wpinq.tables.by_name import joined, selected, with_columns
-from wpinq.tables.marginal_tabulation import MarginalTabulation, Views, tabulate_marginals
-from wpinq.tables.record_groups import NO_OTHER, GroupKeys
-from wpinq.tables.tabulation import Tabulation
+from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
+from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
 @methods_told(QUERY_CALLS)
@@ -223,7 +221,7 @@ class Query(NoTable, Releasable):
             A threshold of at least 0, chosen without looking at the data. Then the groups are listed: of the domain
             that `keys` describes (`wp.digits(5)`, `wp.integers`, `wp.product`, a range or a list; also by column),
             those whose noisy count is above it. `agg` takes one count then, which lists, and sums and means. See
-            `noisy_listing`.
+            `noisy_count_above`.
 
         Returns
         -------
@@ -320,7 +318,7 @@ class Query(NoTable, Releasable):
 
     def uses(self) -> dict[str, int]:
         """How often the plan uses each source: paths from the root, parts of one partition counted once."""
-        return dict(certify(self.plan).uses)
+        return dict(plan_properties(self.plan).uses)
 
     def stability(self) -> dict[str, Fraction]:
         """How far one unit of weight in each source moves the output, at most: what a release is billed for.
@@ -336,7 +334,7 @@ class Query(NoTable, Releasable):
         >>> pairs.uses(), pairs.stability()
         ({'edges': 2}, {'edges': Fraction(3, 2)})
         """
-        return dict(certify(self.plan).stability)
+        return dict(plan_properties(self.plan).stability)
 
     def bill(self, epsilon: object) -> Bill:
         """What a NoisyCount of this query at this epsilon costs each source."""
@@ -361,7 +359,7 @@ class Query(NoTable, Releasable):
         """
         if not (half_width > 0 and math.isfinite(half_width) and 0 < confidence < 1):
             raise PlanError("half_width must be positive and finite, confidence between 0 and 1")
-        exact = (1 + certify(self.plan).slack()) * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
+        exact = (1 + plan_properties(self.plan).slack()) * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
         return parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9))
 
 

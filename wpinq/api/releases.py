@@ -11,12 +11,6 @@ from typing import overload
 from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.clamped import average_elements, check_range, sum_elements
-from wpinq.measure.compared_marginals import ComparedMarginal
-from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.key_domains import KeyDomain
-from wpinq.measure.listing import listing_of
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
@@ -29,9 +23,15 @@ from wpinq.measure.measurement import (
     Sink,
     check_domain,
 )
-from wpinq.plan.certify import certify
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Node, Planned, construct
 from wpinq.plan.operators import Select, SelectMany
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.clamped_sum import average_elements, check_range, sum_elements
+from wpinq.sinks.compared_marginals import ComparedMarginal
+from wpinq.sinks.count_above import listing_of
+from wpinq.sinks.keys import KeyDomain
 
 
 class Releasable(Planned):
@@ -91,7 +91,7 @@ class Releasable(Planned):
         Measurement
             What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
         """
-        domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
+        domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
 
     @overload
@@ -130,11 +130,11 @@ class Releasable(Planned):
         >>> people.select(lambda p: p.age // 10).geometric_count(epsilon=0.5, over=range(10)).sink.factor
         Fraction(1, 1)
         """
-        domain = certify(self.plan).domain if over is None else check_domain(over, self.plan.type)
-        sink = GeometricCount(certify(self.plan).require_lattice())
+        domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
+        sink = GeometricCount(plan_properties(self.plan).require_lattice())
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
-    def noisy_listing(
+    def noisy_count_above(
         self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
     ) -> Measurement:
         """The keys of a public domain whose noisy weight is above a threshold, however large the domain.
@@ -163,7 +163,7 @@ class Releasable(Planned):
         --------
         >>> import wpinq as wp
         >>> zips = wp.source("people", zip=str).select(lambda p: p.zip)
-        >>> print(wp.bill([zips.noisy_listing(1, wp.digits(5), above=20), zips.noisy_count(1)]))
+        >>> print(wp.bill([zips.noisy_count_above(1, wp.digits(5), above=20), zips.noisy_count(1)]))
         people: 1
           protects one record, of weight 1
           NoisyCount(1) uses it once: 1 x 1 = 1

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wpinq.api.query import Query
+from wpinq.api.source import source
+from wpinq.data.fields import offered_record
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.printing import RESERVED
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
-from wpinq.ingest.offered_fields import offered_record
-from wpinq.language.unparse import write_source
-from wpinq.query import Query
-from wpinq.sources import source
+from wpinq.language.write import write_source
 
 _LINE = 100
 _PYTHON: dict[Type, str] = {

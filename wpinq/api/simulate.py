@@ -10,28 +10,28 @@ from typing import Any, overload
 
 import numpy as np
 
-from wpinq.dataset import WeightedDataset
+from wpinq.api.evaluate import weights_by_record, weights_of
+from wpinq.columns.dataset import WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.values import Value, order_key
-from wpinq.kernel.bucket_draws import draw_buckets
-from wpinq.kernel.conditional import ConditionalNoise
-from wpinq.kernel.geometric import add_geometric
-from wpinq.kernel.ladder import as_float, draw_count
-from wpinq.kernel.listed_keys import draw_listing
-from wpinq.kernel.selection import selection_scale
-from wpinq.ladders.simple_graph import simple_graph
 from wpinq.measure.answers import Answers
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.compound import Compound, waits_for_keys
-from wpinq.measure.edge_plans import edges_of
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.laws import DoubleGeometric
+from wpinq.measure.group import Compound, waits_for_keys
 from wpinq.measure.measurement import GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
-from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.noise.bucket_draws import draw_buckets
+from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.geometric import add_geometric
+from wpinq.noise.ladder import as_float, draw_count
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.noise.permute_and_flip import selection_scale
+from wpinq.noise.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.plan.certify import certify
-from wpinq.public import weights_by_record, weights_of
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.count_above import draw_listing
+from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_ladders import simple_graph
+from wpinq.sinks.graph_plans import edges_of
 
 
 @overload
@@ -115,7 +115,7 @@ def _released(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
 
 def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers:
     """The answers over a query's output."""
-    sink, certificate = measurement.sink, certify(measurement.plan)
+    sink, certificate = measurement.sink, plan_properties(measurement.plan)
     if measurement.listing is not None:
         return _simulate_listing(measurement, weights, seed)
     assert measurement.domain is not None
@@ -141,7 +141,7 @@ def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
 
 def _simulate_listing(measurement: Measurement, weights: Mapping[Value, float], seed: int) -> Answers:
     """The same draws as a session's, from bytes of numpy; nothing was asked for before."""
-    sink, listing, certificate = measurement.sink, measurement.listing, certify(measurement.plan)
+    sink, listing, certificate = measurement.sink, measurement.listing, plan_properties(measurement.plan)
     assert listing is not None
     assert isinstance(sink, (NoisyCount, GeometricCount))
     listing = listing.checked(measurement.key_type)
@@ -163,7 +163,7 @@ def _simulate_count(measurement: Measurement, sink: LadderSink, weights: Mapping
     """The same draws as a session's, from bytes of numpy."""
     random = np.random.default_rng(seed).bytes
     ladder = sink.ladder(simple_graph(edges_of(weights)))
-    scale, *of_width = sink.scales(certify(measurement.plan), measurement.epsilon)
+    scale, *of_width = sink.scales(plan_properties(measurement.plan), measurement.epsilon)
     values = [as_float(draw_count(ladder, scale, random))]
     values += (as_float(*add_geometric([ladder.width], one, random)) for one in of_width)
     return Answers(measurement, scale, np.array(values), simulated=True)
@@ -171,7 +171,7 @@ def _simulate_count(measurement: Measurement, sink: LadderSink, weights: Mapping
 
 def _simulate_buckets(measurement: Measurement, sink: Buckets, weights: Mapping[Value, Any], seed: int) -> Answers:
     """The same draw as a session's, from bytes of numpy."""
-    scale = selection_scale(measurement.epsilon, certify(measurement.plan).slack(), Fraction(2))
+    scale = selection_scale(measurement.epsilon, plan_properties(measurement.plan).slack(), Fraction(2))
     given, random = [float(weights.get(bin, 0.0)) for bin in sink.keys], np.random.default_rng(seed).bytes
     values = np.zeros(sink.bins)
     values[draw_buckets(given, scale, sink.penalty, sink.split, random)] = 1.0

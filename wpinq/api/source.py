@@ -7,18 +7,16 @@ from fractions import Fraction
 from numbers import Integral, Number
 from typing import Any
 
+from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError
-from wpinq.expr.facts import check_facts, check_listed
+from wpinq.expr.declarations import Person, check_facts, check_listed, sizes_of
 from wpinq.expr.library import count
-from wpinq.expr.person import Person
-from wpinq.expr.sizes import sizes_of
 from wpinq.expr.types import type_from_annotation
-from wpinq.habits import told
-from wpinq.measure.epsilon import parse_epsilon
 from wpinq.measure.measurement import ListedMeasurement
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
-from wpinq.query import Query
+from wpinq.runtime.habits import told
 
 DEFAULT_CAP = 2**30
 """The bound on a source's norm unless one is declared: public, never computed from data."""
@@ -75,7 +73,7 @@ def source(
     at_most : int
         How many rows of one person count, which must be told with `person`. Further rows are left out, by a fixed rule
         that reads the declared fields of that person's rows alone. One person then weighs up to `at_most`, the unit
-        weight. Choose it by public knowledge, or buy it (`rows_a_person`), never by looking.
+        weight. Choose it by public knowledge, or buy it (`rows_per_person`), never by looking.
     nested : bool
         Whether a record is one person: the list of its rows, in canonical order, of weight 1, the unit weight.
     account : str
@@ -146,7 +144,7 @@ def _person(name: str, told: Mapping[str, Any]) -> Person | None:
     return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
 
 
-def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
+def rows_per_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
     """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
 
     Parameters
@@ -178,7 +176,7 @@ def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> 
     --------
     >>> import wpinq as wp
     >>> visits = wp.source("visits", page=str, person="user", at_most=1000, nested=True)
-    >>> print(wp.bill(wp.rows_a_person(visits, epsilon=0.1)))
+    >>> print(wp.bill(wp.rows_per_person(visits, epsilon=0.1)))
     visits: 0.1
       protects one person, at most 1,000 rows in one record, of weight 1
       Choose(0.1) uses it once: 0.1 x 1 = 0.1
@@ -187,7 +185,7 @@ def rows_a_person(source: Query, epsilon: object, quantile: object = "0.95") -> 
     person = declared.person if isinstance(declared, Source) else None
     if person is None or not person.nested:
         raise PlanError(
-            "rows_a_person takes a source of people in nested form: declare the data with person=..., nested=True, "
+            "rows_per_person takes a source of people in nested form: declare the data with person=..., nested=True, "
             "and for at_most a public bound that hardly anybody exceeds"
         )
     rows = source.select(lambda rows: count(rows))

@@ -1,1 +1,1 @@
-"""The commands of the command line, one a module; `wpinq.cli` puts them together."""
+"""The commands of the command line, one a module; `wpinq.cli.main` puts them together."""

@@ -9,17 +9,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import add_expected_head, add_parameters, add_sizes, load_program, pairs
-from wpinq.commands.exits import UsageError
-from wpinq.kernel.charge import budget_to_nano
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.ledger_backup import backup, restore
+from wpinq.kernel.ledger.backup import backup, restore
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.measure.bill import bill
-from wpinq.measure.compound import Compound
 from wpinq.measure.delta_reading import NO_PROMISE, parse_delta
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
+from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.statement import Balance, Event
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.runtime.exits import UsageError
+from wpinq.service.arguments import add_expected_head, add_parameters, add_sizes, load_program, pairs
 
 
 def add_parser(commands: Any) -> None:
@@ -54,15 +54,15 @@ def run(options: argparse.Namespace) -> None:
     budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.set, "--set").items()}
     delta = None if options.delta is None else parse_delta(options.delta)
     measurements = {} if options.program is None else load_program(options).releases
-    with Ledger(path, create=False, expect_head=options.expect_head) as ledger:
+    with Ledger(path, create=False, expected_head=options.expected_head) as ledger:
         if options.verify:
             ledger.verify()
         for name, budget in budgets.items():
             ledger.set_budget(name, budget, options.analyst)
         for name in options.reopen:
-            if not ledger.open_to_analysts(name):
+            if not ledger.resume(name):
                 raise UsageError(f"{name!r} is open to analysts: --reopen takes an account that is closed")
-        closed = ledger.closed_to_analysts()
+        closed = ledger.suspended()
         accounts = ledger.balances(options.analyst)
         payers = [each.account for each in accounts if "/" not in each.account]
         readings = {} if delta is None else {name: ledger.spent_at(name, delta, options.analyst) for name in payers}
@@ -111,17 +111,17 @@ def _copy(options: argparse.Namespace) -> None:
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
         raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
     if str(what) == "backup":
-        with Ledger(paths[0], create=False, expect_head=options.expect_head):
+        with Ledger(paths[0], create=False, expected_head=options.expected_head):
             head = backup(*paths)
         print(f"{paths[1]} is a copy of {paths[0]}.\nHead of the copy: {head}")
         return
-    if options.expect_head is None:
+    if options.expected_head is None:
         raise UsageError(
             "restore needs --expect-head HEAD, the last head of the ledger that you know: a copy that is older gives "
             "back what was spent since"
         )
     copy, ledger_path = paths
-    head = restore(copy, ledger_path, options.expect_head)
+    head = restore(copy, ledger_path, options.expected_head)
     print(f"{ledger_path} is restored.\nHead of the ledger: {head}")
 
 

@@ -13,13 +13,42 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import wpinq
-from wpinq.commands import budget, completion, explain, run, schema, synthesize, synthesize_table
-from wpinq.commands.exits import EXIT_CODES, abandon_stdout, reason, tell
+from wpinq.cli import explain, ledger, run, schema, serve, synthesize, synthesize_table
 from wpinq.errors import WpinqError, WpinqWarning
-from wpinq.service import serve_command
+from wpinq.runtime.exits import EXIT_CODES, abandon_stdout, reason, tell
+
+# `wpinq --print-completion SHELL`: what a shell needs to complete commands, options and files.
+
+SHELLS = ("bash", "zsh")
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option to the command line."""
+    told = "print what a shell needs to complete commands, options and files, and end"
+    parser.add_argument("--print-completion", action=_Print, choices=SHELLS, help=told)
+
+
+class _Print(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, shell: Any, *_: Any) -> None:
+        import shtab
+
+        _complete_files(parser, shtab.FILE)
+        print(shtab.complete(parser, shell), end="")
+        parser.exit()
+
+
+def _complete_files(parser: argparse.ArgumentParser, how: Any) -> None:
+    for action in parser._actions:
+        if action.type is Path:
+            action.complete = how  # type: ignore[attr-defined]  # where shtab looks for it
+        elif isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                _complete_files(below, how)
+
 
 _COLLECT_RARELY = 100_000, 50, 100
 """Most objects of a command stay to its end: looking through them again and again took a seventh of a synthesis."""
@@ -81,9 +110,9 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wpinq", description="Differentially private queries over weighted datasets.")
     parser.add_argument("--version", action="version", version=f"wpinq {wpinq.__version__}")
-    completion.add_option(parser)
+    add_option(parser)
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, explain, schema, budget, synthesize, synthesize_table, serve_command):
+    for command in (run, explain, schema, ledger, synthesize, synthesize_table, serve):
         command.add_parser(commands)
     return parser

@@ -13,7 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import (
+from wpinq.cli.output import answers_table, output_files, write_answers
+from wpinq.data import EdgeList
+from wpinq.engines.contract import find_engine
+from wpinq.errors import WpinqError
+from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
+from wpinq.kernel.session import Session
+from wpinq.marginals.released import MarginalTables
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.group import check_label, waits_for_keys
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.plan.node import sources
+from wpinq.runtime.exits import NotSaved, UsageError, check_stdout, tell, unwritten
+from wpinq.service.arguments import (
     add_engine,
     add_expected_head,
     add_parameters,
@@ -23,23 +36,8 @@ from wpinq.commands.arguments import (
     load_program,
     pairs,
 )
-from wpinq.commands.exits import NotSaved, UsageError, check_stdout, tell, unwritten
-from wpinq.commands.output import output_files, write_answers
-from wpinq.commands.source_files import EDGE_OPTIONS, source_data
-from wpinq.display.table import answers_table
-from wpinq.engines.contract import find_engine
-from wpinq.errors import WpinqError
-from wpinq.ingest import EdgeList
-from wpinq.kernel.charge import budget_to_nano
-from wpinq.kernel.session import Session
-from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
-from wpinq.measure.compound import waits_for_keys
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
-from wpinq.measure.labels import check_label
-from wpinq.plan.node import sources
-from wpinq.tables.released_marginals import MarginalTables
-from wpinq.tables.released_table import Table
+from wpinq.service.source_files import EDGE_OPTIONS, source_data
+from wpinq.tables.released import Table
 
 RunResult = Answers | Table | MarginalTables
 """What a release of a program gives."""
@@ -122,15 +120,15 @@ def run(options: argparse.Namespace) -> None:
     outputs = output_files(options.output, asked)
     saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
     check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())])
-    new = options.expect_head is None and is_new(options.ledger)
+    new = options.expected_head is None and is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
         # Flushed: if it cannot be written, nothing is spent.
         print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True)
     limits = {"memory_limit": options.memory_limit, "threads": options.threads}
-    known, told = options.expect_head, _named_steps(options)
-    with Session(options.ledger, expect_head=known, engine=options.engine, on_step=told, **limits) as session:
+    known, told = options.expected_head, _named_steps(options)
+    with Session(options.ledger, expected_head=known, engine=options.engine, on_step=told, **limits) as session:
         if new:
             tell(f"new ledger: {options.ledger}")
         for name, source in bill.sources.items():

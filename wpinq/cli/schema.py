@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from wpinq.declaring import schema
+from wpinq.api.schema import schema
 
 
 def add_parser(commands: Any) -> None:

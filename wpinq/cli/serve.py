@@ -9,13 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import pairs
-from wpinq.commands.exits import UsageError, check_stdout
-from wpinq.installing import install
-from wpinq.kernel.ledger import Ledger
-from wpinq.service.admitting import admit
-from wpinq.service.configuration import Configuration, configuration_of, read_configuration
-from wpinq.service.token_register import ANALYST, CURATOR, Register
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.runtime.exits import UsageError, check_stdout
+from wpinq.runtime.optional_imports import install
+from wpinq.service.arguments import pairs
+from wpinq.service.config import Configuration, configuration_of, read_configuration
+from wpinq.service.users import ANALYST, CURATOR, Register, admit
 
 _ACTIONS = ("add", "renew", "remove")
 _TRIAL_PORT = 8765
@@ -85,7 +84,7 @@ def _serve(configuration: Configuration) -> None:
 def _runner() -> Any:
     if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise UsageError(f"wpinq serve needs fastapi and uvicorn: {install('serve')}")
-    from wpinq.service.process_tree import serve
+    from wpinq.service.main import serve
 
     return serve
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wpinq.columns.flat import column_names
-from wpinq.columns.merging import LOOKED_AT, hash_sql, hashed_first, often, places_of, shared_hashes
-from wpinq.columns.row_order import in_order
+from wpinq.columns.duckdb_settings import in_order
+from wpinq.columns.duplicates import LOOKED_AT, hash_sql, hashed_first, often, places_of, shared_hashes
+from wpinq.columns.records import column_names
 from wpinq.expr.types import Type
 
 _PIECE = 100_000

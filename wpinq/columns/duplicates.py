@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wpinq.columns.flat import column_names, column_types
-from wpinq.columns.python_rows import LOADING
+from wpinq.columns.records import LOADING, column_names, column_types
 from wpinq.expr.types import Type
 
 AT_ONCE = 2**23

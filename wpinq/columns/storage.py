@@ -14,11 +14,10 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from wpinq.columns.arrow_rows import ArrowRows, merged
-from wpinq.columns.flat import column_names, column_types
-from wpinq.columns.merging import merge
-from wpinq.columns.nameless import NamelessFile
-from wpinq.columns.progress_bar import stop_progress_bar
-from wpinq.columns.python_rows import fetch
+from wpinq.columns.duckdb_settings import stop_progress_bar
+from wpinq.columns.duplicates import merge
+from wpinq.columns.records import column_names, column_types, fetch
+from wpinq.columns.unlinked_file import UnlinkedFile
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -44,7 +43,7 @@ _NUMBERS = ("BIGINT", "DOUBLE", "BOOLEAN")
 """Types that are held as they are: finding how to write less of them takes a fifth of the time of protecting."""
 
 
-class HeldColumns(Mapping[Value, float]):
+class StoredColumns(Mapping[Value, float]):
     """Checked data: record to weight, each record once and none of weight 0.
 
     As a mapping it reads its rows whenever it is asked, which is for engines that compute with Python rows.
@@ -59,13 +58,13 @@ class HeldColumns(Mapping[Value, float]):
 
     __slots__ = ("__weakref__", "_count", "_kept", "norm", "type")
 
-    def __init__(self, type_: Type, norm: Fraction, count: int, kept: NamelessFile | ArrowRows) -> None:
+    def __init__(self, type_: Type, norm: Fraction, count: int, kept: UnlinkedFile | ArrowRows) -> None:
         self.type, self.norm, self._count, self._kept = type_, norm, count, kept
 
     @property
     def files(self) -> tuple[int, ...]:
         """The numbers of its files, which a forked child keeps open."""
-        return (self._kept.number,) if isinstance(self._kept, NamelessFile) else ()
+        return (self._kept.number,) if isinstance(self._kept, UnlinkedFile) else ()
 
     @property
     def each_weighs_one(self) -> bool:
@@ -91,7 +90,7 @@ class HeldColumns(Mapping[Value, float]):
         """Have a database let go of them."""
         self._kept.hide(connection, name)
 
-    def same(self, other: HeldColumns, connection: Any) -> bool:
+    def same(self, other: StoredColumns, connection: Any) -> bool:
         """Whether the other holds the same records with the same weights."""
         if (self.norm, self._count) != (other.norm, other._count):
             return False
@@ -145,7 +144,7 @@ def hold(
     norm: Fraction | None = None,
     repeated: str | None = None,
     varied: frozenset[str] = frozenset(),
-) -> HeldColumns:
+) -> StoredColumns:
     """Hold what a query gives: columns of records, each once, and their weights.
 
     Parameters
@@ -165,12 +164,12 @@ def hold(
     varied : frozenset of str
         Columns of text that hardly repeat, which are held as they are: see `merging`.
     """
-    file = NamelessFile(in_memory)
+    file = UnlinkedFile(in_memory)
     count, rows = _write(connection, type_, query, file, norm is None, repeated, varied)
-    return HeldColumns(type_, Fraction(rows) if norm is None else norm, count, file)
+    return StoredColumns(type_, Fraction(rows) if norm is None else norm, count, file)
 
 
-def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> HeldColumns:
+def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> StoredColumns:
     """Hold an Arrow table in which nobody writes: columns of records, in rows of weight 1 that may be equal.
 
     Parameters
@@ -183,14 +182,14 @@ def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> HeldC
         What equal rows weigh together, as SQL.
     """
     rows = merged(connection, table.rename_columns(column_names(type_)), type_, repeated)
-    return HeldColumns(type_, Fraction(rows.total), rows.count, rows)
+    return StoredColumns(type_, Fraction(rows.total), rows.count, rows)
 
 
 def _write(
     connection: Any,
     type_: Type,
     query: str,
-    file: NamelessFile,
+    file: UnlinkedFile,
     counted: bool,
     repeated: str | None,
     varied: frozenset[str],

@@ -23,7 +23,7 @@ _ENOUGH = 1 << 30
 """Bytes that are free in the memory file system, for anything to be held there."""
 
 
-class NamelessFile:
+class UnlinkedFile:
     """A database of one table, `held`, in a file that goes with this, or with the last process that has it open.
 
     Parameters

@@ -10,24 +10,179 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from wpinq.columns.held import opened
+from wpinq.columns.storage import opened
+from wpinq.data.casts import UNFIT, any_of, of_text
+from wpinq.data.column_kinds import kinds_of
+from wpinq.data.fields import conversions
+from wpinq.data.files import (
+    NO_TEXT,
+    SMALL,
+    ZEROS,
+    csv_scan,
+    format_of,
+    open_file,
+    parquet_files,
+    parquet_scan,
+    read_bytes,
+)
+from wpinq.data.foreign_errors import computed
+from wpinq.data.graph_objects import edges_of_graph, is_graph, own_direction
+from wpinq.data.layout import normalize_column
+from wpinq.data.rejection import Faults, reject
+from wpinq.data.relation import STAGED, Scan, rows_in_order, staged
+from wpinq.data.rows import cursor_scan, is_cursor, rows_scan
+from wpinq.data.sources import library_of, table_scan
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.person import ID, Person
-from wpinq.expr.types import INT, STR, TupleOf, Type
-from wpinq.ingest.canonical import any_of
-from wpinq.ingest.column_kinds import kinds_of
-from wpinq.ingest.conversions import conversions
-from wpinq.ingest.cursors import cursor_scan, is_cursor
-from wpinq.ingest.edge_scan import columns_scan_of_edges, text_scan
-from wpinq.ingest.files import csv_scan, format_of, parquet_scan
-from wpinq.ingest.foreign import computed
-from wpinq.ingest.graph_objects import edges_of_graph, is_graph, own_direction
-from wpinq.ingest.offered_tables import library_of, table_scan
-from wpinq.ingest.parquet_listing import parquet_files
-from wpinq.ingest.rejection import Faults, reject
-from wpinq.ingest.rows import rows_scan
-from wpinq.ingest.scan import Scan, rows_in_order, staged
-from wpinq.ingest.typed_columns import normalize_column
+from wpinq.expr.declarations import ID, Person
+from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
+
+# Edge lists as text: two node identifiers to a line, as the SNAP collection publishes graphs.
+
+_BOM_EDGE_TEXT = b"\xef\xbb\xbf"
+_COMMENT = (b"#", b"%")
+
+_BothEnds = tuple[list[Any], list[Any]]
+
+
+def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[int]]:
+    """The nodes of type `int` or `str` at either end of the edges of a file, and the line of each, from 0."""
+    content = read_bytes(path).removeprefix(_BOM_EDGE_TEXT)
+    if b"\0" in content:
+        raise SourceRejected(f"{path} {ZEROS if _is_text(content) else NO_TEXT}")
+    lines = content.splitlines()
+    pairs = [line.split(None, 2)[:2] for line in lines]
+    kept: Sequence[int] = range(len(pairs))
+    if any(sign in content for sign in _COMMENT) or [] in pairs:
+        kept = [i for i, pair in enumerate(pairs) if pair and not pair[0].startswith(_COMMENT)]
+        pairs = [pairs[i] for i in kept]
+        lines = [lines[i] for i in kept]
+    faults: Faults = {}
+    if not set(map(len, pairs)) <= {2}:
+        for i, pair in enumerate(pairs):
+            if len(pair) < 2:
+                faults[i] = "fewer than two columns (separated by blanks or tabs; with commas it is csv)"
+                pair.append(b"0")
+    ends: _BothEnds = _int_ends(pairs, faults) if node is int else _str_ends(pairs, lines, faults)
+    if faults:
+        reject(str(path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
+    return *ends, kept
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _BothEnds:
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    # int() also reads 1_000, which an edge list does not mean.
+    if not b"".join(first + second).translate(None, b"0123456789+-"):
+        try:
+            sources, targets = list(map(int, first)), list(map(int, second))
+        except ValueError:
+            pass
+        else:
+            both = sources + targets
+            if not both or (min(both) >= INT_MIN and max(both) <= INT_MAX):
+                return sources, targets
+    ends: _BothEnds = [], []
+    for i, (a, b) in enumerate(pairs):
+        try:
+            if (a + b).translate(None, b"0123456789+-"):
+                raise ValueError
+            edge = int(a), int(b)
+        except ValueError:
+            faults.setdefault(i, "a node that is not an integer (declare str nodes to read names)")
+            continue
+        if not all(INT_MIN <= end <= INT_MAX for end in edge):
+            faults.setdefault(i, "an integer outside 64 bits (declare str nodes)")
+        ends[0].append(edge[0])
+        ends[1].append(edge[1])
+    return ends
+
+
+def _str_ends(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> _BothEnds:
+    ends: _BothEnds = [], []
+    for i, (pair, line) in enumerate(zip(pairs, lines, strict=True)):
+        # A name with blanks between tabs would be torn apart in silence.
+        if b"\t" in line and [part.strip() for part in line.split(b"\t", 2)[:2]] != pair:
+            faults.setdefault(i, "blanks and tabs split the line differently (names with blanks need csv)")
+        try:
+            for end, name in zip(ends, pair, strict=True):
+                end.append(name.decode())
+        except UnicodeDecodeError:
+            faults.setdefault(i, "a name that is not UTF-8 text")
+    return ends
+
+
+# Edge lists of text as scans: what is as regular as most is read by DuckDB, and any other by Python.
+
+_BOM = b"\xef\xbb\xbf"
+_LIMIT = 2**20
+_READ = "auto_detect=false, header=false, quote='', escape='', comment='', nullstr='\x01', strict_mode=true"
+
+
+def text_scan(connection: Any, path: Path, node: Type, stack: ExitStack) -> Scan:
+    """The edges of a text file, as they stand, with nodes of a type."""
+
+    def in_python() -> Scan:
+        *ends, lines = read_pairs(path, int if node == INT else str)
+        scan = columns_scan_of_edges(connection, ends, lines, node, str(path))
+        scan.noun, scan.first = "line", 1
+        return scan
+
+    file = open_file(path, stack)
+    shape = _shape(file)
+    if shape is None:
+        return in_python()
+    skipped, delimiter, width = shape
+    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(width))
+    read = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, skip={skipped}, delim='{delimiter}', {_READ})"
+    small = os.fstat(file.fileno()).st_size <= SMALL
+    return Scan(str(path), _checked(read, node), ("a", "b"), small=small, places=False, anew=in_python)
+
+
+def columns_scan_of_edges(
+    connection: Any, ends: Sequence[Sequence[Any]], places: Sequence[int], node: Type, what: str
+) -> Scan:
+    """Edges of sound nodes in columns of Python values, one for either end, and what messages call their places."""
+    import numpy
+
+    kind, sql = (numpy.int64, "BIGINT") if node == INT else (numpy.object_, "VARCHAR")
+    columns: dict[str, Any] = {f"c{i}": numpy.array(end, dtype=kind) for i, end in enumerate(ends)}
+    connection.register("loading", columns | {"n": numpy.array(places, dtype=numpy.int64)})
+    connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT c0::{sql} AS c0, c1::{sql} AS c1, n FROM loading")
+    connection.unregister("loading")
+    return Scan(what, STAGED, ("c0", "c1"), number="n", noun="edge")
+
+
+def _shape(file: Any) -> tuple[int, str, int] | None:
+    """How many lines stand before the first edge, what separates its columns, and how many there are; None if odd."""
+    file.seek(0)
+    for number, line in enumerate(iter(lambda: file.readline(_LIMIT), b"")):
+        line = line.removeprefix(_BOM) if number == 0 else line
+        if not line.strip() or b"\r" in line.rstrip(b"\r\n"):
+            return None
+        if not line.startswith((b"#", b"%")):
+            text = line.rstrip(b"\r\n")
+            delimiter = "\t" if b"\t" in text else " "
+            width = text.count(delimiter.encode()) + 1
+            return (number, delimiter, width) if width > 1 else None
+    return None
+
+
+def _checked(read: str, node: Type) -> str:
+    """The two ends of each edge; what is none ends the query with an error."""
+    a, b = (leaf for i in (0, 1) for leaf in of_text(f"g{i}", node).checked or ())
+    where = ""
+    if node == STR:
+        names = " AND ".join(f"regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')" for i in (0, 1))
+        where = f" WHERE CASE WHEN {names} AND g0[1] NOT IN ('#', '%') THEN true ELSE {UNFIT} END"
+    return f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"
+
 
 Policy = Literal["keep", "drop", "refuse"]
 _POLICIES = ("keep", "drop", "refuse")

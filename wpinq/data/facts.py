@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from wpinq.columns.flat import column_names, column_types
-from wpinq.columns.held import HeldColumns
-from wpinq.columns.row_order import in_order
+from wpinq.columns.duckdb_settings import in_order
+from wpinq.columns.records import column_names, column_types
+from wpinq.columns.storage import StoredColumns
+from wpinq.data.rejection import Tally
+from wpinq.data.relation import Scan, listed
 from wpinq.errors import SourceRejected
-from wpinq.expr.sizes import Sizes
+from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import TupleOf, Type
-from wpinq.ingest.rejection import Tally
-from wpinq.ingest.scan import Scan, listed
 
 
 def enforce(
     connection: Any,
     facts: frozenset[str],
-    held: HeldColumns,
+    held: StoredColumns,
     scan: Scan,
     unit_weight: Fraction | None = None,
 ) -> None:
@@ -46,7 +46,7 @@ def enforce(
             refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, reason)
 
 
-def enforce_sizes(connection: Any, sizes: Sizes | None, held: HeldColumns) -> None:
+def enforce_sizes(connection: Any, sizes: Sizes | None, held: StoredColumns) -> None:
     """Refuse data of more records than a source declares, in all or of one key, as a whole: no row is at fault."""
     if sizes is None:
         return
@@ -58,7 +58,7 @@ def enforce_sizes(connection: Any, sizes: Sizes | None, held: HeldColumns) -> No
                 raise SourceRejected(broken_size(words))
 
 
-def enforce_content(connection: Any, most: int, held: HeldColumns) -> None:
+def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
     """Refuse data in which a text, or a list with all that is in it, is larger than some number of code points."""
     columns = [
         f"length(CAST({name} AS VARCHAR)) > {most}"
@@ -88,7 +88,7 @@ def columns_of_fields(type_: Type) -> dict[str, list[str]]:
     return {str(name): [next(columns) for _ in column_names(part)] for name, part in fields}
 
 
-def refuse_records(connection: Any, unkept: str, held: HeldColumns, scan: Scan, reason: str) -> None:
+def refuse_records(connection: Any, unkept: str, held: StoredColumns, scan: Scan, reason: str) -> None:
     """Refuse the rows whose records a query gives, if there are any."""
     import duckdb
 

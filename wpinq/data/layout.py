@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from wpinq.data.rejection import Faults
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.person import ID, NO_ID
+from wpinq.expr.declarations import ID, NO_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, normalize
-from wpinq.ingest.rejection import Faults
 
 ColumnValues = Sequence[Any]
 """Python values."""

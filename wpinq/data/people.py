@@ -12,11 +12,180 @@ they are. All that is sized, numbered or placed is so by person. `tests/support/
 
 from __future__ import annotations
 
-from wpinq.columns.flat import column_names
-from wpinq.expr.person import Person
-from wpinq.expr.types import Type
-from wpinq.ingest.canonical_rows import Words, canonical_hex
-from wpinq.ingest.promises import same_reversed
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wpinq.columns.records import column_names, type_name
+from wpinq.columns.storage import StoredColumns, cleanly
+from wpinq.data.facts import enforce, refuse_records, same_reversed
+from wpinq.data.relation import Scan, held_rows
+from wpinq.errors import SourceRejected
+from wpinq.expr.declarations import Person
+from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, CategoryOf, ListOf, Logical, TupleOf, Type
+
+# Rows in columns, as SQL: in canonical bytes and in canonical order, as `expr.values` has both in Python.
+
+_NULL = "'6E'"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a database says what two databases say differently; `{}` stands for a value."""
+
+    once: str
+    bits: str
+    octets: str
+    hash: str
+    copies: str
+    mapped: str
+    """A function of `{1}`, `{2}`, of each element of a list, `{0}`; the texts that it gives are joined."""
+    length: str
+    listed: Callable[[Type], str]
+
+
+def canonical_hex(type_: Type, words: Words) -> str:
+    """The canonical bytes (`expr.values`) of the record in `c0`, `c1`, …, in hexadecimal capitals."""
+    return _flat_hex(iter(column_names(type_)), type_, words)
+
+
+def _flat_hex(leaves: Iterator[str], type_: Type, words: Words) -> str:
+    if not isinstance(type_, TupleOf):
+        return _packed_hex(next(leaves), type_, words, 0)
+    there = next(leaves) if type_.nullable else None
+    parts = [_tag("t", str(len(type_.elements))), *(_flat_hex(leaves, element, words) for element in type_.elements)]
+    return _or_null(there, " || ".join(parts))
+
+
+def _packed_hex(term: str, type_: Type, words: Words, level: int) -> str:
+    if isinstance(type_, TupleOf):
+        fields = [_packed_hex(f"{term}.f{i}", item, words, level) for i, item in enumerate(type_.elements)]
+        return _or_null(f"{term} IS NOT NULL", " || ".join([_tag("t", str(len(fields))), *fields]))
+    if isinstance(type_, ListOf):
+        item = f"y{level}"
+        items = words.mapped.format(term, item, _packed_hex(item, type_.element, words, level + 1))
+        return _or_null(f"{term} IS NOT NULL", f"{_tag('l', words.length.format(term))} || {items}")
+    if type_ == NULL:
+        return _NULL
+    if isinstance(type_, Logical):
+        name = ("category" if isinstance(type_, CategoryOf) else type_.name).encode()
+        stored = _packed_hex(term, type_.stored.with_nullable(False), words, level)
+        tag = f"'64' || {_tag('s', str(len(name)))} || '{name.hex().upper()}'"
+        return _or_null(f"{term} IS NOT NULL", f"{tag} || {stored}")
+    said: dict[Type, str] = {
+        INT: f"'69' || lpad(hex({term}), 16, '0')",
+        FLOAT: f"'66' || lpad(hex({words.bits.format(term)}), 16, '0')",
+        BOOL: f"CASE WHEN {term} THEN '6231' ELSE '6230' END",
+        STR: f"{_tag('s', words.octets.format(term))} || hex({term})",
+    }
+    return _or_null(f"{term} IS NOT NULL", said[type_])
+
+
+def _tag(letter: str, count: str) -> str:
+    return f"'{letter.encode().hex().upper()}' || lpad(hex(CAST({count} AS BIGINT)), 8, '0')"
+
+
+def _or_null(there: str | None, text: str) -> str:
+    return f"({text})" if there is None else f"(CASE WHEN {there} THEN {text} ELSE {_NULL} END)"
+
+
+# --- lists of rows in canonical order --------------------------------------------------------------------------------
+
+
+def _packed_row(leaves: Iterator[str], type_: Type, struct: Callable[[Sequence[str], Type], str]) -> str:
+    """A row as one value, packed as `columns.flat` packs what stands in lists."""
+    if not isinstance(type_, TupleOf):
+        return next(leaves)
+    there = next(leaves) if type_.nullable else None
+    packed = struct([_packed_row(leaves, element, struct) for element in type_.elements], type_)
+    return packed if there is None else f"CASE WHEN {there} THEN {packed} ELSE NULL END"
+
+
+def _order_keys(leaves: Iterator[str], type_: Type) -> Sequence[str]:
+    """What sorts rows in canonical order, each null first."""
+    if not isinstance(type_, TupleOf):
+        return [_order_key(next(leaves), type_, 0)]
+    there = [next(leaves)] if type_.nullable else []
+    return there + [key for element in type_.elements for key in _order_keys(leaves, element)]
+
+
+def _order_key(term: str, type_: Type, level: int) -> str:
+    """What sorts as a packed value does. In lists and structs DuckDB has null last: there it is told apart first."""
+    if isinstance(type_, ListOf):
+        item = f"z{level}"
+        return f"list_transform({term}, lambda {item}: {_inside(item, type_.element, level + 1)})"
+    if isinstance(type_, TupleOf):
+        fields = [f"f{i} := {_inside(f'{term}.f{i}', element, level)}" for i, element in enumerate(type_.elements)]
+        return f"struct_pack({', '.join(fields) or 'f := true'})"
+    return term
+
+
+def _inside(term: str, type_: Type, level: int) -> str:
+    return f"struct_pack(t := {term} IS NOT NULL, v := {_order_key(term, type_, level)})"
+
+
+def _listed(type_: Type) -> str:
+    names = column_names(type_)
+    keys = ", ".join(f"{key} ASC NULLS FIRST" for key in _order_keys(iter(names), type_))
+    return f"list({_packed_row(iter(names), type_, _struct)} ORDER BY {keys})"
+
+
+def _struct(parts: Sequence[str], type_: Type) -> str:
+    fields = ", ".join(f"f{i} := {part}" for i, part in enumerate(parts))
+    return f"CAST(struct_pack({fields or 'f := true'}) AS {type_name(type_)})"
+
+
+def _listed_in_spark(type_: Type) -> str:
+    """Spark sorts in canonical order: it has null first, in structs and lists too."""
+    return f"sort_array(collect_list({_packed_row(iter(column_names(type_)), type_, _struct_in_spark)}))"
+
+
+def _struct_in_spark(parts: Sequence[str], type_: Type) -> str:
+    fields = [f"'f{i}', {part}" for i, part in enumerate(parts)] or ["'f', true"]
+    return f"named_struct({', '.join(fields)})"
+
+
+def _bits_in_spark() -> str:
+    """The bits of a finite float `{}`, as a 64-bit integer, by arithmetic that is exact.
+
+    Spark has no function for it but a call of Java's, which it runs in no function over a list. The logarithm may miss
+    the exponent by one, which the mantissa shows; Java's powers of two are exact. Below the least exponent the mantissa
+    is below 1, and the sum is that of a subnormal.
+    """
+    exponent = "greatest(least(coalesce(floor(log2(v)), -1022L), 1023L), -1022L)"
+    mantissa = "d.v * pow(2D, -({}))"
+
+    def number(e: str) -> str:
+        return f"({e} + 1022L) * {2**52}L + CAST({mantissa.format(e)} * {2**52}D AS BIGINT)"
+
+    found = (
+        f"CASE WHEN {mantissa.format('d.e')} >= 2D THEN {number('(d.e + 1L)')} "
+        f"WHEN {mantissa.format('d.e')} < 1D AND d.e > -1022L THEN {number('(d.e - 1L)')} ELSE {number('d.e')} END"
+    )
+    sized = f"transform(array(abs({{0}})), v -> named_struct('v', v, 'e', {exponent}))"
+    return f"(CASE WHEN {{0}} < 0D THEN shiftleft(1L, 63) ELSE 0L END + get(transform({sized}, d -> {found}), 0))"
+
+
+DUCKDB = Words(
+    once="MATERIALIZED",
+    bits="CAST(CAST({} AS BIT) AS BIGINT)",
+    octets="strlen({})",
+    hash="sha256({})",
+    copies="unnest(range(1, {} + 1))",
+    mapped="array_to_string(list_transform({0}, lambda {1}: {2}), '')",
+    length="len({})",
+    listed=_listed,
+)
+SPARK = Words(
+    once="",  # tables are held before they are asked
+    bits=_bits_in_spark(),
+    octets="octet_length({})",
+    hash="sha2({}, 256)",
+    copies="explode(sequence(1L, {}))",
+    mapped="array_join(transform({0}, {1} -> {2}), '')",
+    length="size({})",
+    listed=_listed_in_spark,
+)
 
 
 def counted(rows: str, type_: Type) -> str:
@@ -77,3 +246,74 @@ def asymmetric(kept: str, type_: Type) -> str:
     """
     same = f"a.p = b.p AND a.m = b.m AND {same_reversed(type_)}"
     return f"SELECT a.* FROM {kept} AS a ANTI JOIN {kept} AS b ON {same}"
+
+
+# From rows that say whose they are to what is held of them: cut by person first, then checked across people.
+
+_KEPT = "kept_of_people"
+_ONCE = "CAST(1 AS BIGINT)"
+"""How often a row counts of a person, where repeats are dropped: what others have has no say before the cut."""
+_TWICE = "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m END AS m"
+"""The same where they are refused: of what is left after the cut, of all people."""
+
+
+def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts: frozenset[str]) -> StoredColumns:
+    """The dataset of what counts of each person's rows; nothing says how many rows that leaves out.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        Where they are scanned.
+    scan : Scan
+        Of rows of `person.identified(type_)`. All of them must be fit, kept or not.
+    type_ : Type
+        The declared type of a row.
+    person : Person
+        Whose they are.
+    facts : frozenset of str
+        What the dataset, and what any people leave of it, must keep.
+    """
+
+    repeats, names = scan.repeats, ", ".join(column_names(type_))
+    times = _ONCE if repeats == "drop" else "m"
+
+    def dataset(rows: str) -> str:
+        owned = f"SELECT *, {_whose(type_, person)} AS p FROM ({rows}) AS rows"
+        each = f"SELECT p, {names}, {times} AS m FROM ({counted(owned, type_)}) AS counted"
+        kept = kept_of(f"({each})", type_, person.at_most, DUCKDB)
+        if repeats == "refuse":
+            kept = f"SELECT p, {names}, {_TWICE.format(names)} FROM ({kept}) AS cut"
+        if "symmetric" in facts:  # looked at once more by person, as it is held
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE {_KEPT} AS {kept}")
+        together = weighed(_KEPT if "symmetric" in facts else f"({kept})", type_, person, DUCKDB)
+        if repeats != "drop" or person.nested:
+            return together
+        return f"SELECT {names}, CAST(1 AS DOUBLE) AS w FROM ({together}) AS together"
+
+    try:
+        held, scan = held_rows(connection, scan, person.record(type_), dataset)
+        if person.nested:
+            _check_lists(connection, held, facts)
+            return held
+        enforce(connection, facts, held, scan)
+        if "symmetric" in facts:
+            reason = "(a, b) and (b, a) of different weight for one person, where the source declares symmetric"
+            refuse_records(connection, asymmetric(_KEPT, type_), held, scan, reason)
+        return held
+    finally:
+        cleanly(connection, f"DROP TABLE IF EXISTS {_KEPT}")
+
+
+def _whose(type_: Type, person: Person) -> str:
+    """The column of the ids, among those of the rows as they are offered."""
+    place = person.id_field(type_)
+    offered = person.identified(type_)
+    before = offered.elements[:-1] if place is None else offered.elements[:place]
+    return f"c{sum(len(column_names(element)) for element in before)}"
+
+
+def _check_lists(connection: Any, held: StoredColumns, facts: frozenset[str]) -> None:
+    with held.shown(connection, "checking") as table:
+        found = connection.execute(f"SELECT 1 FROM {table} WHERE w <> 1 LIMIT 1").fetchall()
+    if "unit_weights" in facts and found:
+        raise SourceRejected("the data hold two people with the same rows, where the source declares unit_weights")

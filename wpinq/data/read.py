@@ -11,25 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.columns.held import HeldColumns, opened
-from wpinq.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.storage import StoredColumns, opened
+from wpinq.data.edges import EdgeList, as_edge_list
+from wpinq.data.facts import enforce, enforce_sizes
+from wpinq.data.fields import conversions
+from wpinq.data.files import csv_scan, format_of, parquet_files, parquet_scan
+from wpinq.data.people import held_people
+from wpinq.data.relation import Scan, held_rows, staged
+from wpinq.data.rows import cursor_scan, is_cursor, mapping_scan, rows_scan
+from wpinq.data.sources import library_of, table_scan
+from wpinq.data.spark import read_frame
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.facts import check_facts
-from wpinq.expr.person import Person
-from wpinq.expr.sizes import Sizes
+from wpinq.expr.declarations import Person, Sizes, check_facts
 from wpinq.expr.types import TupleOf, Type
-from wpinq.ingest.conversions import conversions
-from wpinq.ingest.cursors import cursor_scan, is_cursor
-from wpinq.ingest.edge_list import EdgeList, as_edge_list
-from wpinq.ingest.files import csv_scan, format_of, parquet_scan
-from wpinq.ingest.held_people import held_people
-from wpinq.ingest.offered_tables import library_of, table_scan
-from wpinq.ingest.parquet_listing import parquet_files
-from wpinq.ingest.promises import enforce, enforce_sizes
-from wpinq.ingest.rows import mapping_scan, rows_scan
-from wpinq.ingest.scan import Scan, held_rows, staged
-from wpinq.ingest.spark_frames import read_frame
-from wpinq.interrupts import interruptible
+from wpinq.runtime.signals import interruptible
 
 _EDGE_LISTS = (".txt", ".tsv", ".edges")
 
@@ -44,7 +40,7 @@ def read_source(
     person: Person | None = None,
     sizes: Sizes | None = None,
     database: Callable[[], AbstractContextManager[Any]] = opened,
-) -> HeldColumns | EngineDataset:
+) -> StoredColumns | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
 
     Each row weighs 1.0 and repeated rows add up: A(x) = number of rows equal to x. In a mapping each item is one
@@ -72,7 +68,7 @@ def read_source(
     cap : Fraction
         Positive: the most that the absolute weights may add up to, compared without rounding.
     facts : frozenset of str
-        Names from `wpinq.expr.facts.FACTS` that the dataset must keep.
+        Names from `wpinq.expr.declarations.FACTS` that the dataset must keep.
     person : Person, optional
         Whose rows the rows are: of each person's, only so many are taken, before anything else is asked of the dataset.
     sizes : Sizes, optional
@@ -82,7 +78,7 @@ def read_source(
 
     Returns
     -------
-    HeldColumns or EngineDataset
+    StoredColumns or EngineDataset
         Record -> weight, without zero weights.
 
     Raises
@@ -127,7 +123,7 @@ def read_source(
             f"people in a column {person.column!r}; weights of their own have none"
         )
 
-    def read() -> HeldColumns | None:
+    def read() -> StoredColumns | None:
         with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
             stack.enter_context(staged(connection))
             if person is not None:
@@ -153,7 +149,7 @@ def read_source(
     return _within(cap, held)
 
 
-def _within(cap: Fraction, held: HeldColumns) -> HeldColumns:
+def _within(cap: Fraction, held: StoredColumns) -> StoredColumns:
     if held.norm > cap:
         raise SourceRejected(
             f"the total weight of the data is above the cap {cap} that the source declares: declare a larger cap, "

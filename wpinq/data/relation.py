@@ -13,14 +13,14 @@ from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from wpinq.columns.arrow_rows import gathered
-from wpinq.columns.flat import column_names
-from wpinq.columns.held import HeldColumns, cleanly, hold, hold_table
-from wpinq.columns.merging import repeats_often, varied_texts
-from wpinq.columns.row_order import in_order
+from wpinq.columns.duckdb_settings import in_order
+from wpinq.columns.duplicates import repeats_often, varied_texts
+from wpinq.columns.records import column_names
+from wpinq.columns.storage import StoredColumns, cleanly, hold, hold_table
+from wpinq.data.casts import UNFIT, Canonical, Unfit, any_of
+from wpinq.data.rejection import SHOWN, TO_CONVERT, Tally
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
-from wpinq.ingest.canonical import UNFIT, Canonical, Unfit, any_of
-from wpinq.ingest.rejection import SHOWN, TO_CONVERT, Tally
 
 _T = TypeVar("_T")
 STAGED = "staged"
@@ -158,7 +158,7 @@ def _named(leaves: Sequence[str]) -> str:
 
 def held_rows(
     connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None = None
-) -> tuple[HeldColumns, Scan]:
+) -> tuple[StoredColumns, Scan]:
     """The records of a scan with their weights, held; and the scan that gave them.
 
     Each row weighs 1, unless told; `dataset` makes of the query of rows that of records with their weights.
@@ -190,7 +190,7 @@ def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tu
     return taken, scan
 
 
-def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> HeldColumns:
+def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> StoredColumns:
     names = ", ".join(column_names(type_))
     if dataset is not None:
         query = dataset(scan.rows())

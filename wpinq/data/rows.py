@@ -9,19 +9,18 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any
 
-from wpinq.columns.flat import column_names
-from wpinq.columns.python_rows import create, insert
-from wpinq.columns.row_order import in_order
+from wpinq.columns.duckdb_settings import in_order
+from wpinq.columns.records import column_names, create, insert
+from wpinq.data.consumable import begin, check_unread
+from wpinq.data.facts import largest_float, norm
+from wpinq.data.foreign_errors import computed
+from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Layout, by_name, plain_row, unwrap
+from wpinq.data.rejection import Faults, Tally
+from wpinq.data.relation import STAGED, Scan, listed
 from wpinq.errors import SourceRejected
-from wpinq.expr.person import ID
+from wpinq.expr.declarations import ID
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
-from wpinq.ingest.foreign import computed
-from wpinq.ingest.one_shot import begin, check_unread
-from wpinq.ingest.promises import largest_float, norm
-from wpinq.ingest.rejection import Faults, Tally
-from wpinq.ingest.scan import STAGED, Scan, listed
-from wpinq.ingest.typed_columns import OWN_CODE_FAILS, ColumnValues, Layout, by_name, plain_row, unwrap
 
 _PIECE = 100_000
 _FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
@@ -196,3 +195,39 @@ def _weight(weight: Any, unit_weight: Fraction) -> float:
     if not math.isfinite(number) or Fraction(number) != Fraction(weight):
         raise UnfitValue("a weight that a 64-bit float cannot represent exactly")
     return number
+
+
+# Cursors as Python's DB-API has them: their rows are fetched piece by piece.
+
+_AT_ONCE = 100_000
+_ANY_RESULT = object()
+"""The result of a cursor that makes its description anew at each look, and so does not tell one query from another."""
+
+
+def _cursor_pieces(cursor: Any, places: Sequence[int]) -> Iterator[tuple[list[list[Any]], Faults]]:
+    def fetched() -> list[list[Any]]:
+        rows = cursor.fetchmany(_AT_ONCE)
+        return [[row[place] for row in rows] for place in places] if rows else []
+
+    while columns := computed(fetched, "the rows of the cursor cannot be fetched: fetch them yourself to see why"):
+        yield columns, {}
+
+
+def is_cursor(data: object) -> bool:
+    """Whether an object is a cursor as Python's DB-API has it, with a result."""
+    return hasattr(data, "fetchmany") and hasattr(data, "description")
+
+
+def cursor_scan(connection: Any, cursor: Any, type_: Type) -> Scan:
+    """The rows of a cursor that are not fetched yet."""
+    what, layout = "the rows of the cursor", Layout.of(type_)
+    if cursor.description is None:
+        raise SourceRejected("the cursor has no result: execute a query first")
+    description = cursor.description
+    result = description if cursor.description is description else _ANY_RESULT
+    check_unread(cursor, result)
+    places = layout.pick([column[0] for column in description], what)
+    begin(cursor, result)
+    scan = columns_scan(connection, _cursor_pieces(cursor, places), type_, what)
+    scan.small = False
+    return scan

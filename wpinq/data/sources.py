@@ -7,32 +7,213 @@ objects, or of a kind that DuckDB does not read, is checked value by value in Py
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wpinq.columns.arrow_rows import ArrowStream
-from wpinq.columns.memory_sizes import bytes_of
-from wpinq.columns.row_order import in_order
-from wpinq.errors import SourceRejected
-from wpinq.expr.person import ID
-from wpinq.expr.types import Type
-from wpinq.ingest.canonical import Canonical, of_column
-from wpinq.ingest.counted_columns import (
+from wpinq.columns.duckdb_settings import bytes_of, in_order
+from wpinq.data.arrow_types import (
+    INTERVAL,
     CountedKind,
     counted_kind,
     counts_of_batch,
     counts_of_schema,
     counts_of_table,
+    dtype_name,
+    duration_of,
+    for_arrow,
+    is_plain,
+    rounds,
 )
-from wpinq.ingest.duckdb_relations import offered_relation
-from wpinq.ingest.exact_scans import INTERVAL, dtype_name, duration_of, is_plain, rounds
-from wpinq.ingest.foreign import computed
-from wpinq.ingest.offered_table import PIECE, OfferedTable, unsupported
-from wpinq.ingest.one_shot import begin, check_unread
-from wpinq.ingest.rows import columns_scan
-from wpinq.ingest.scan import STAGED, Scan
-from wpinq.ingest.typed_columns import PLAIN_KINDS, Layout
+from wpinq.data.casts import Canonical, any_of, logical_column, of_column
+from wpinq.data.consumable import begin, check_unread
+from wpinq.data.foreign_errors import computed
+from wpinq.data.layout import PLAIN_KINDS, Layout
+from wpinq.data.relation import STAGED, Scan
+from wpinq.data.rows import columns_scan
+from wpinq.errors import SourceRejected
+from wpinq.expr.declarations import ID
+from wpinq.expr.types import DATE, INT, DecimalOf, Logical, Type
+
+# A table as it is offered to DuckDB, whatever library it is of.
+
+PIECE = 100_000
+"""How many rows are read at a time."""
+
+
+@dataclass(slots=True)
+class OfferedTable:
+    """A table with the columns of a layout, in its order.
+
+    Attributes
+    ----------
+    what : str
+        What messages call it.
+    offered : object
+        What DuckDB scans, or gives it; None where it is to be read in Python.
+    lists : callable, optional
+        The Python values of a column.
+    notes : list of str
+        What the messages add of each column.
+    nan_is_null : sequence of bool
+        For each column.
+    counted : sequence of CountedKind or None
+        For each column, what its integers count, where it is offered as these.
+    once : bool
+        Whether what is offered can be read only once.
+    again : callable, optional
+        Another of these with the same rows, which costs as much as the first.
+    small : bool
+        Whether it is in memory.
+    first : callable, optional
+        The first rows of what was offered last, read on the way; None where there are none.
+    gathered : callable, optional
+        All of it as an Arrow table of its own, where that takes no more than some bytes; else None.
+    owned : pyarrow.Table, optional
+        That table, which nobody else has.
+    types : sequence of Type, optional
+        What the columns are read as, where not as the types of the layout: as what stands for values of these, null for
+        all that is unfit. What is read `again` is none of it.
+    """
+
+    what: str
+    offered: Any
+    lists: Callable[[int], Sequence[Any]] | None = None
+    notes: Sequence[str] = ()
+    nan_is_null: Sequence[bool] = ()
+    counted: Sequence[CountedKind | None] = ()
+    once: bool = False
+    again: Callable[[], Any] | None = None
+    small: bool = True
+    first: Callable[[], Any] | None = None
+    gathered: Callable[[int], Any] | None = None
+    owned: Any = field(default=None, repr=False)
+    types: Sequence[Type] | None = None
+
+
+def of_spark(data: object) -> bool:
+    """Whether an object is Spark's, which stays there."""
+    return any(base.__module__.partition(".")[0] == "pyspark" for base in type(data).__mro__)
+
+
+def unsupported(data: object) -> SourceRejected:
+    if of_spark(data):
+        return SourceRejected(
+            'a frame of Spark stays in Spark: offer it, as it is, where engine="spark"; what EdgeList would do, Spark '
+            "does before (functions.least and greatest, dropDuplicates, of people with the id among its columns)"
+        )
+    return SourceRejected(
+        f"a {type(data).__module__}.{type(data).__qualname__} cannot be read: offer a pandas or polars frame, an "
+        "Arrow table or batches, a DuckDB relation, a numpy array without mask, or plain rows"
+    )
+
+
+# Relations of DuckDB: read once, from their own connection, into memory where they fit there well.
+
+_NARROW = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
+"""Kinds of integers that a declared int is wider than."""
+
+
+def offered_relation(data: Any, layout: Layout) -> OfferedTable:
+    """A relation, with the columns of a layout."""
+    import duckdb
+
+    if not isinstance(data, duckdb.DuckDBPyRelation):
+        raise unsupported(data)
+    what = "the relation"
+    places = layout.pick(data.columns, what)
+    columns = [for_arrow(f"#{place + 1}", data.types[place], layout.label(i)) for i, place in enumerate(places)]
+    columns = [
+        f"CAST({column} AS BIGINT)" if type_ == INT and str(data.types[place].id) in _NARROW else column
+        for column, type_, place in zip(columns, layout.types, places, strict=True)
+    ]
+    read = [
+        _stored(column, data.types[place], type_)
+        for column, place, type_ in zip(columns, places, layout.types, strict=True)
+    ]
+    picked = data.project(", ".join(column for column, _ in read))
+    try:
+        import pyarrow
+    except ImportError:  # then there is a stream, which is computed again for each look at its schema
+        with contextlib.suppress(duckdb.Error):  # of the relation itself: its rows are asked for next
+            _unless_busy(lambda: data.limit(0).fetchall())
+        return OfferedTable(what, ArrowStream(data.project(", ".join(columns))), small=False)
+
+    reading: list[Any] = []
+    first: list[Any] = []
+
+    def gather(room: int) -> bool:
+        """Read from the start, until there is no room for more; whether that is all."""
+        first.clear()
+        while reading:
+            reading.pop().close()  # a connection has one result at a time
+        reading.append(_unless_busy(lambda: picked.to_arrow_reader(PIECE)))
+        try:
+            for batch in reading[0]:
+                first.append(batch)
+                room -= batch.nbytes
+                if room < 0:
+                    return False
+        except (OSError, pyarrow.ArrowException):  # to fail anew in the scan, never to go on behind what failed
+            reading.pop().close()
+            reading.append(picked.to_arrow_reader(PIECE))
+            first.clear()
+            return False
+        return True
+
+    def rows() -> Any:
+        if not reading:
+            gather(0)
+        return pyarrow.RecordBatchReader.from_batches(reading[0].schema, itertools.chain(first, reading[0]))
+
+    def again() -> Any:
+        nonlocal picked
+        picked = data.project(", ".join(columns))
+        gather(0)
+        return rows()
+
+    def gathered(room: int) -> Any:
+        table = pyarrow.Table.from_batches(first, reading[0].schema) if gather(room) else None
+        # where one is null, why is asked of the rows as they were offered
+        return None if table is None or any(table.column(i).null_count for i in made) else table
+
+    def looked_at() -> Any:
+        return pyarrow.Table.from_batches(first[:1]) if first else None
+
+    types = [type_ for _, type_ in read]
+    made = [i for i, type_ in enumerate(types) if type_ != layout.types[i]]
+    return OfferedTable(
+        what, rows, once=True, again=again, small=False, first=looked_at, gathered=gathered, types=types
+    )
+
+
+def _stored(column: str, kind: Any, type_: Type) -> tuple[str, Type]:
+    """What a relation is asked for in place of a column, and what that is: of a date, the integer that stands for it.
+
+    So the relation hands over numbers, in half the memory of decimals, that are records as they lie. What cannot stand
+    for a value is null. It is asked for nothing but DuckDB's own operators: names of functions may be its owner's.
+    """
+    found = logical_column(column, kind, type_) if isinstance(type_, Logical) and not type_.nullable else None
+    if found is None or not (type_ == DATE or isinstance(type_, DecimalOf)) or kind.id not in ("date", "decimal"):
+        return column, type_
+    value, unfit = found
+    return (f"CASE WHEN {any_of([held for held, _ in unfit])} THEN NULL ELSE {value} END" if unfit else value), INT
+
+
+def _unless_busy(ask: Callable[[], Any]) -> Any:
+    """What is asked of a relation; a refusal where its own connection cannot compute it now."""
+    import duckdb
+
+    with contextlib.suppress(duckdb.ResourceInUseException):
+        return ask()
+    raise SourceRejected(
+        "the relation cannot be read while its connection has an unfinished result: fetch that to its end "
+        "(connection.complete()) or close its reader; or make the relation on another connection, as "
+        "connection.cursor() gives one"
+    )
+
 
 _OFFERED = "offered"
 _FIRST = "first_rows"

@@ -7,20 +7,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from wpinq.columns.flat import column_names
-from wpinq.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.records import column_names
+from wpinq.data.column_kinds import spark_kind
+from wpinq.data.facts import columns_of_fields, same_reversed
+from wpinq.data.fields import conversion, kind_type
+from wpinq.data.layout import Layout
+from wpinq.data.people import SPARK, asymmetric, kept_of, weighed
+from wpinq.data.spark_casts import SparkColumn, flaws, spark_column
 from wpinq.errors import SourceRejected
-from wpinq.expr.person import Person
-from wpinq.expr.sizes import Sizes
+from wpinq.expr.declarations import Person, Sizes
 from wpinq.expr.types import INT, STR, ListOf, TupleOf, Type
-from wpinq.ingest.canonical_rows import SPARK
-from wpinq.ingest.column_kinds import spark_kind
-from wpinq.ingest.conversions import conversion
-from wpinq.ingest.offered_fields import kind_type
-from wpinq.ingest.people import asymmetric, kept_of, weighed
-from wpinq.ingest.promises import columns_of_fields, same_reversed
-from wpinq.ingest.spark_columns import SparkColumn, flaws, spark_column
-from wpinq.ingest.typed_columns import Layout
 
 _WHAT = "the Spark frame"
 _UNREADABLE = "cannot be read by Spark: show it yourself to see why"

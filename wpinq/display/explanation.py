@@ -6,24 +6,59 @@ from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
 
-from wpinq.display.subgraph_explanation import explain_count
 from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.epsilon import format_epsilon, format_factor
-from wpinq.measure.kinds import WEIGHT, Kind, kind_of_weights
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.laws import half_width
-from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import Clamped, GeometricCount, NoisyAverage, NoisyChoice, NoisyCount
-from wpinq.measure.scales import lattice_scale
-from wpinq.measure.sink import Sink
-from wpinq.plan.certify import Certificate, certify
+from wpinq.noise.epsilon import format_epsilon, format_factor
+from wpinq.noise.noise_distributions import half_width
+from wpinq.noise.scales import lattice_scale
 from wpinq.plan.demand import charges
-from wpinq.plan.node import Node, topological
+from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
-from wpinq.plan.plan_work import plan_work
+from wpinq.plan.properties import PlanProperties, plan_properties
+from wpinq.plan.work import plan_work
+from wpinq.sinks.answer_kinds import WEIGHT, Kind, kind_of_weights
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.count_above import Listing
+from wpinq.sinks.graph_counts import LadderSink, SubgraphCount
+from wpinq.sinks.largest_degree import LargestDegree
+from wpinq.sinks.sink import Sink
+
+# What a count of subgraphs or a largest degree costs, and how exact it is, before it runs. No data.
+
+_WIDTHS = (10, 100, 1000)
+"""Of ladders, for examples: what the graph has is private."""
+
+
+def explain_count(plan: Node, epsilon: Fraction, sink: LadderSink) -> Iterator[str]:
+    """The lines on cost and accuracy."""
+    for name, times in sink.stability(plan).items():
+        source = sources([plan])[name]
+        source.check()
+        factor = times * source.unit_weight
+        why = "one record" if times == 1 else "two records"
+        weight = format_epsilon(source.unit_weight)
+        cost = f"epsilon x {format_epsilon(times)} x {weight} (its unit weight) = {format_epsilon(epsilon * factor)}"
+        yield f"An edge of the graph is {why} of {name}: a release costs {cost},"
+        yield "whichever way the plan puts both directions together."
+        yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
+    said = f"{sink.name}({format_epsilon(epsilon)})"
+    if isinstance(sink, LargestDegree):
+        (scale,) = sink.scales(plan_properties(plan), epsilon)
+        yield f"{said} adds double-geometric noise of scale {scale:.9g} to the largest degree,"
+        yield f"so 95 % of answers lie within {sink.half_width(scale, 0.95):.4g} of it."
+    else:
+        assert isinstance(sink, SubgraphCount)
+        yield f"{said} draws a whole number near the count, for graphs of"
+        for width in _WIDTHS:
+            reach = sink.reach(epsilon, width, 0.95)
+            yield f"  {sink.width_key} {width}: 95 % of answers lie within {reach:.4g} of the count."
+        if sink.interval_share is None:
+            yield "Without interval_share=... the answer comes without an interval."
+        else:
+            yield f"Of epsilon, a share of {format_epsilon(sink.interval_share)} buys an interval."
+
 
 COLUMN_LIMIT = 72
 
@@ -76,7 +111,7 @@ def explain_plan(
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
     """A row for each step: drawing, type, uses and weight. A shared step is drawn once and then referred to."""
-    certain, rows = certify(root).steps, certify(root).rows
+    certain, rows = plan_properties(root).steps, plan_properties(root).rows
     users: dict[bytes, int] = {}
     for node in topological([root]):
         for child in node.inputs:
@@ -133,7 +168,7 @@ def _short(count: int) -> str:
 
 
 def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
-    certificate = certify(plan)
+    certificate = plan_properties(plan)
     shared: dict[str, list[str]] = {}
     for name, count in certificate.uses.items():
         declared = certificate.sources[name]
@@ -161,7 +196,7 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
 
 def _work(plan: Node) -> Iterator[str]:
     """The rows that the plan's steps handle at most, and the step that handles most, where sources declare sizes."""
-    if all(source.sizes is None for source in certify(plan).sources.values()):
+    if all(source.sizes is None for source in plan_properties(plan).sources.values()):
         return
     found = plan_work(plan)
     step = describe(found.dominant.node)
@@ -178,7 +213,7 @@ def _size(count: int) -> str:
 
 
 def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: Listing | None) -> Iterator[str]:
-    certificate = certify(plan)
+    certificate = plan_properties(plan)
     widening = 1 + certificate.slack(exact=isinstance(sink, GeometricCount))
     if widening > 2**1000:
         yield "The slack for floating-point error exceeds any useful noise: no budget covers this plan."
@@ -202,7 +237,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
         yield f"Keys: {len(domain)}, known from the query itself."
 
 
-def _of_sink(certificate: Certificate, sink: Sink, epsilon: Fraction, scale: float) -> Iterator[str]:
+def _of_sink(certificate: PlanProperties, sink: Sink, epsilon: Fraction, scale: float) -> Iterator[str]:
     """What one sink makes of weights that Laplace noise of some scale would cover."""
     said = f"{sink.name}({format_epsilon(epsilon)})"
     if isinstance(sink, NoisyChoice):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from wpinq.display.explanation import describe, explain_plan
-from wpinq.markup import FAINT, FILL, LINE, TEXT, block, element, title
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
+from wpinq.plan.properties import plan_properties
+from wpinq.runtime.markup import FAINT, FILL, LINE, TEXT, block, element, title
 
 MOST_STEPS = 60
 """Beyond it a picture is no help: the text of the plan is shown instead."""
@@ -52,7 +52,7 @@ def plan_picture(root: Node) -> Element | None:
 
 def plan_html(root: Node, reading: str = "") -> str:
     """What a notebook shows of a query: its plan as a picture, what it costs, and how to read its weights."""
-    certificate = certify(root)
+    certificate = plan_properties(root)
     costs = "; ".join(f"a release costs {name} epsilon × {s * certificate.sources[name].unit_weight}"
                       for name, s in certificate.stability.items())  # fmt: skip
     told = [element("div", f"Reading: {reading}")] if reading else []
@@ -109,7 +109,7 @@ def _arrow(way: list[tuple[float, float]], shift: float) -> Element:
 
 
 def _box(node: Node, root: Node, middle: float, y: float) -> list[Element]:
-    step = certify(root).steps[node.digest]
+    step = plan_properties(root).steps[node.digest]
     whole = describe(node)
     name, _, inside = whole.partition("(")
     source, x = isinstance(node.operator, Source), middle - _WIDTH / 2

@@ -15,10 +15,10 @@ import numpy as np
 from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
-from wpinq.installing import install
 from wpinq.measure.answers import STAMP, Answers
-from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import NoisyChoice
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.runtime.optional_imports import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

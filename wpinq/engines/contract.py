@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any, ClassVar, Self, TypeVar
 
-from wpinq.columns.held import opened
+from wpinq.columns.storage import opened
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -158,13 +158,13 @@ class Engine(ABC):
 
 
 ENGINES = {
-    "duckdb": "wpinq.engines.relational.duckdb.database:Database",
+    "duckdb": "wpinq.engines.sql.duckdb.database:Database",
     "reference": "wpinq.engines.reference:Reference",
-    "spark": "wpinq.engines.relational.spark.cluster:SparkDatabase",
+    "spark": "wpinq.engines.sql.spark.cluster:SparkDatabase",
 }
 """Every engine by name: the module and the class."""
 
-STEPWISE = {"duckdb": "wpinq.engines.relational.duckdb.stepwise:StepwiseDatabase"}
+UNOPTIMISED = {"duckdb": "wpinq.engines.sql.duckdb.database:UnoptimisedDatabase"}
 """By name of an engine, one of the same weights whose rows are those of the plan's steps, as its bounds have them."""
 
 DEFAULT_ENGINE = "duckdb"
@@ -177,9 +177,9 @@ def find_engine(name: str) -> type[Engine]:
     return _imported(ENGINES[name])
 
 
-def find_stepwise(name: str) -> type[Engine] | None:
+def find_unoptimised(name: str) -> type[Engine] | None:
     """The engine that takes the steps of a plan one by one as this one would; None where there is none."""
-    return _imported(STEPWISE[name]) if name in STEPWISE else None
+    return _imported(UNOPTIMISED[name]) if name in UNOPTIMISED else None
 
 
 def _imported(place: str) -> type[Engine]:

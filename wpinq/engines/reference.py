@@ -1,7 +1,7 @@
 """The reference engine: each operator's own meaning, node by node. The oracle of every other engine.
 
 Over Fractions it is exact. Over floats sums and shares are correctly rounded, a product, a quotient and a norm round
-once each, and what passes a weight on rounds nothing: within the `roundoffs` of each operator.
+once each, and what passes a weight on rounds nothing: within the `rounding_units` of each operator.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wpinq.columns.held import HeldColumns
+from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import D, Engine, WantedRanges, at_keys
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
@@ -94,7 +94,7 @@ class Reference(Engine):
 
     def keep(self, checked: D) -> D | dict[Value, float]:
         """The rows themselves, which it computes with."""
-        return dict(checked.items()) if isinstance(checked, HeldColumns) else checked
+        return dict(checked.items()) if isinstance(checked, StoredColumns) else checked
 
     def forget(self, name: str) -> None:
         if self._last is not None and name in self._last[2]:

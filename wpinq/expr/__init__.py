@@ -1,3 +1,3 @@
 """Symbolic scalar expressions: types, values, nodes, functions, tracing of lambdas, compilation."""
 
-from wpinq.expr import library as library  # whoever imports a part finds every function defined
+from wpinq.expr import library as library

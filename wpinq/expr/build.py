@@ -6,9 +6,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from wpinq.errors import ExpressionError
+from wpinq.errors import ExpressionError, nearest
 from wpinq.expr.definition import CallAttributes, Mistyped, list_type, primitive_named, typed
-from wpinq.expr.near_names import nearest
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.printing import show
 from wpinq.expr.types import (

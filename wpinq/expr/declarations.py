@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from types import MappingProxyType
+from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.expr.types import TupleOf, Type
+from wpinq.expr.types import INT, STR, ListOf, Scalar, TupleOf, Type, check_field_name
 
 FACTS: Mapping[str, str] = MappingProxyType(
     {
@@ -65,3 +68,183 @@ def _alike(left: Type, right: Type) -> bool:
     if isinstance(left, TupleOf) and isinstance(right, TupleOf) and left == right:
         return left.nullable == right.nullable and all(map(_alike, left.elements, right.elements))
     return left == right
+
+
+# The person as the unit: where a source's rows say whose they are, and how many of one person's it takes.
+
+ID = Scalar("int or str")
+"""What ids are where no field declares them. No record holds them: they say whose a row is, and are left behind."""
+
+AT_MOST_LIMIT = 1_000_000
+"""The most rows that a source may take of one person."""
+
+NO_ID = "null where the id of a person is due (leave out the rows of nobody, or give each an id of its own)"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whose rows the rows of a source are. Part of its declaration, and so of every plan, bill and account.
+
+    Attributes
+    ----------
+    column : str
+        The column of the data that holds the ids of people, int or str. It is no field of the records unless the source
+        declares a field of this name.
+    at_most : int
+        How many rows of one person the source takes. Further ones are left out, by a rule that reads the declared
+        fields of that person's rows only (`wpinq.data.people`).
+    nested : bool
+        Whether a record is one person, the list of its rows, of weight 1; else each row is a record of weight 1.
+    account : str
+        The account that pays for the source, where several tables of the same people share one; else empty.
+    """
+
+    column: str
+    at_most: int
+    nested: bool = False
+    account: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column or not self.column.isprintable():
+            raise PlanError("person names the column that holds the ids of people: printable text on one line")
+        if isinstance(self.at_most, bool) or not isinstance(self.at_most, int):
+            raise PlanError("at_most is the number of rows that a source takes of one person: an integer")
+        if not 1 <= self.at_most <= AT_MOST_LIMIT:
+            raise PlanError(f"at_most is at least 1 and at most {AT_MOST_LIMIT:,} rows of one person")
+        if not isinstance(self.nested, bool) or not isinstance(self.account, str):
+            raise PlanError("nested is True or False, and account the name of an account")
+        if self.account:
+            check_field_name(self.account)
+
+    @property
+    def weight(self) -> int:
+        """The most by which one person can change the source: each kept row, or the list of them, weighs 1."""
+        return 1 if self.nested else self.at_most
+
+    def id_field(self, row: Type) -> int | None:
+        """The place of the ids among the fields of a row, or None where they are no field.
+
+        Raises
+        ------
+        PlanError
+            When the field holds what cannot be the id of a person, or fields have no names to find columns by.
+        """
+        if not isinstance(row, TupleOf) or row.nullable or not row.names or None in row.names:
+            raise PlanError(
+                f"rows that say whose they are have named fields, beside a column {self.column!r}: declare fields, as "
+                "in page=str"
+            )
+        if self.column not in row.names:
+            return None
+        place = row.names.index(self.column)
+        if row.elements[place] not in (INT, STR) or row.elements[place].nullable:
+            raise PlanError(
+                f"the ids of people are int or str and never null, but {self.column!r} is declared otherwise"
+            )
+        return place
+
+    def record(self, row: Type) -> Type:
+        """The type of a record of the source: a row, or a person's rows."""
+        return ListOf(row, bound=self.at_most) if self.nested else row
+
+    def identified(self, row: Type) -> TupleOf:
+        """The type of a row as it is offered: with the ids as its last field, unless they are one."""
+        place = self.id_field(row)
+        assert isinstance(row, TupleOf)
+        return row if place is not None else TupleOf((*row.names, self.column), (*row.elements, ID))
+
+
+# Upper bounds that a source may declare: on its records, and on those that agree in some fields.
+
+SIZE_LIMIT = 2**53
+"""The largest bound that may be declared."""
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """At most so many records, and at most so many with one value of some fields. Part of a source's declaration.
+
+    Upper bounds only: what holds of a dataset holds without any one unit too. They bound the work of plans, and never
+    cut rows nor sharpen a bill.
+
+    Attributes
+    ----------
+    records : int or None
+        The most records, each counted once.
+    keys : tuple of (tuple of str, int)
+        Fields, and the most records that hold the same values there.
+    """
+
+    records: int | None = None
+    keys: tuple[tuple[Names, int], ...] = ()
+
+    def check(self, record: Type) -> None:
+        """Refuse bounds that records of a type cannot have.
+
+        Raises
+        ------
+        PlanError
+            With what to declare instead.
+        """
+        if not isinstance(self.keys, tuple) or not (self.records is not None or self.keys):
+            raise PlanError("sizes bound the records of a source, or those of a key")
+        for number in [*([] if self.records is None else [self.records]), *(most for _, most in self.keys)]:
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
+                raise PlanError(f"a bound on records is an integer from 1 to 2^53, not {number!r}")
+        for names, _ in self.keys:
+            fields = record.names if isinstance(record, TupleOf) and not record.nullable else ()
+            if not names or len(set(names)) < len(names) or not all(name in fields for name in names):
+                named = ", ".join(str(field) for field in fields if field is not None) or "none with a name"
+                raise PlanError(
+                    f"keys_at_most bounds the records that agree in fields of the source, which are {named}: write "
+                    'keys_at_most={"src": 500}, or {("src", "dst"): 3} for several fields together'
+                )
+        if len({frozenset(names) for names, _ in self.keys}) < len(self.keys):
+            raise PlanError("keys_at_most has one bound for the same fields")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is promised, for bills."""
+        records = () if self.records is None else (f"at most {_records(self.records)}",)
+        return (*records, *(f"at most {_records(most)} with one {' and '.join(names)}" for names, most in self.keys))
+
+    @property
+    def bounds(self) -> tuple[tuple[Names, int], ...]:
+        """Each bound, with the fields that its records agree in: none where it is on all of them."""
+        return (*(() if self.records is None else (((), self.records),)), *self.keys)
+
+    @property
+    def text(self) -> str:
+        """The same for the ledger: what an account fixes."""
+        records = [] if self.records is None else [f"at most {self.records} records"]
+        # repr: no name of a field may read like the rest of a declaration
+        return ", ".join([*records, *(f"at most {most} a key {names!r}" for names, most in self.keys)])
+
+
+def sizes_of(records: object, keys: object) -> Sizes | None:
+    """The bounds as they are declared in Python, in one order; None where there are none."""
+    if records is None and keys is None:
+        return None
+    if keys is not None and not isinstance(keys, Mapping):
+        raise PlanError('keys_at_most names fields and how many records may agree there: keys_at_most={"src": 500}')
+    pairs = [(_names(names), _whole(most)) for names, most in (keys or {}).items()]
+    return Sizes(None if records is None else _whole(records), tuple(sorted(pairs)))
+
+
+def _names(names: object) -> Names:
+    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else ()
+    if not found or not all(isinstance(name, str) for name in found):
+        raise PlanError('keys_at_most names fields: keys_at_most={"src": 500, ("src", "dst"): 3}')
+    return tuple(sorted(found))
+
+
+def _whole(number: Any) -> int:
+    """An integer, numpy's too; anything else is refused by `Sizes.check`, which says what it is for."""
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    return int(number) if whole else number
+
+
+def _records(number: int) -> str:
+    return "1 record" if number == 1 else f"{number:,} records"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import decimal_casts, decimals, moments
+from wpinq.expr import decimals, temporal
 from wpinq.expr.build import call, constant, derived, fields
 from wpinq.expr.definition import Mistyped
 from wpinq.expr.logical_values import UnfitValue, fit
@@ -66,7 +66,7 @@ def _categorized(value: Expr, category: CategoryOf) -> Expr:
 def to_float(value: Expr) -> Expr:
     """The number as a float."""
     if isinstance(value.type, DecimalOf):
-        return decimal_casts.to_float(value)
+        return decimals.to_float(value)
     if isinstance(value, Constant) and value.type == INT:
         return constant(float(value.value))
     return value if value.type == FLOAT else call("to_float", value)
@@ -82,8 +82,8 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
     kind = _kind(left, right)
     if kind is decimals:
         return decimals.arithmetic(name, left, right)
-    if kind is moments:
-        return moments.arithmetic(name, left, right)
+    if kind is temporal:
+        return temporal.arithmetic(name, left, right)
     if name == "add" and STR in (left.type, right.type):
         for side in (left, right):
             if side.type not in (STR, NULL):
@@ -100,16 +100,16 @@ def _kind(left: Expr, right: Expr) -> ModuleType | None:
     for side in (left, right):
         if isinstance(side.type, CategoryOf):
             raise ExpressionError(f"a category has no arithmetic: take its text, wp.cast(x, str), in `{show(side)}`")
-    if any(side.type in moments.MOMENTS for side in (left, right)):
-        return moments
+    if any(side.type in temporal.MOMENTS for side in (left, right)):
+        return temporal
     return decimals if any(isinstance(side.type, DecimalOf) for side in (left, right)) else None
 
 
 def divide(left: Expr, right: Expr) -> Expr:
     """`/`: always a float; null on division by zero."""
     kind = _kind(left, right)
-    if kind is moments:
-        raise moments.refused("divide", left, right)
+    if kind is temporal:
+        raise temporal.refused("divide", left, right)
     if kind is decimals:
         raise ExpressionError(
             "how many decimals has a quotient of decimals? Say it with wp.quotient(a, b, 2), which rounds half to "
@@ -126,7 +126,7 @@ def floor_divide(left: Expr, right: Expr) -> Expr:
     kind = _kind(left, right)
     if kind is decimals:
         return decimals.floor_quotient(left, right)
-    return moments.floor_quotient(left, right) if kind is moments else call("floor_divide", left, right)
+    return temporal.floor_quotient(left, right) if kind is temporal else call("floor_divide", left, right)
 
 
 def modulo(left: Expr, right: Expr) -> Expr:
@@ -134,14 +134,14 @@ def modulo(left: Expr, right: Expr) -> Expr:
     kind = _kind(left, right)
     if kind is decimals:
         return decimals.remainder(left, right)
-    return moments.remainder(left, right) if kind is moments else call("modulo", left, right)
+    return temporal.remainder(left, right) if kind is temporal else call("modulo", left, right)
 
 
 def negate(value: Expr) -> Expr:
     """`-x`, as `0 - x`; of a literal, the literal."""
     kind = _kind(value, value)
     if kind is not None:
-        negated = decimals.negated(value) if kind is decimals else moments.negated(value)
+        negated = decimals.negated(value) if kind is decimals else temporal.negated(value)
         if isinstance(value, Constant) and value.value not in (None, INT_MIN):
             return Constant(value.type, -value.value)
         return negated

@@ -15,8 +15,7 @@ from functools import lru_cache
 from itertools import count
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.amounts import Amount, most
-from wpinq.expr.definition import primitive_named
+from wpinq.expr.definition import Amount, most, primitive_named
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, below_first
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value

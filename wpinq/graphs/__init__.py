@@ -19,7 +19,10 @@ from wpinq.graphs.recipes import degrees as degrees
 from wpinq.graphs.recipes import joint_degrees as joint_degrees
 from wpinq.graphs.recipes import nodes as nodes
 from wpinq.graphs.recipes import paths as paths
+from wpinq.graphs.recipes import squares_by_degree as squares_by_degree
 from wpinq.graphs.recipes import symmetrize as symmetrize
+from wpinq.graphs.recipes import triangles_by_degree as triangles_by_degree
+from wpinq.graphs.recipes import triangles_by_intersect as triangles_by_intersect
 from wpinq.graphs.rescale import count_noise_scale as count_noise_scale
 from wpinq.graphs.rescale import edges_from_joint_degrees as edges_from_joint_degrees
 from wpinq.graphs.rescale import joint_degree_weight as joint_degree_weight
@@ -29,11 +32,8 @@ from wpinq.graphs.rescale import square_weight as square_weight
 from wpinq.graphs.rescale import squares_from_weight as squares_from_weight
 from wpinq.graphs.rescale import triangle_weight as triangle_weight
 from wpinq.graphs.rescale import triangles_from_weight as triangles_from_weight
-from wpinq.graphs.subgraphs import squares_by_degree as squares_by_degree
-from wpinq.graphs.subgraphs import triangles_by_degree as triangles_by_degree
-from wpinq.graphs.subgraphs import triangles_by_intersect as triangles_by_intersect
-from wpinq.graphs.synthesis.workflow import SyntheticGraph as SyntheticGraph
-from wpinq.graphs.synthesis.workflow import synthesize as synthesize
+from wpinq.graphs.synthesis.synthesize import SyntheticGraph as SyntheticGraph
+from wpinq.graphs.synthesis.synthesize import synthesize as synthesize
 from wpinq.graphs.tags import closed_wedges_by_tag as closed_wedges_by_tag
 from wpinq.graphs.tags import degree_mass_by_tag as degree_mass_by_tag
 from wpinq.graphs.tags import degree_tags as degree_tags

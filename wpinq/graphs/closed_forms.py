@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import permutations
 
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.graphs.recipes import check_edges, joint_degrees
+from wpinq.graphs.recipes import check_edges, joint_degrees, squares_by_degree, triangles_by_degree
 from wpinq.graphs.rescale import joint_degree_weight, square_weight, triangle_weight
-from wpinq.graphs.subgraphs import squares_by_degree, triangles_by_degree
-from wpinq.measure.kinds import ClosedForm
-from wpinq.plan.certify import certify
-from wpinq.plan.counting import Counted
+from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import ClosedForm
 
 
 def closed_form(plan: Node) -> ClosedForm | None:
@@ -44,7 +43,7 @@ def _forms(edges: Node) -> Iterator[tuple[Callable[[Query], Query], ClosedForm]]
         check_edges(Query(edges))
     except PlanError:
         return
-    found = certify(edges).counted
+    found = plan_properties(edges).counted
     if isinstance(found, Counted) and found.even and found.factor == 1:
         yield joint_degrees, _JOINT_DEGREES
         made = _made_symmetric(edges)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from wpinq.api.query import Query
 from wpinq.graphs.recipes import check_edges
-from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.measurement import ListedMeasurement
-from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
-from wpinq.query import Query
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, StarCount, TriangleCount
+from wpinq.sinks.largest_degree import LargestDegree
 
 
 def triangle_count(edges: Query, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:

@@ -13,10 +13,10 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from wpinq.data.edges import EdgeList, Policy
+from wpinq.data.graph_objects import edges_of_graph, is_graph
+from wpinq.data.rejection import Faults, reject
 from wpinq.expr.types import INT_MAX, INT_MIN
-from wpinq.ingest.edge_list import EdgeList, Policy
-from wpinq.ingest.graph_objects import edges_of_graph, is_graph
-from wpinq.ingest.rejection import Faults, reject
 
 # What reads back as it was written: no blank, no sign of a comment or of a byte order in front.
 _NAME = re.compile(r"[^\s\0#%\ufeff\ud800-\udfff][^\s\0\ud800-\udfff]*")

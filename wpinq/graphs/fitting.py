@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
+from wpinq.runtime.arrays import Floats, Integers
 
 _MOST_NODES = 2**31
 

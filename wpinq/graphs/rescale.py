@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import SupportsIndex
 
 from wpinq.errors import PlanError
-from wpinq.measure.epsilon import parse_epsilon
+from wpinq.noise.epsilon import parse_epsilon
 
 NODE_WEIGHT = Fraction(1, 2)
 """What a node weighs in `nodes` and in `degrees`."""

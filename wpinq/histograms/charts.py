@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.display.plots import axes_or_new, plain_text, provenance
 from wpinq.errors import AnswersError, PlanError
 from wpinq.histograms.strategies.hierarchical import Hierarchical
@@ -23,8 +22,9 @@ from wpinq.inference.checks import integer_row, vector
 from wpinq.inference.intervals import Bootstrap
 from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
-from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.runtime.arrays import Floats
+from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from wpinq.arrays import Floats
+from wpinq.api.query import Query
 from wpinq.errors import BudgetExceeded, PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.histograms.strategies.bucketed import Bucketed
 from wpinq.histograms.strategies.identity import Identity
-from wpinq.histograms.strategies.noise_choice import Mechanism
-from wpinq.histograms.strategies.strategy import bins_of
+from wpinq.histograms.strategies.strategy import Mechanism, bins_of
 from wpinq.histograms.workload import check_domain_size
 from wpinq.inference.checks import positive
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
 from wpinq.measure.measurement import Measurement
-from wpinq.query import Query
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.runtime.arrays import Floats
+from wpinq.sinks.buckets import Buckets
 
 FEWEST, MOST = 100, 15_000
 """The total weight times epsilon between which two stages were seen to pay (docs/histograms.md)."""

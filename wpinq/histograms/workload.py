@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
-from wpinq.inference.axes import along, blocks, units
-from wpinq.inference.checks import MOST_BINS, array_of, count_of
-from wpinq.inference.ranges import check_ranges
+from wpinq.inference.checks import MOST_BINS, along, along_axes, array_of, blocks, count_of, flat_product, units
+from wpinq.inference.isotonic import check_ranges
+from wpinq.marginals.attributes import MOST_VIEWS, View
+from wpinq.runtime.arrays import Floats, Integers
 
 _BLOCK = 1 << 17
 """Ranges at a time."""
@@ -292,3 +294,155 @@ def as_workload(workload: Any, domain: int) -> Workload:
     if found.domain != domain:
         raise PlanError(f"the workload is over {found.domain} bins, the strategy over {domain}: make them agree")
     return found
+
+
+# Workloads made of others: products over several attributes, and several workloads as one.
+
+
+class Kronecker(Workload):
+    """Products of one query over each of several attributes: `W_1 ⊗ W_2 ⊗ …`.
+
+    Bins and queries are numbered with the last attribute fastest.
+
+    Examples
+    --------
+    >>> from wpinq.histograms import Bins, Prefixes
+    >>> Kronecker(Prefixes(2), Bins(3))
+    <Kronecker: 6 queries over 6 bins>
+    """
+
+    def __init__(self, *factors: Workload) -> None:
+        if not factors or not all(isinstance(factor, Workload) for factor in factors):
+            raise PlanError("a Kronecker workload needs a workload for each attribute")
+        self.factors = factors
+        self.sizes = tuple(factor.domain for factor in factors)
+        self.domain = check_domain_size(prod(self.sizes))
+        self.queries = prod(factor.queries for factor in factors)
+
+    def answer(self, histogram: Floats) -> Floats:
+        return along_axes(histogram, ((factor.domain, factor.answer) for factor in self.factors))
+
+    def transpose(self, answers: Floats) -> Floats:
+        return along_axes(answers, ((factor.queries, factor.transpose) for factor in self.factors))
+
+    def gram(self, vectors: Floats) -> Floats:
+        return along_axes(vectors, ((factor.domain, factor.gram) for factor in self.factors))
+
+    def gram_diagonal(self) -> Floats:
+        return flat_product(factor.gram_diagonal() for factor in self.factors)
+
+
+class Stacked(Workload):
+    """Several workloads over the same bins as one: their queries one after another.
+
+    Examples
+    --------
+    >>> from wpinq.histograms import Bins, Prefixes
+    >>> Stacked(Bins(3), Prefixes(3)).queries
+    6
+    """
+
+    def __init__(self, *workloads: Workload) -> None:
+        if not workloads or not all(isinstance(workload, Workload) for workload in workloads):
+            raise PlanError("a stack of workloads needs one workload at least")
+        if len({workload.domain for workload in workloads}) > 1:
+            raise PlanError("the workloads of a stack must be over the same bins")
+        self.workloads = workloads
+        self.domain = workloads[0].domain
+        self.queries = sum(workload.queries for workload in workloads)
+
+    def answer(self, histogram: Floats) -> Floats:
+        return np.concatenate([workload.answer(histogram) for workload in self.workloads])
+
+    def transpose(self, answers: Floats) -> Floats:
+        parts = np.split(np.asarray(answers), np.cumsum([workload.queries for workload in self.workloads])[:-1])
+        pairs = zip(self.workloads, parts, strict=True)
+        return np.asarray(sum(workload.transpose(part) for workload, part in pairs))
+
+    def gram(self, vectors: Floats) -> Floats:
+        return np.asarray(sum(workload.gram(vectors) for workload in self.workloads))
+
+    def gram_diagonal(self) -> Floats:
+        return np.asarray(sum(workload.gram_diagonal() for workload in self.workloads))
+
+
+# Workloads that are marginals: stacks of products of bins and totals, told by their Gram matrices.
+#
+# The queries of one attribute are marginal where `WᵀW = a·I + b·11ᵀ`: bins have (1, 0), a total has (0, 1). A product
+# of
+# such is, in what its error depends on, the marginals of all subsets of its attributes, with the products of a inside
+# and of b outside as weights.
+
+_LARGEST_GRAM = 1 << 20
+"""Numbers of answers to all unit vectors, where a Gram matrix is looked at as such."""
+_EQUAL = 1e-9
+
+
+def flattened(workload: Workload) -> Iterator[Workload]:
+    """The parts of a stack, and of stacks in it; another workload by itself."""
+    if isinstance(workload, Stacked):
+        for part in workload.workloads:
+            yield from flattened(part)
+    else:
+        yield workload
+
+
+def marginal_weights(workload: Workload) -> tuple[tuple[int, ...], dict[View, float]] | None:
+    """The sizes of the attributes, and the weight of each marginal that a stack of products stands for.
+
+    `‖W A⁺‖²` is the sum over the marginals of their weight times the variance of their cells. None for a workload that
+    is no stack of two products or more, over the same attributes, of bins and totals.
+
+    Examples
+    --------
+    >>> total = Matrix([[1, 1, 1]])
+    >>> marginal_weights(Stacked(Kronecker(Bins(2), total), Kronecker(Bins(2), Bins(3))))
+    ((2, 3), {(0,): 1.0, (0, 1): 1.0})
+    """
+    parts = [part for part in flattened(workload) if isinstance(part, Kronecker)]
+    if not isinstance(workload, Stacked) or len(parts) < len(list(flattened(workload))):
+        return None
+    if len({part.sizes for part in parts}) > 1 or len(parts[0].sizes) < 2:
+        return None
+    found: dict[View, float] = {}
+    for part in parts:
+        factors = [_factor(factor) for factor in part.factors]
+        known = [factor for factor in factors if factor is not None]
+        if len(known) < len(factors):
+            return None
+        # 1 where the attribute is inside
+        choices = [[j for j, weight in enumerate((outside, inside)) if weight] for inside, outside in known]
+        if prod(map(len, choices)) + len(found) > MOST_VIEWS:
+            raise PlanError(f"the workload stands for more than {MOST_VIEWS} marginals: ask for fewer")
+        for chosen in product(*choices):
+            view = tuple(i for i, inside in enumerate(chosen) if inside)
+            weight = prod(pair[0] if inside else pair[1] for pair, inside in zip(known, chosen, strict=True))
+            found[view] = found.get(view, 0.0) + weight
+    return (parts[0].sizes, found) if found else None
+
+
+def _factor(workload: Workload) -> tuple[float, float] | None:
+    """The a and b of one attribute's queries, both at least 0; None where they are not marginal."""
+    size = workload.domain
+    if isinstance(workload, Stacked):
+        pairs = [_factor(part) for part in workload.workloads]
+        known = [pair for pair in pairs if pair is not None]
+        return (sum(a for a, _ in known), sum(b for _, b in known)) if len(known) == len(pairs) else None
+    if isinstance(workload, Bins):
+        return (1.0, 0.0) if size > 1 else (0.0, 1.0)
+    if workload.queries == 1 and isinstance(workload, (Ranges, Matrix)):
+        row = workload.gram_diagonal()
+        signs = workload.answer(np.ones(size))[0] ** 2
+        alike = row.max() - row.min() <= _EQUAL * row.max() and abs(signs - size**2 * row[0]) <= _EQUAL * signs
+        return (0.0, float(row[0])) if alike and row[0] > 0 else None
+    if size * max(size, workload.queries) > _LARGEST_GRAM:
+        return None
+    gram = workload.gram(np.eye(size))
+    apart = float(gram[0, 1]) if size > 1 else float(gram[0, 0])
+    same = float(gram[0, 0]) - apart
+    if np.abs(gram - apart - same * np.eye(size)).max() > _EQUAL * np.abs(gram).max():
+        return None
+    slack = _EQUAL * float(np.abs(gram).max())
+    if apart < -slack or same < -slack:
+        return None
+    return (same if same > slack else 0.0, apart if apart > slack else 0.0)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, number, positive, vector
+from wpinq.runtime.arrays import Floats
 
 
 def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> Any:

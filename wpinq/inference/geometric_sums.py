@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.inference.checks import confidence_of, positive
+from wpinq.runtime.arrays import Floats
 
 _SMOOTHING = 1e-3
 """τ, in sizes of the sum: its deviation, or its largest coefficient if that is more."""

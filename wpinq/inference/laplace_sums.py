@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import confidence_of, number, vector
+from wpinq.runtime.arrays import Floats
 
 _NEGLIGIBLE = 1e-9
 _DIGITS = 26.0

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import matrix_of, positive, vector
+from wpinq.runtime.arrays import Floats
 
 
 def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:

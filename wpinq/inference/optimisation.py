@@ -7,11 +7,15 @@ their threads wait for each other, and the optimisation of a strategy took five 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
+from wpinq.errors import AnswersError
+from wpinq.runtime.arrays import Floats
+from wpinq.runtime.optional_imports import install
 
 _MEMORY = 20
 _SUFFICIENT = 1e-4
@@ -109,3 +113,28 @@ def matrix_product(left: Floats, right: Floats) -> Floats:
         else:
             found[:, part] = left @ right[:, part]
     return found
+
+
+# One thread for linear algebra on small vectors, where a second one does nothing but wait for its next call.
+
+
+@contextmanager
+def single_blas_thread() -> Iterator[None]:
+    """Let the BLAS libraries of numpy and scipy run on one thread, whatever they ran on before; then as before.
+
+    The optimiser calls them some hundred thousand times, for microseconds each, between which their other threads spin.
+    What they give depends on the number of threads in its last bits; so estimates do not depend on the machine either.
+    """
+    import scipy.optimize  # noqa: F401  (its library must be there to be told)
+
+    with import_threadpoolctl().threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+def import_threadpoolctl() -> Any:
+    """threadpoolctl, when first used; AnswersError where it is not installed."""
+    try:
+        import threadpoolctl
+    except ModuleNotFoundError:
+        raise AnswersError(f"synthetic graphs need threadpoolctl: {install('synthesis')}") from None
+    return threadpoolctl

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError, PlanError
 from wpinq.inference.checks import MOST_BINS, array_of, count_of, integer_row, sequence_of
+from wpinq.runtime.arrays import Floats, Integers
 
 _MOST_STRIDES = 16
 
@@ -166,3 +166,159 @@ def check_tree(tree: Any) -> Tree:
 def all_finite(array: Floats) -> bool:
     """Whether no number is nan or infinite."""
     return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # no array of its own
+
+
+# Variances of range sums read from a tree of estimates, without its matrix.
+#
+# In a least-squares tree the estimates below a node depend on what is elsewhere through the node's own total alone:
+# given
+# a parent's estimate T, its children have means that are affine in T and a covariance `diag(V) − V Vᵀ/ΣV`. So a range
+# that ends at a and b splits at the lowest node u that holds both ends: the two children of u at its ends, the children
+# between them, and nothing else.
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the estimates of a tree vary, in units of the variance of one answer.
+
+    `root` is the variance of the root's estimate. For each level but the root's, `slopes` say how much of a change of
+    the parent's estimate a node takes, 1 over siblings, and `own` is V.
+    """
+
+    root: float
+    slopes: Sequence[Floats]
+    own: Sequence[Floats]
+
+
+def least_squares_spread(tree: Tree) -> Spread:
+    """The spread of `tree_least_squares` with equal precisions.
+
+    Examples
+    --------
+    >>> spread = least_squares_spread(Tree.uniform(2, 2))
+    >>> round(spread.root, 4), spread.slopes[0].tolist(), spread.own[0].tolist()
+    (0.6667, [0.5, 0.5], [1.0, 1.0])
+    """
+    slopes: list[Floats] = []
+    own: list[Floats] = []
+    variance = np.ones(tree.sizes[-1])
+    for level in reversed(range(tree.levels - 1)):
+        total = tree.sum_children(level, variance)
+        own.insert(0, variance)
+        slopes.insert(0, variance / np.repeat(total, tree.children[level]))
+        variance = 1 / (1 + 1 / total)
+    return Spread(float(variance[0]), slopes, own)
+
+
+def range_variances(tree: Tree, spread: Spread, starts: Integers, stops: Integers) -> Floats:
+    """The variance of the sum of the estimates of the leaves start ≤ i < stop, for each range.
+
+    In units of the variance of one answer. The tree is of a uniform branching factor, `0 ≤ start ≤ stop ≤ leaves`.
+    Time `O((leaves + ranges) · levels)`, memory linear in the same.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(2, 2)
+    >>> range_variances(tree, least_squares_spread(tree), np.array([0, 0]), np.array([1, 2])).round(4)
+    array([0.6667, 0.6667])
+    """
+    k, n = tree.branching, tree.sizes[-1]
+    assert k is not None
+    levels = [_Level.of(tree, spread, level) for level in range(tree.levels - 1)]
+    totals = [np.array([spread.root])]
+    for level in levels:
+        totals.append(level.variances(totals[-1]))
+    result = np.zeros(len(starts))
+    low, high = np.asarray(starts), np.asarray(stops) - 1
+    single = low == high
+    result[single] = totals[-1][low[single]]
+    open_ = np.flatnonzero(low < high)
+    # of the leaves of the node that holds leaf i, those before i, and those up to i
+    before, through = _Part(np.zeros(n), np.zeros(n)), _Part(np.ones(n), np.zeros(n))
+    child = np.arange(n)
+    for level, total in zip(reversed(levels), reversed(totals[:-1]), strict=True):
+        parting = child[low[open_]] // k == child[high[open_]] // k
+        here, open_ = open_[parting], open_[~parting]
+        a, b = low[here], high[here]
+        result[here] = level.across(total, child[a], 1 - before.share[a], child[b], through.share[b])
+        result[here] += before.rest[a] + through.rest[b]
+        before, through = level.lifted(before, child), level.lifted(through, child)
+        child = child // k
+    return result
+
+
+def workload_variance(tree: Tree, gram: Floats) -> float:
+    """The sum of the variances of the estimates of a workload's queries, `tr[(AᵀA)⁻¹ G]` with `G = WᵀW`, shape (n, n).
+
+    In units of the variance of one answer. Time `O(n²)` or little more.
+
+    Notes
+    -----
+    Of what is below a node, the node's own row makes `A'ᵀA' = AᵀA + 1·1ᵀ`. With `s = (AᵀA)⁻¹ 1` the inverse loses
+    `s sᵀ / (1 + Σ s)` (Sherman, Morrison), and s itself is divided by `1 + Σ s`.
+
+    Examples
+    --------
+    >>> round(workload_variance(Tree.uniform(2, 2), np.eye(2)), 4)
+    1.3333
+    """
+    total, solved, leaves = float(np.trace(gram)), np.ones(len(gram)), np.ones(len(gram), dtype=np.int64)
+    for level in reversed(range(tree.levels - 1)):
+        firsts = np.cumsum(tree.children[level]) - tree.children[level]
+        leaves = np.add.reduceat(leaves, firsts)
+        stops = np.cumsum(leaves)
+        shares = 1 / (1 + np.add.reduceat(solved, stops - leaves))
+        for start, stop, share in zip((stops - leaves).tolist(), stops.tolist(), shares.tolist(), strict=True):
+            below = solved[start:stop]
+            total -= share * float(below @ gram[start:stop, start:stop] @ below)
+        solved = solved * np.repeat(shares, leaves)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """For each leaf, the sum over a part of its node's leaves: its share of the node's total, and what else varies."""
+
+    share: Floats
+    rest: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The children on one level: `slope` and `own` of each, their sums over earlier siblings, and over the family."""
+
+    parent: Integers
+    slope: Floats
+    own: Floats
+    slope_before: Floats
+    own_before: Floats
+    own_family: Floats
+
+    @staticmethod
+    def of(tree: Tree, spread: Spread, level: int) -> _Level:
+        counts = tree.children[level]
+        parent = np.repeat(np.arange(len(counts)), counts)
+        slope, own = spread.slopes[level], spread.own[level]
+        family = tree.sum_children(level, own)
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        sums = [np.concatenate(([0.0], np.cumsum(values))) for values in (slope, own)]
+        before = [total[:-1] - total[firsts] for total in sums]
+        return _Level(parent, slope, own, before[0], before[1], np.where(family > 0, family, 1.0))
+
+    def variances(self, parents: Floats) -> Floats:
+        return self.own - self.own**2 / self.own_family[self.parent] + self.slope**2 * parents[self.parent]
+
+    def across(self, parents: Floats, c: Integers, left: Floats, d: Integers, right: Floats) -> Floats:
+        """The variance of `left · T_c + T between c and d + right · T_d`, c and d siblings."""
+        slope = self.slope_before[d] - self.slope_before[c] + (left - 1) * self.slope[c] + right * self.slope[d]
+        own = self.own_before[d] - self.own_before[c] - self.own[c]
+        mean = own + left * self.own[c] + right * self.own[d]
+        inside = own + left**2 * self.own[c] + right**2 * self.own[d] - mean**2 / self.own_family[self.parent[c]]
+        return np.asarray(inside + slope**2 * parents[self.parent[c]])
+
+    def lifted(self, part: _Part, child: Integers) -> _Part:
+        """The same part and all earlier siblings of its node, as a part of the parent."""
+        own, share = self.own[child], part.share
+        mean = self.own_before[child] + share * own
+        rest = part.rest + self.own_before[child] + share**2 * own - mean**2 / self.own_family[self.parent[child]]
+        return _Part(self.slope_before[child] + share * self.slope[child], rest)

@@ -14,15 +14,14 @@ from functools import partial
 from typing import Any, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
-from wpinq.kernel.batches import bill_of, prepared
-from wpinq.kernel.charge import from_nano
-from wpinq.kernel.debits import check_analyst, no_budget
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import DeclaredSource
-from wpinq.kernel.way_of_release import WayOfRelease
+from wpinq.kernel.ledger.debit import check_analyst, no_budget
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.nano_epsilon import from_nano
+from wpinq.kernel.prepare import DeclaredSource, bill_of, prepared
+from wpinq.kernel.release import Releaser
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import Together
 from wpinq.measure.delta_reading import parse_delta
+from wpinq.measure.group import Together
 from wpinq.measure.statement import Balance, Event
 
 
@@ -42,7 +41,7 @@ class AnalystBudgets:
     --------
     >>> import wpinq as wp
     >>> from wpinq.kernel.analysts import AnalystBudgets
-    >>> from wpinq.kernel.ledger import Ledger
+    >>> from wpinq.kernel.ledger.ledger import Ledger
     >>> words, ledger = wp.source("words", str, unit="one word"), Ledger()
     >>> session = wp.Session(ledger)
     >>> session.protect(words, ["to", "be"], budget=2)
@@ -132,7 +131,7 @@ class Analyst(AnalystBudgets):
 
     __slots__ = ("_way",)
 
-    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], way: WayOfRelease) -> None:
+    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], way: Releaser) -> None:
         super().__init__(ledger, analyst, declared)
         self._way = way
 

@@ -8,16 +8,15 @@ from typing import Concatenate, ParamSpec, TypeVar
 from wpinq.engines.contract import Engine, WantedRanges
 from wpinq.errors import EvaluationFailed, SessionError
 from wpinq.expr.values import Value
-from wpinq.interrupts import interruptible
-from wpinq.kernel.listed_keys import Past
-from wpinq.kernel.orders import Data, Order, Protected, bucketed, chosen, counted, listed, noisy
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.key_domains import ranges
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.listing import Listing
+from wpinq.kernel.prepare import Data, Order, Protected, bucketed, chosen, counted, listed, noisy
 from wpinq.measure.measurement import Choose, NoisyChoice
 from wpinq.plan.arithmetic import FLOAT, Weights
-from wpinq.progress import StepDisplay
+from wpinq.runtime.progress import StepDisplay
+from wpinq.runtime.signals import interruptible
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.count_above import Listing, Past
+from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.keys import ranges
 
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHANGED = "the source was protected anew since this was paid for: release the measurement again, over the new data"

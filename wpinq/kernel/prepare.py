@@ -8,33 +8,36 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 
-from wpinq.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset
 from wpinq.errors import EpsilonError, PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
-from wpinq.kernel.bucket_draws import draw_buckets
-from wpinq.kernel.conditional import ConditionalNoise
-from wpinq.kernel.ladder import as_float, draw_count
-from wpinq.kernel.ledger_releases import Terms
-from wpinq.kernel.listed_keys import Past, draw_listing, least_cut
-from wpinq.kernel.noise import silently, with_geometric_noise, with_laplace_noise
-from wpinq.kernel.selection import select, selection_scale
-from wpinq.ladders.simple_graph import simple_graph
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.edge_plans import edges_of
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.listing import Listable, Listing, listing_from_json
+from wpinq.kernel.ledger.ledger_releases import Terms
+from wpinq.kernel.ledger.ledger_tables import PartsOf, Pricing
+from wpinq.kernel.ledger.nano_epsilon import to_nano
+from wpinq.measure.bill import Bill
+from wpinq.measure.group import Compound, Together, flattened
 from wpinq.measure.measurement import SINKS, Choose, GeometricCount, Measurement, MostDistant, NoisyChoice
-from wpinq.measure.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.noise.bucket_draws import draw_buckets
+from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.guard import silently, with_geometric_noise, with_laplace_noise
+from wpinq.noise.ladder import as_float, draw_count
+from wpinq.noise.permute_and_flip import select, selection_scale
+from wpinq.noise.scales import laplace_scale, lattice_scale, on_lattice
 from wpinq.plan.arithmetic import Weights
-from wpinq.plan.certify import Certificate, certify
-from wpinq.plan.demand import chain_of_parts, demand
-from wpinq.plan.node import Node
+from wpinq.plan.demand import PartKey, chain_of_parts, charges, demand
+from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.plan.redeclared import with_facts
+from wpinq.plan.properties import PlanProperties, plan_properties
+from wpinq.plan.redeclaration import with_facts
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.count_above import Listable, Listing, Past, draw_listing, least_cut, listing_from_json
+from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_ladders import simple_graph
+from wpinq.sinks.graph_plans import edges_of
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
@@ -135,7 +138,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
     if type(measurement.sink) not in SINKS.values():
         raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
     measurement = measurement.checked  # before the debit
-    certificate = certify(measurement.plan)
+    certificate = plan_properties(measurement.plan)
     versions = []
     for name, declared in certificate.sources.items():
         held = protected.get(name)
@@ -170,14 +173,18 @@ def _earlier(measurement: Measurement) -> Iterator[tuple[bytes, float]]:
 
     The data were the same, and the answer is as good: to answer from there costs nothing.
     """
-    simple = any("simple" in source.facts for source in certify(measurement.plan).sources.values())
+    simple = any("simple" in source.facts for source in plan_properties(measurement.plan).sources.values())
     for dropped in _DROPPED if simple else _DROPPED[:1]:
         with contextlib.suppress(EpsilonError, PlanError):  # it could not be had, so nobody has it
             plan = with_facts(measurement.plan, partial(_without, dropped)) if dropped else measurement.plan
             earlier = replace(measurement, plan=plan)
-            yield from _as_certified(earlier, earlier.former_digest, _scale(earlier, certify(plan), former=True))
+            yield from _as_certified(
+                earlier, earlier.former_digest, _scale(earlier, plan_properties(plan), former=True)
+            )
     if isinstance(measurement.sink, Choose):
-        yield from _as_certified(measurement, measurement.digest, _scale(measurement, certify(measurement.plan)))
+        yield from _as_certified(
+            measurement, measurement.digest, _scale(measurement, plan_properties(measurement.plan))
+        )
 
 
 def _as_certified(measurement: Measurement, identity: bytes, scale: float) -> Iterator[tuple[bytes, float]]:
@@ -202,7 +209,7 @@ def _without(dropped: frozenset[str], source: Source) -> frozenset[str]:
     return facts - dropped if "simple" in facts else facts
 
 
-def _scale(measurement: Measurement, certificate: Certificate, *, former: bool = False) -> float:
+def _scale(measurement: Measurement, certificate: PlanProperties, *, former: bool = False) -> float:
     """The certified scale of a measurement's noise, in the units that it is drawn in.
 
     The former one is of releases from before the sharp bound, when uses were billed, and the scores of a choice were
@@ -256,7 +263,7 @@ def counted(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[float
     sink = order.measurement.sink
     assert isinstance(sink, LadderSink)
     ladder = sink.ladder(simple_graph(edges_of(outputs)))
-    scales = sink.scales(certify(order.measurement.plan), order.measurement.epsilon)
+    scales = sink.scales(plan_properties(order.measurement.plan), order.measurement.epsilon)
     draws = (lambda: draw_count(ladder, order.scale), lambda: with_geometric_noise([ladder.width], scales[1])[0])
     drawn = dict(zip(sink.keys, draws, strict=False))
     return [as_float(drawn[str(key)]()) for key in keys]
@@ -276,3 +283,96 @@ def bucketed(order: Order, outputs: Weights, keys: Sequence[Value]) -> list[floa
 def chosen(order: Order, scores: Sequence[float | Fraction]) -> int:
     """The place of the candidate that a choice falls on."""
     return select(scores, order.scale)
+
+
+# Batches: what is asked together, made ready to be paid for and released, and its price. Public; no data is needed.
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PreparedBatch:
+    """Orders that are paid for together.
+
+    Attributes
+    ----------
+    asked : list
+        What was asked for, one by one.
+    orders : list of Order
+        What is to be released for it, in order.
+    """
+
+    asked: list[Measurement | Compound]
+    orders: list[Order]
+
+    @cached_property
+    def by_digest(self) -> dict[str, Order]:
+        """Each order once."""
+        return {order.digest: order for order in self.orders}
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Digest -> public description, as a ledger records them."""
+        return {digest: order.measurement.description for digest, order in self.by_digest.items()}
+
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        return dict(pair for order in self.orders for pair in order.versions)
+
+    def _scope(self, split: Node) -> str:
+        return repr(sorted((name, self._versions[name]) for name in sources([split])))
+
+    def price(self, new: frozenset[str], parts_of: PartsOf) -> Pricing:
+        """What those of these digests cost that are new, given the demands that there were."""
+        bought = {digest: order for digest, order in self.by_digest.items() if digest in new}
+        measured = [order.measurement for order in bought.values()]
+        owed, parts = dict[str, Fraction](), dict[PartKey, Fraction]()
+        if parted := [each for each in measured if each.parted]:
+            asked = demand([each.asked for each in parted], parts_of, self._scope)
+            owed, parts = charges(asked.sources, sources(each.plan for each in parted)), asked.parts
+        for each in measured:
+            for account, cost in () if each.parted else each.costs.items():  # which only add up
+                owed[account] = owed[account] + cost if account in owed else cost
+        nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
+        return Pricing(nano, parts, {digest: order.terms(self._scope) for digest, order in bought.items()})
+
+
+def prepared(
+    measurements: Together,
+    declared: Mapping[str, DeclaredSource],
+    fresh: bool,
+    paid: Callable[[Iterable[str]], Collection[str]],
+) -> PreparedBatch:
+    """What is asked for, as a batch; refused here, before any debit, where it is unfit.
+
+    Parameters
+    ----------
+    measurements : as `Session.release` takes them
+        What is asked for.
+    declared : Mapping
+        The sources by name.
+    fresh : bool
+        Whether nothing is replayed.
+    paid : callable
+        Which of some digests were paid for, by whoever asks.
+    """
+    asked = each_of(measurements)
+    orders = [prepare(measurement, declared, fresh).as_paid(paid) for measurement in flattened(asked)]
+    if not orders:
+        raise SessionError("nothing to release: give one measurement or several")
+    for order in orders:
+        order.check_size()
+    return PreparedBatch(asked, orders)
+
+
+def bill_of(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> Bill:
+    """What measurements would cost, before replay and earlier releases of partitions lower it."""
+    named = measurements if isinstance(measurements, Mapping) else each_of(measurements)
+    return Bill(named, {name: held.unit for name, held in declared.items()}, fresh=fresh)
+
+
+def each_of(measurements: Together) -> list[Measurement | Compound]:
+    """What is asked for, one by one."""
+    if isinstance(measurements, (Measurement, Compound)):
+        return [measurements]
+    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
+        raise SessionError(NOT_MEASURED)
+    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)

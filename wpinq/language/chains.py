@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from wpinq.api.query import Query
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.build import constant
 from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
@@ -13,19 +14,37 @@ from wpinq.expr.printing import DEPTH_LIMIT, TooDeep, write
 from wpinq.expr.trace import trace
 from wpinq.expr.types import NULL, ListOf, Type, tuple_type
 from wpinq.language.lambdas import Lambdas, TextFunction
-from wpinq.language.marginal_text import MARGINALS, functions_of_marginals, read_marginals
 from wpinq.language.public_values import Values
 from wpinq.language.sinks import SINKS
-from wpinq.language.syntax import Access, ArrowFunction, Invocation, Name, Syntax
-from wpinq.language.table_text import AGG, BY, functions_of, read_grouping, read_tabulation
-from wpinq.language.text import LIMITS, TABLES_LIMIT, TEXT_LIMIT, Text, shorten, size, suggest
+from wpinq.language.syntax import (
+    LIMITS,
+    TABLES_LIMIT,
+    TEXT_LIMIT,
+    Access,
+    ArrowFunction,
+    Invocation,
+    Name,
+    Syntax,
+    Text,
+    shorten,
+    size,
+    suggest,
+)
+from wpinq.language.tables import (
+    AGG,
+    BY,
+    MARGINALS,
+    functions_of,
+    functions_of_marginals,
+    read_grouping,
+    read_marginals,
+    read_tabulation,
+)
+from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
-from wpinq.query import Query
-from wpinq.tables.aggregating import Grouping
-from wpinq.tables.marginal_tabulation import MarginalTabulation
-from wpinq.tables.tabulation import Tabulation
+from wpinq.tables.tabulation import Grouping, Tabulation
 
 OPERATOR_LIMIT = 5_000
 """The most operators of a program."""

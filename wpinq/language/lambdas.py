@@ -14,8 +14,8 @@ from wpinq.expr.nodes import Expr
 from wpinq.expr.printing import DEPTH_LIMIT, INFIX
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import DURATION, INT, NULL, ListOf, TupleOf
+from wpinq.language.grammar import SCALARS
 from wpinq.language.public_values import PublicScalar
-from wpinq.language.read_types import SCALARS
 from wpinq.language.syntax import (
     Access,
     Argument,
@@ -30,9 +30,11 @@ from wpinq.language.syntax import (
     Prefix,
     RecordLiteral,
     Syntax,
+    Text,
     Tuple,
+    shorten,
+    suggest,
 )
-from wpinq.language.text import Text, shorten, suggest
 
 STEP_LIMIT = 50_000
 """The most steps that all lambdas of a program take to build, functions expanded at each use."""

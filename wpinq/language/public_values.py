@@ -19,12 +19,24 @@ from wpinq.expr.build import constant
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant
 from wpinq.expr.printing import DEPTH_LIMIT
-from wpinq.language.syntax import Infix, Invocation, List, Literal, Name, NumberList, Prefix, Syntax, Tuple
-from wpinq.language.text import Text, shorten, suggest
-from wpinq.measure.compared_marginals import ComparedMarginal
-from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
+from wpinq.language.syntax import (
+    Infix,
+    Invocation,
+    List,
+    Literal,
+    Name,
+    NumberList,
+    Prefix,
+    Syntax,
+    Text,
+    Tuple,
+    shorten,
+    suggest,
+)
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.domain import DOMAIN_LIMIT
+from wpinq.sinks.compared_marginals import ComparedMarginal
+from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 
 PublicScalar = int | Fraction | str | bool | None
 """The value of a parameter."""

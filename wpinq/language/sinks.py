@@ -9,16 +9,12 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal
 
+from wpinq.api.query import Query
 from wpinq.expr.logical_values import LAST_DAY
 from wpinq.expr.nodes import Call, Lambda, make_lambda
 from wpinq.expr.printing import write, write_public, write_value
 from wpinq.expr.types import DATE, INT, DecimalOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.key_domains import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.largest_degree import LargestDegree
 from wpinq.measure.measurement import (
     Choose,
     GeometricCount,
@@ -28,10 +24,13 @@ from wpinq.measure.measurement import (
     NoisyCount,
     NoisySum,
 )
-from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
-from wpinq.plan.certify import certify
+from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.node import Node
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, StarCount, SubgraphCount, TriangleCount
+from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
+from wpinq.sinks.largest_degree import LargestDegree
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def _write_counted(sink: type[NoisyCount | GeometricCount]) -> Callable[[Measure
     def written(m: Measurement) -> tuple[Node, list[str]] | None:
         if not isinstance(m.sink, sink) or m.listing is not None:
             return None
-        return m.plan, [] if m.domain is None or m.domain == certify(m.plan).domain else [_over(m)]
+        return m.plan, [] if m.domain is None or m.domain == plan_properties(m.plan).domain else [_over(m)]
 
     return written
 
@@ -210,7 +209,7 @@ def _choosing(method: Callable[..., Measurement]) -> Callable[..., Measurement]:
 
 def _listing(*, geometric: bool) -> Callable[..., Measurement]:
     """A listing, for programs, where its domain too is what a release is over."""
-    return lambda query, epsilon, over, above: query.noisy_listing(epsilon, over, above=above, geometric=geometric)
+    return lambda query, epsilon, over, above: query.noisy_count_above(epsilon, over, above=above, geometric=geometric)
 
 
 def _counting(sink: Callable[..., SubgraphCount]) -> Callable[..., Measurement]:
@@ -229,8 +228,8 @@ def _of_edges(query: Query, sink: LadderSink, epsilon: Fraction) -> Measurement:
 SINKS: dict[str, SinkSyntax] = {
     "NoisyCount": SinkSyntax(_COUNTED, Query.noisy_count, _write_counted(NoisyCount)),
     "GeometricCount": SinkSyntax(_COUNTED, Query.geometric_count, _write_counted(GeometricCount)),
-    "NoisyListing": SinkSyntax(_LISTED, _listing(geometric=False), _write_listed(NoisyCount)),
-    "GeometricListing": SinkSyntax(_LISTED, _listing(geometric=True), _write_listed(GeometricCount)),
+    "NoisyCountAbove": SinkSyntax(_LISTED, _listing(geometric=False), _write_listed(NoisyCount)),
+    "GeometricCountAbove": SinkSyntax(_LISTED, _listing(geometric=True), _write_listed(GeometricCount)),
     "NoisySum": SinkSyntax(_CLAMPED, Query.noisy_sum, _write_clamped(NoisySum)),
     "NoisyAverage": SinkSyntax(_CLAMPED, Query.noisy_average, _write_clamped(NoisyAverage)),
     "MostCommon": SinkSyntax((_EPSILON, _OVER), _choosing(Query.most_common), _write_choice("weight", None)),

@@ -5,9 +5,14 @@ A tree may be as deep as the text is long: whoever walks one counts the depth.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
+from wpinq.errors import LanguageError
+from wpinq.errors import shorten as shorten
+from wpinq.errors import suggest as suggest
 from wpinq.expr.types import Type
 
 
@@ -156,3 +161,86 @@ class Binding(ProgramStatement):
 
     value: Syntax
     declared: bool
+
+
+# The text of a program: its limits, and errors that show the line with a caret.
+
+TEXT_LIMIT = 200_000
+"""The most characters of a program, lists of plain numbers left out."""
+
+TABLES_LIMIT = 10_000_000
+"""The most characters with these lists."""
+
+_SPACE = r"[ \t\r\n]*"
+_NUMBER = r"-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?"
+TABLE = rf"\[{_SPACE}{_NUMBER}(?:{_SPACE},{_SPACE}{_NUMBER})+{_SPACE}\]"
+"""A list of two plain numbers or more, each as in JSON: one token, so that a hundred thousand are read at once."""
+
+_TABLE = re.compile(TABLE)
+
+_WINDOW = 100
+_MESSAGE = 1_500
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+LIMITS = f"a program has at most {TEXT_LIMIT:,} characters outside of lists of numbers, and {TABLES_LIMIT:,} with them"
+
+
+def size(text: str) -> int:
+    """The characters of a text, lists of plain numbers left out."""
+    return len(_TABLE.sub("[]", text))
+
+
+def too_long(text: str) -> bool:
+    """Whether text has more characters than a program may."""
+    return len(text) > TEXT_LIMIT and (len(text) > TABLES_LIMIT or size(text) > TEXT_LIMIT)
+
+
+class Text:
+    """A program's text and name: where errors come from."""
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+
+    def check(self) -> None:
+        """Refuse text that is too long, or that does not read as it looks."""
+        if too_long(self.text):
+            raise LanguageError(f"{self.name}: {LIMITS}; split it into several")
+        for position, character in enumerate(self.text):
+            if character < "\x7f" and (character >= " " or character in "\n\r\t"):
+                continue
+            if character in _BIDI or unicodedata.category(character) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp"):
+                code = ord(character)
+                escape = f"\\u{code:04x}" if code < 0x10000 else f"U+{code:X}"
+                raise self.error(
+                    f"the character {escape} does not show, or changes how the text around it shows; "
+                    'remove it, or write it in a string as an escape such as "\\u202e"',
+                    position,
+                )
+
+    def error(self, message: str, position: int) -> LanguageError:
+        """The error at a position: line and column, the message, the line and a caret under it."""
+        position = min(position, len(self.text))
+        before = self.text[:position]
+        line = before.count("\n") + 1
+        start = before.rfind("\n") + 1
+        end = self.text.find("\n", position)
+        column = position - start + 1
+        shown, caret = _cut(self.text[start : len(self.text) if end < 0 else end], column - 1)
+        where = f"{self.name}, line {line}, column {column}"
+        message = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
+        return LanguageError(f"{where}: {message}\n    {shown}\n    {' ' * caret}^", line, column)
+
+
+def _cut(line: str, caret: int) -> tuple[str, int]:
+    """The part of a line around a position, and the position in it; one column for each character."""
+    first = 0 if len(line) <= _WINDOW else max(0, min(caret - _WINDOW // 2, len(line) - _WINDOW))
+    shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WINDOW])
+    if first > 0:
+        shown = "…" + shown[1:]
+    if first + _WINDOW < len(line):
+        shown = shown[:-1] + "…"
+    return shown.rstrip(), min(caret - first, _WINDOW)

@@ -9,23 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import count
 
+from wpinq.api.query import Query
+from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
 from wpinq.errors import LanguageError
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_public
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
-from wpinq.language.marginal_text import write_marginals
 from wpinq.language.sinks import SINKS
-from wpinq.language.table_text import write_table
-from wpinq.language.text import LIMITS, shorten, too_long
-from wpinq.measure.epsilon import format_epsilon
+from wpinq.language.syntax import LIMITS, shorten, too_long
+from wpinq.language.tables import write_marginals, write_table
+from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
-from wpinq.query import Query
-from wpinq.sources import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
-from wpinq.tables.marginal_tabulation import MarginalTabulation
 from wpinq.tables.tabulation import Tabulation
 
 Printed = Query | Measurement | Tabulation | MarginalTabulation

@@ -3,7 +3,7 @@
 The one-way marginals first, with a share of epsilon. Then d − 1 rounds, each of which adds the edge between two
 components whose pair is farthest from what the one-ways say of it if the two attributes had nothing to do with one
 another, less what the noise of that pair will be. The chosen pairs last. Everything here is public arithmetic:
-`wpinq.tree_measuring` releases what it asks for.
+`wpinq.workflows.table` releases what it asks for.
 
 Source: McKenna, Miklau, Sheldon, "Winning the NIST contest", Journal of Privacy and Confidentiality 11(3), 2021, for a
 tree that is chosen by this distance; the penalty, and shares for pure epsilon, are ours.
@@ -20,13 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.inference.nonnegative import project_to_total
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView, View
-from wpinq.measure.compared_marginals import CELLS_LIMIT, VIEWS_LIMIT, ComparedMarginal
-from wpinq.measure.epsilon import NANO, parse_epsilon
+from wpinq.marginals.attributes import Attributes, MeasuredView, View
+from wpinq.noise.epsilon import NANO, parse_epsilon
+from wpinq.runtime.arrays import Floats
+from wpinq.sinks.compared_marginals import CELLS_LIMIT, VIEWS_LIMIT, ComparedMarginal
 
 SHARES = (Fraction(3, 5), Fraction(1, 10), Fraction(3, 10))
 """Of epsilon, for the one-ways, for the choices, and for the chosen pairs."""

@@ -6,19 +6,19 @@ import math
 from fractions import Fraction
 
 from wpinq.errors import PlanError
-from wpinq.marginals.measured_views import View
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.scales import laplace_scale
-from wpinq.plan.certify import certify
-from wpinq.tables.marginal_accuracy import cell_half_width
-from wpinq.tables.marginal_tabulation import MarginalTabulation
-from wpinq.tables.released_marginals import title_of
+from wpinq.marginals.attributes import View
+from wpinq.marginals.measurement import cell_half_width
+from wpinq.marginals.released import title_of
+from wpinq.marginals.tabulation import MarginalTabulation
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.scales import laplace_scale
+from wpinq.plan.properties import plan_properties
 
 CONFIDENCE = 0.9
 """Of the intervals that are looked at."""
 
 
-def hopeless_marginals(asked: MarginalTabulation, records: float) -> dict[str, str]:
+def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str, str]:
     """The marginals of which noise leaves nothing to be told, each with the reason.
 
     Looked at are the wanted ones, each attribute by itself, and the total. One is hopeless where the interval of 90 %
@@ -45,7 +45,7 @@ def hopeless_marginals(asked: MarginalTabulation, records: float) -> dict[str, s
     >>> import wpinq as wp
     >>> people = wp.source("people", age=int, facts=["whole_weights"])
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
-    >>> hopeless_marginals(asked, records=100)["age"]
+    >>> infeasible_marginals(asked, records=100)["age"]
     'a cell of age is ± 230 at 90 %, as wide as from none of about 100 records to all'
     """
     if not records > 0:
@@ -62,13 +62,13 @@ def hopeless_marginals(asked: MarginalTabulation, records: float) -> dict[str, s
 
 def _half_widths(asked: MarginalTabulation) -> dict[View, float]:
     """Of every view that is looked at, the wanted ones first."""
-    scale = laplace_scale(asked.epsilon, certify(asked.measurement.plan).slack()) / float(asked.kind.factor)
+    scale = laplace_scale(asked.epsilon, plan_properties(asked.measurement.plan).slack()) / float(asked.kind.factor)
     singles = [(place,) for view in asked.measuring.wanted for place in view]
     looked_at = dict.fromkeys([*asked.measuring.wanted, *singles, ()])
     return {view: cell_half_width(asked.measuring, view, scale, CONFIDENCE) for view in looked_at}
 
 
-def refuse_hopeless_marginals(asked: MarginalTabulation, records: float) -> None:
+def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> None:
     """Refuse marginals of which one is hopeless; to be asked before anything is spent.
 
     Raises
@@ -76,7 +76,7 @@ def refuse_hopeless_marginals(asked: MarginalTabulation, records: float) -> None
     PlanError
         It names the marginal, and how much more epsilon it would take.
     """
-    found = hopeless_marginals(asked, records)
+    found = infeasible_marginals(asked, records)
     if not found:
         return
     widest = max(_half_widths(asked).values())

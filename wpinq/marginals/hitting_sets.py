@@ -6,9 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from wpinq.arrays import Floats
-from wpinq.marginals.counted_work import CountedWork
-from wpinq.marginals.plan_errors import PlanErrors, ViewRows
+from wpinq.marginals.objective import CountedWork, PlanErrors, ViewRows
+from wpinq.runtime.arrays import Floats
 
 
 def random_cover(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wpinq.markup import block, element, table, title
+from wpinq.runtime.markup import block, element, table, title
 
 
 def marginals_html(head: str, rows: Sequence[tuple[str, int, float]], many: int) -> str:

@@ -12,18 +12,48 @@ quasi-Newton steps on the logarithms of the shares.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.arrays import Floats
 from wpinq.errors import PlanError
-from wpinq.inference.quasi_newton import minimise
-from wpinq.marginals.attributes import Attributes, by_order
-from wpinq.marginals.counted_work import CountedWork
-from wpinq.marginals.measured_views import View
+from wpinq.inference.optimisation import minimise
+from wpinq.marginals.attributes import Attributes, View, by_order
+from wpinq.runtime.arrays import Floats
+
+# Work, counted: what bounds a search for a plan, so that the same plan is found on a slow machine as on a fast one.
+
+_NUMBERS = 700
+"""As many numbers take numpy as long as a call."""
+
+
+@dataclass(slots=True)
+class CountedWork:
+    """A budget of work, in calls of numpy (about a microsecond each).
+
+    Examples
+    --------
+    >>> work = CountedWork(100)
+    >>> work.done(calls=10, numbers=70_000)
+    >>> work.spent, work.over
+    (110.0, True)
+    """
+
+    budget: float
+    spent: float = 0.0
+
+    def done(self, calls: int, numbers: float = 0) -> None:
+        """Adds calls and the numbers that they went through."""
+        self.spent += calls + numbers / _NUMBERS
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.spent >= self.budget
+
 
 ViewRows = NDArray[np.bool_]
 """Views as rows of booleans: shape (views, attributes)."""

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.inference.checks import MOST_BINS
-from wpinq.marginals.attributes import Attributes, by_order, weight_of
-from wpinq.marginals.marginal_algebra import MarginalAlgebra
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.attributes import Attributes, MeasuredView, View, by_order, weight_of
+from wpinq.marginals.residual_basis import MarginalAlgebra
+from wpinq.runtime.arrays import Floats
 
 _GRID = 2**30
 

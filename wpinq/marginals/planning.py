@@ -14,14 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
 from wpinq.errors import PlanError
 from wpinq.inference.checks import MOST_BINS, count_of, is_one_of
 from wpinq.marginals.attributes import Attributes, weight_of
-from wpinq.marginals.counted_work import CountedWork
-from wpinq.marginals.covers import distinct, disturbed, random_cover, random_pool
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.plan_errors import LargestError, PlanErrors, TotalError, ViewRows
+from wpinq.marginals.hitting_sets import distinct, disturbed, random_cover, random_pool
+from wpinq.marginals.objective import CountedWork, LargestError, PlanErrors, TotalError, ViewRows
+from wpinq.marginals.plan import MarginalPlan
+from wpinq.runtime.arrays import Floats, Integers
 
 Objective = Literal["balanced", "total", "max", "apart"]
 """What a plan is to make small."""

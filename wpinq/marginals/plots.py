@@ -12,11 +12,11 @@ import numpy as np
 
 from wpinq.display.plots import axes_or_new, plain_text
 from wpinq.errors import AnswersError
+from wpinq.marginals.cells import AttributeCells
+from wpinq.marginals.released import MarginalTables
+from wpinq.marginals.synthetic_rows import FittedTable
 from wpinq.measure.answers import STAMP
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.tables.attribute_cells import AttributeCells
-from wpinq.tables.fitted_table import FittedTable
-from wpinq.tables.released_marginals import MarginalTables
+from wpinq.noise.epsilon import format_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,27 +11,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import AnswersError
 from wpinq.expr.types import FLOAT, STR
 from wpinq.inference.checks import confidence_of
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.measured_views import MeasuredView, View
-from wpinq.marginals.residuals import ConsistentMarginals
+from wpinq.marginals.attributes import Attributes, MeasuredView, View
+from wpinq.marginals.cells import AttributeCells
+from wpinq.marginals.marginal_page import marginals_html
+from wpinq.marginals.measurement import cell_half_width, measured_keys, measured_plan
+from wpinq.marginals.plan import MarginalPlan
+from wpinq.marginals.residual_basis import ConsistentMarginals
+from wpinq.marginals.synthetic_rows import FittedTable, free_name, view_of
 from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, polars_frame
-from wpinq.measure.answers import STAMP, Answers
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.kinds import Kind, kind_of_weights
+from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.measurement import NoisyCount
-from wpinq.measure.saved import Saved
+from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.operators import SelectMany
-from wpinq.tables.attribute_cells import AttributeCells
-from wpinq.tables.fitted_table import FittedTable
-from wpinq.tables.marginal_accuracy import cell_half_width
-from wpinq.tables.marginal_elements import measured_keys, measured_plan
-from wpinq.tables.marginal_names import free_name, view_of
-from wpinq.tables.marginal_page import marginals_html
+from wpinq.runtime.arrays import Floats
+from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 
 if TYPE_CHECKING:
     import pandas

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.marginals.measured_views import View
+from wpinq.marginals.attributes import View
+from wpinq.marginals.measurement import cell_deviation
+from wpinq.marginals.released import MarginalTables, title_of
+from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.bill import Bill
-from wpinq.tables.fitted_table import FittedTable
-from wpinq.tables.marginal_accuracy import cell_deviation
-from wpinq.tables.released_marginals import MarginalTables, title_of
-from wpinq.tables.synthetic_rows import SyntheticRows
 
 FORMAT, FORMAT_VERSION = "wpinq synthetic rows", 1
 

@@ -8,12 +8,11 @@ from io import BytesIO
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from wpinq.markup import element, html, table, title
+from wpinq.marginals.plots import plot_marginals
+from wpinq.marginals.released import MarginalTables
+from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.answers import STAMP
-from wpinq.tables.fitted_table import FittedTable
-from wpinq.tables.marginal_plots import plot_marginals
-from wpinq.tables.released_marginals import MarginalTables
-from wpinq.tables.synthetic_rows import SyntheticRows
+from wpinq.runtime.markup import element, html, table, title
 
 _DOTS = 80
 _CAPTION = (

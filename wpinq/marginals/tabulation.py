@@ -10,24 +10,20 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
-from wpinq.errors import EpsilonError, PlanError
-from wpinq.expr.near_names import suggest
+from wpinq.errors import EpsilonError, PlanError, suggest
 from wpinq.expr.trace import RecordFunction
-from wpinq.marginals.attributes import MOST_VIEWS, Attributes, by_order
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.measured_views import View
+from wpinq.marginals.attributes import MOST_VIEWS, Attributes, View, by_order
+from wpinq.marginals.cells import Attribute, AttributeCells, CodedAttribute, attribute
+from wpinq.marginals.measurement import CellCount, coded_plan, marginal_measurement
+from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.planning import Objective, check_objective, plan_marginals
+from wpinq.marginals.released import MarginalTables, title_of
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import Compound
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
-from wpinq.measure.kinds import Kind, kind_of_weights
+from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
 from wpinq.plan.node import Node, Planned
-from wpinq.tables.attribute_cells import AttributeCells
-from wpinq.tables.attribute_codes import Attribute, CodedAttribute, attribute
-from wpinq.tables.marginal_accuracy import CellCount
-from wpinq.tables.marginal_elements import coded_plan, marginal_measurement
-from wpinq.tables.released_marginals import MarginalTables, title_of
+from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 
 ATTRIBUTES_LIMIT = 64
 """The most attributes of a table."""

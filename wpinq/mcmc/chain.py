@@ -10,16 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.incremental import Evaluator
-from wpinq.engines.incremental.compiled import CompiledEvaluator, WalkProgress
-from wpinq.engines.incremental.compiled.tables.compiled_evaluator import FloatWeights
+from wpinq.engines.delta import Evaluator
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, SwapWalk, WalkProgress
+from wpinq.engines.delta.compiled.hash_tables.evaluator import FloatWeights
 from wpinq.errors import PlanError
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, order_key
+from wpinq.mcmc.proposal import Changes, Dataset, EdgeMoves, Swaps, Walk
+from wpinq.mcmc.target import Target
 from wpinq.plan.format import value_from_json, value_to_json
 from wpinq.plan.node import sources
-from wpinq.synthesis.candidate import Dataset
-from wpinq.synthesis.target import Target
-from wpinq.synthesis.walks import Changes, Walk
 
 ChainState = dict[str, NDArray[Any]]
 """All that a chain's future depends on, as named arrays."""
@@ -89,7 +88,7 @@ class GenericChain:
     Examples
     --------
     >>> import wpinq as wp
-    >>> from wpinq.synthesis.walks import ReplaceRecord
+    >>> from wpinq.mcmc.proposal import ReplaceRecord
     >>> dice = wp.source("dice", int)
     >>> answers = wp.simulate(dice.noisy_count(epsilon=1, over=range(1, 7)), {"dice": {6: 20}}, seed=1)
     >>> chain = GenericChain([Target(answers)], ReplaceRecord("dice", tuple(range(1, 7))), {"dice": {1: 20.0}}, seed=1)
@@ -238,3 +237,134 @@ def _packed(data: object) -> NDArray[np.uint8]:
 
 def _unpacked(array: NDArray[Any]) -> Any:
     return json.loads(array.tobytes().decode())
+
+
+# A chain over graphs that never leaves compiled code within a chunk.
+
+
+class CompiledChain:
+    """A chain of `Swaps` or `EdgeMoves` as one compiled loop. It is a `Chain`.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        What the graph is to fit, all over the walk's source.
+    walk : Swaps or EdgeMoves
+        How it is changed.
+    edges : sequence of pairs, or array of shape (edges, 2)
+        The undirected edges to begin from, each once.
+    seed : int
+        Of the walk's random numbers.
+
+    Raises
+    ------
+    CannotCompile
+        When a plan has no integer form, or numba is not installed.
+    PlanError
+        When the edges are no simple graph, or the plans are not over the walk's source alone.
+    """
+
+    def __init__(self, targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> None:
+        self._rule = walk
+        self._goals = [target.goal for target in targets]
+        self._kind, self._given, own = _arguments(walk)
+        self._options = {"symmetric": walk.symmetric, **own}
+        self._walk: SwapWalk | EdgeWalk = self._kind(
+            self._goals, walk.source, edges, *self._given, seed=seed, **self._options
+        )
+        self.note = "the compiled engine, a chunk a call"
+
+    def run(self, steps: int, power: float) -> WalkProgress:
+        return self._walk.run(steps, power)
+
+    @property
+    def progress(self) -> WalkProgress:
+        return self._walk.progress
+
+    @property
+    def candidate(self) -> dict[str, FloatWeights]:
+        edges: list[Any] = list(self._walk.edges)
+        if self._rule.symmetric:
+            edges += [(b, a) for a, b in edges]
+        return {self._rule.source: dict.fromkeys(edges, 1.0)}
+
+    @property
+    def edge_array(self) -> NDArray[Any]:
+        """The graph as it is: each undirected edge once, shape (edges, 2)."""
+        return self._walk.edge_array
+
+    @property
+    def outputs(self) -> list[FloatWeights]:
+        return self._walk.outputs
+
+    def save(self) -> ChainState:
+        return self._walk.state()
+
+    def restore(self, state: ChainState) -> None:
+        self._walk = self._kind.restore(self._goals, self._rule.source, state, *self._given, **self._options)
+
+
+def _arguments(walk: Swaps | EdgeMoves) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """What does a walk, `SwapWalk` or `EdgeWalk`, and what it takes besides what both take."""
+    if isinstance(walk, Swaps):
+        return SwapWalk, (), {"closing": walk.closing}
+    return EdgeWalk, (walk.nodes,), {"changing": walk.changing}
+
+
+# Where a chain begins, and on which engine: compiled code where walk and plans allow it, else what they allow.
+
+Start = Mapping[str, Mapping[Value, float] | NDArray[Any]]
+"""Source name to weights, or to an array of undirected edges, each once."""
+
+
+def begin(targets: Sequence[Target], walk: Walk, start: Start, seed: int, compiled: bool = True) -> Chain:
+    """A chain on the fastest engine that can run it; its note says which, and why no faster one.
+
+    Raises
+    ------
+    PlanError
+        When targets, walk and start do not fit each other.
+    """
+    note = ""
+    if compiled and isinstance(walk, (Swaps, EdgeMoves)):
+        try:
+            return CompiledChain(targets, walk, _edges(walk, start), seed)
+        except CannotCompile as reason:
+            note = f" ({reason})"
+    candidate = {name: _weights(name, given, walk) for name, given in start.items()}
+    if isinstance(walk, Swaps) and walk.closing:
+        note += "; closing proposals need the compiled walk, so all swaps are drawn uniformly"
+    if compiled and not note:
+        try:
+            return GenericChain(
+                targets, walk, candidate, seed=seed, compiled=True, note="the compiled engine, a call a step"
+            )
+        except CannotCompile as reason:
+            note = f" ({reason})"
+    return GenericChain(targets, walk, candidate, seed=seed, note=f"the python engine{note}")
+
+
+def _edges(walk: Swaps | EdgeMoves, start: Start) -> Any:
+    given = start.get(walk.source)
+    if given is None:
+        raise PlanError(f"the start lacks the source {walk.source!r}, which the walk moves")
+    if not isinstance(given, Mapping):
+        return given
+    if any(weight != 1 for weight in given.values()):
+        raise PlanError("a walk over edges starts from edges of weight 1")
+    if not walk.symmetric:
+        return list(given)
+    if any(edge[::-1] not in given for edge in given):
+        raise PlanError("a walk over symmetric edges starts from edges that stand in both directions")
+    return [edge for edge in given if order_key(edge[0]) < order_key(edge[1])]
+
+
+def _weights(name: str, given: Mapping[Value, float] | NDArray[Any], walk: Walk) -> dict[Value, float]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not (isinstance(walk, (Swaps, EdgeMoves)) and walk.source == name):
+        raise PlanError(f"only the source of edges that a walk moves starts from an array, not {name!r}")
+    edges = [(a, b) if order_key(a) < order_key(b) else (b, a) for a, b in given.tolist()]
+    if walk.symmetric:
+        edges += [(b, a) for a, b in edges]
+    return dict.fromkeys(edges, 1.0)

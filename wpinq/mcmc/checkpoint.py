@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import WpinqError
-from wpinq.synthesis.chain import ChainState
-from wpinq.synthesis.chain_trace import Trace
+from wpinq.mcmc.chain import ChainState
+from wpinq.mcmc.trace import Trace
 
 FORMAT, FORMAT_VERSION = "wpinq chain", 1
 _HEADER, _STATE = "header", "state."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -17,14 +18,13 @@ import numpy as np
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
-from wpinq.synthesis.chain import Chain
-from wpinq.synthesis.chain_trace import Trace
-from wpinq.synthesis.checkpoint import Checkpoint
-from wpinq.synthesis.convergence import split_r_hat
-from wpinq.synthesis.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Settings
-from wpinq.synthesis.start import Start, begin
-from wpinq.synthesis.target import NO_NOISE_LEVEL, Target, noise_level
-from wpinq.synthesis.walks import Walk
+from wpinq.mcmc.chain import Chain, Start, begin
+from wpinq.mcmc.checkpoint import Checkpoint
+from wpinq.mcmc.proposal import Walk
+from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Settings
+from wpinq.mcmc.target import NO_NOISE_LEVEL, Target, noise_level
+from wpinq.mcmc.trace import Trace, split_r_hat
+from wpinq.runtime.progress import progress_bar
 
 ChainStatistics = Callable[[Chain], Mapping[str, float]]
 _LEAST_DRAWS = 4
@@ -160,7 +160,7 @@ def sample(
     Examples
     --------
     >>> import wpinq as wp
-    >>> from wpinq.synthesis import ReplaceRecord, Settings, Target, sample
+    >>> from wpinq.mcmc import ReplaceRecord, Settings, Target, sample
     >>> towns = ("York", "Leeds", "Hull")
     >>> people = wp.source("people", str)
     >>> counts = wp.simulate(people.noisy_count(1, over=towns), {"people": {"York": 8, "Hull": 2}}, seed=1)
@@ -284,3 +284,28 @@ def _content(start: Any) -> bytes:
         return repr([(record, float(weight)) for record, weight in start.items()]).encode()
     array = np.asarray(start)
     return repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+
+
+# How chains go, as bars: steps and time of public candidates.
+
+
+class ChainBars:
+    """Told how chains go, it shows a bar for each."""
+
+    def __init__(self) -> None:
+        self._bars: dict[int, Any] = {}
+
+    def __call__(self, update: Update) -> None:
+        with contextlib.suppress(OSError, ValueError):  # where stderr is full or closed, chains go on
+            self._show(update)
+
+    def _show(self, update: Update) -> None:
+        bar = self._bars.get(update.chain)
+        if bar is None:
+            named = {"desc": f"chain {update.chain}", "position": update.chain}
+            bar = progress_bar(total=update.total, unit=" steps", unit_scale=True, **named)
+            self._bars[update.chain] = bar
+        bar.update(update.steps - bar.n)
+        if update.stopped:
+            bar.set_postfix_str(update.stopped)
+            bar.close()

@@ -2,16 +2,95 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 from wpinq.errors import PlanError
-from wpinq.synthesis.schedule import SCHEDULES, ConstantSchedule, Schedule
+
+# Schedules: the power of a chain as it goes on. A low power wanders, a high one insists on the answers.
+
+
+class Schedule(Protocol):
+    """The power as a function of the share of steps done."""
+
+    def at(self, done: float) -> float:
+        """The power for the chunk that begins when `done`, 0 to 1, of the steps are done."""
+
+
+def _check(*powers: float) -> None:
+    if not all(0 < power < math.inf for power in powers):
+        raise PlanError("a power is a finite number above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantSchedule:
+    """The same power throughout; the stationary distribution is `exp(−power · score)`. The paper takes 10,000.
+
+    Examples
+    --------
+    >>> ConstantSchedule(10_000).at(0.5)
+    10000
+    """
+
+    power: float
+
+    def __post_init__(self) -> None:
+        _check(self.power)
+
+    def at(self, done: float) -> float:
+        return self.power
+
+
+@dataclass(frozen=True, slots=True)
+class _Annealing:
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        _check(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricSchedule(_Annealing):
+    """Annealing: `start · (end/start)^done`, equal factors for equal numbers of steps.
+
+    Examples
+    --------
+    >>> round(GeometricSchedule(1, 10_000).at(0.5), 6)
+    100.0
+    """
+
+    def at(self, done: float) -> float:
+        return float(self.start * (self.end / self.start) ** done)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSchedule(_Annealing):
+    """Annealing: `start + (end − start) · done`.
+
+    Examples
+    --------
+    >>> LinearSchedule(0.5, 1.5).at(0.5)
+    1.0
+    """
+
+    def at(self, done: float) -> float:
+        return self.start + (self.end - self.start) * done
+
+
+SCHEDULES: dict[str, type[ConstantSchedule | GeometricSchedule | LinearSchedule]] = {
+    "constant": ConstantSchedule,
+    "geometric": GeometricSchedule,
+    "linear": LinearSchedule,
+}
+"""The schedules by name."""
+
 
 POWER = 10_000.0
 """The power that the paper takes."""
-STEPS_AN_EDGE = 400
+STEPS_PER_EDGE = 400
 """The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
 MOST_STEPS = 20_000_000
 """And at most. The paper takes 5,000,000 for its Table 2."""
@@ -29,7 +108,7 @@ class Settings:
     Attributes
     ----------
     steps : int, optional
-        Of each chain, at least 1; every proposal is one. None, for graphs: 400 (`STEPS_AN_EDGE`) for each edge of the
+        Of each chain, at least 1; every proposal is one. None, for graphs: 400 (`STEPS_PER_EDGE`) for each edge of the
         graph that the chains begin from, at most 20,000,000 (`MOST_STEPS`), and none after a chain is at rest, which
         `wpinq.graphs.synthesize` settles; `sample` has to be told.
     schedule : Schedule
@@ -87,7 +166,7 @@ class Settings:
         if self.steps is not None:
             return self
         constant = isinstance(self.schedule, ConstantSchedule)
-        return replace(self, steps=min(STEPS_AN_EDGE * max(edges, 1), MOST_STEPS), stop_at_rest=constant)
+        return replace(self, steps=min(STEPS_PER_EDGE * max(edges, 1), MOST_STEPS), stop_at_rest=constant)
 
     @property
     def total_steps(self) -> int:

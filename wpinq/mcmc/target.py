@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.incremental.goals import Goal
-from wpinq.engines.incremental.loss import loss
+from wpinq.engines.delta.goals import Goal, loss
 from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.measurement import GeometricCount, NoisyCount
+from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.plan.node import Node
 
 NO_NOISE_LEVEL = (

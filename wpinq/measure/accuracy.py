@@ -12,19 +12,19 @@ from typing import overload
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.compound import Compound
-from wpinq.measure.epsilon import NANO, format_epsilon
-from wpinq.measure.kinds import WEIGHT, Kind
-from wpinq.measure.largest_degree import LargestDegree
-from wpinq.measure.laws import half_width as laplace_half_width
+from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Clamped, GeometricCount, Measurement, NoisyAverage, NoisyChoice, NoisyCount
-from wpinq.measure.scales import laplace_scale, lattice_scale
-from wpinq.measure.sink import Sink
-from wpinq.measure.subgraph_counts import SubgraphCount
-from wpinq.plan.certify import certify
-from wpinq.plan.counting import Counted
+from wpinq.noise.epsilon import NANO, format_epsilon
+from wpinq.noise.noise_distributions import half_width as laplace_half_width
+from wpinq.noise.scales import laplace_scale, lattice_scale
+from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import WEIGHT, Kind
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.graph_counts import SubgraphCount
+from wpinq.sinks.largest_degree import LargestDegree
+from wpinq.sinks.sink import Sink
 
 LARGEST = 10**6 * NANO
 """The largest epsilon that is looked for, in billionths: beyond it nothing is protected."""
@@ -272,12 +272,12 @@ def _(sink: NoisyCount, asked: Measurement, epsilon: Fraction, confidence: float
 
 
 def _laplace(plan: Node, epsilon: Fraction) -> float:
-    return laplace_scale(epsilon, certify(plan).slack())
+    return laplace_scale(epsilon, plan_properties(plan).slack())
 
 
 @off_by.register
 def _(sink: GeometricCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return sink.half_width(lattice_scale(certify(asked.plan), epsilon) * float(sink.step), confidence)
+    return sink.half_width(lattice_scale(plan_properties(asked.plan), epsilon) * float(sink.step), confidence)
 
 
 @off_by.register
@@ -296,7 +296,7 @@ def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: flo
         raise _NotStated("state count=…")
     off = laplace_half_width(_laplace(asked.plan, epsilon), (1 + confidence) / 2)
     (averaged,) = asked.plan.inputs
-    things = certify(averaged).counted
+    things = plan_properties(averaged).counted
     weight = stated.count * float(things.factor if isinstance(things, Counted) else 1)
     return (sink.upper - sink.lower) * min(1.0, 2 * off / weight)
 
@@ -305,7 +305,7 @@ def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: flo
 def _(sink: NoisyChoice, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
     """Permute-and-flip is the largest score plus exponential noise: of two, the lesser by x wins with `exp(−x/s)/2`."""
     others = len(asked.domain or ()) - 1
-    scale = float(sink.score_range * (1 + certify(asked.plan).slack(sink.readouts)) / epsilon)
+    scale = float(sink.score_range * (1 + plan_properties(asked.plan).slack(sink.readouts)) / epsilon)
     return scale * max(0.0, math.log(others / (2 * (1 - confidence)))) if others > 0 else 0.0
 
 
@@ -323,4 +323,4 @@ def _(sink: SubgraphCount, asked: Measurement, epsilon: Fraction, confidence: fl
 
 @off_by.register
 def _(sink: LargestDegree, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return sink.half_width(sink.scales(certify(asked.plan), epsilon)[0], confidence)
+    return sink.half_width(sink.scales(plan_properties(asked.plan), epsilon)[0], confidence)

@@ -7,9 +7,9 @@ from itertools import islice
 from xml.etree.ElementTree import Element
 
 from wpinq.expr.printing import write_value
-from wpinq.markup import block, element, interval_bar, table, title
 from wpinq.measure.answer_rows import CONFIDENCE, AnswersLike, Row, key_fields, rows
-from wpinq.measure.epsilon import format_epsilon
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.runtime.markup import block, element, interval_bar, table, title
 
 SHOWN = 50
 """The most rows; how many are left out is said."""

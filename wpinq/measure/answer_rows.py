@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.expr.scalars import DecimalOf
-from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, ListOf, TupleOf, Type
+from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.measurement import Measurement, NoisyChoice
 

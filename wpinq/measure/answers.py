@@ -2,35 +2,95 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value
 from wpinq.measure.answer_page import answers_html
 from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, polars_frame, rows
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.kinds import Kind
-from wpinq.measure.listing import Listing
-from wpinq.measure.measurement import GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
-from wpinq.measure.measurement_format import measurement_to_json, read_measurement
-from wpinq.measure.saved import Saved
+from wpinq.measure.measurement import (
+    GeometricCount,
+    Measurement,
+    NoisyChoice,
+    NoisyCount,
+    check_domain,
+    measurement_to_json,
+    read_measurement,
+)
+from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.node import Node
+from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.count_above import Listing
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+
+# What was released, in JSON files: written, read, and refused where a file holds something else.
+
+
+class Saved(ABC):
+    """What can be saved, and read again: it holds nothing that was not released."""
+
+    __slots__ = ()
+    saved_as: ClassVar[str]
+    """What a file of these holds, in words."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data, for `from_json`."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, data: Any) -> Self:
+        """From plain data; any error where they are others."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """What plain data of `to_json` hold, checked; AnswersError when they hold something else."""
+        try:
+            return cls._read(data)
+        except WpinqError as reason:
+            message = str(reason)
+        except Exception:  # data of another make can fail in any way, deep in types and plans
+            message = f"these data do not hold {cls.saved_as}"
+        raise AnswersError(message)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it, with its plan, to a JSON file, from which `load` reads it."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; AnswersError when the file holds something else."""
+        named = os.fspath(path)
+        if "://" in named:
+            raise AnswersError(f"{named} is an address, not the path of a file: fetch it, and load the file")
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise AnswersError(f"{named} cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError):
+            raise AnswersError(f"{named} cannot be read as JSON: load what {cls.__name__}.save(path) wrote") from None
+        return cls.from_json(data)
+
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
 STAMP = "SIMULATED: protects nothing"

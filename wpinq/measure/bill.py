@@ -12,15 +12,15 @@ from typing import TypeVar, overload
 from xml.etree.ElementTree import Element
 
 from wpinq.errors import EpsilonError, PlanError
-from wpinq.expr.facts import FACTS
-from wpinq.habits import told
-from wpinq.markup import block, element, title
-from wpinq.measure.compound import Compound
-from wpinq.measure.epsilon import NANO, format_epsilon, format_factor, parse_epsilon
+from wpinq.expr.declarations import FACTS
+from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon import NANO, format_epsilon, format_factor, parse_epsilon
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.habits import told
+from wpinq.runtime.markup import block, element, title
 
 Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
 """What is released together, as it is billed."""

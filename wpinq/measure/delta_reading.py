@@ -16,8 +16,8 @@ from functools import cache
 import numpy as np
 
 from wpinq.errors import EpsilonError
-from wpinq.measure.epsilon import NANO, parse_epsilon
 from wpinq.measure.renyi import Orders, divergence, least_epsilon
+from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.plan.demand import PartKey
 
 NO_PROMISE = (

@@ -15,28 +15,28 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, WpinqError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
-from wpinq.measure.bucket_choice import Buckets
-from wpinq.measure.choices import Choose as Choose
-from wpinq.measure.choices import NoisyChoice as NoisyChoice
-from wpinq.measure.epsilon import format_epsilon, parse_epsilon
-from wpinq.measure.kinds import STATISTIC, Kind
-from wpinq.measure.largest_degree import LargestDegree
-from wpinq.measure.laws import DoubleGeometric, half_width, listed_reach
-from wpinq.measure.listing import Listable, Listing
-from wpinq.measure.most_distant import MostDistant as MostDistant
-from wpinq.measure.public_keys import check_domain as check_domain
 from wpinq.measure.renyi import DOUBLE_GEOMETRIC, LAPLACE
-from wpinq.measure.sink import Sink as Sink
-from wpinq.measure.sink import check_text as check_text
-from wpinq.measure.subgraph_counts import FourCliqueCount, StarCount, TriangleCount
-from wpinq.plan.certify import certify
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.noise_distributions import DoubleGeometric, half_width, listed_reach
 from wpinq.plan.demand import charges
-from wpinq.plan.format import plan_from_json, plan_to_json
+from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.choices import Choose as Choose
+from wpinq.sinks.choices import NoisyChoice as NoisyChoice
+from wpinq.sinks.count_above import Listable, Listing, listing_from_json
+from wpinq.sinks.graph_counts import FourCliqueCount, StarCount, TriangleCount
+from wpinq.sinks.keys import check_domain as check_domain
+from wpinq.sinks.largest_degree import LargestDegree
+from wpinq.sinks.most_distant import MostDistant as MostDistant
+from wpinq.sinks.sink import Sink as Sink
+from wpinq.sinks.sink import check_text as check_text
 
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
@@ -260,7 +260,7 @@ class Measurement:
     @cached_property
     def moves(self) -> Mapping[str, Mapping[str, Fraction]]:
         """Account -> source -> the bound on how far one unit of weight there moves the output."""
-        declared, found = certify(self.plan).sources, dict[str, dict[str, Fraction]]()
+        declared, found = plan_properties(self.plan).sources, dict[str, dict[str, Fraction]]()
         for name, moved in self.sink.stability(self.plan).items():
             found.setdefault(declared[name].account, {})[name] = moved
         return found
@@ -269,12 +269,12 @@ class Measurement:
     def costs(self) -> Mapping[str, Fraction]:
         """Account -> the epsilon that it is charged for this measurement alone, whatever of it parts are charged."""
         asked = {name: moved * self.epsilon for name, moved in self.sink.stability(self.plan).items()}
-        return charges(asked, certify(self.plan).sources)
+        return charges(asked, plan_properties(self.plan).sources)
 
     @cached_property
     def parted(self) -> bool:
         """Whether it reads parts of partitions, so that what it is charged hangs on what else was asked of these."""
-        return certify(self.plan).output.splits > 0
+        return plan_properties(self.plan).output.splits > 0
 
     @cached_property
     def asked(self) -> tuple[Node, Fraction]:
@@ -298,7 +298,7 @@ class Measurement:
             return number - half, number + half
         assert isinstance(self.sink, Listable)
         low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
-        return 0.0 if low == -math.inf and certify(self.plan).output.nonnegative else low, number + half
+        return 0.0 if low == -math.inf and plan_properties(self.plan).output.nonnegative else low, number + half
 
     def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
         extra: tuple[bytes | str, ...] = ()
@@ -328,3 +328,43 @@ else:
 
 def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
     return Measurement(plan_from_json(plan), *rest)
+
+
+# Measurements as JSON: what travels to a service, and what answers keep of theirs.
+
+
+def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
+    """A measurement as plain data; `keys` is null where they are asked for one by one."""
+    type_, listing = measurement.key_type, measurement.listing
+    keys = measurement.domain
+    return {
+        "sink": measurement.sink.to_json(),
+        "epsilon": str(measurement.epsilon),
+        "reading": measurement.reading,
+        "plan": plan_to_json(measurement.plan),
+        "keys": None if keys is None else [value_to_json(key, type_) for key in keys],
+        **({} if listing is None else {"listing": listing.to_json(type_)}),
+    }
+
+
+def measurement_from_json(data: Any) -> Measurement:
+    """The measurement that plain data hold; PlanError when they do not."""
+    try:
+        return read_measurement(data)
+    except WpinqError as reason:
+        message = str(reason)
+    except Exception:  # data of another make can fail in any way, deep in types and plans
+        message = "these data do not hold a measurement"
+    raise PlanError(message)
+
+
+def read_measurement(data: Mapping[str, Any]) -> Measurement:
+    """The same; whatever else is wrong raises what it raises."""
+    sink_data = dict(data["sink"])
+    sink = SINKS[sink_data.pop("name")].from_json(sink_data)
+    made = Measurement(plan_from_json(data["plan"]), sink, parse_epsilon(data["epsilon"]), None, str(data["reading"]))
+    type_, keys = made.key_type, data["keys"]
+    listing = listing_from_json(data["listing"], type_) if "listing" in data else None
+    if keys is not None:
+        keys = check_domain((value_from_json(key, type_) for key in keys), type_, canonical=True)
+    return replace(made, domain=keys, listing=listing)

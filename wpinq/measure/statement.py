@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.labels import escaped
+from wpinq.measure.group import escaped
+from wpinq.noise.epsilon import format_epsilon
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from xml.etree.ElementTree import Element
 
-from wpinq.markup import block, element, share_bar, table, title
-from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.statement import Balance, Event
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.runtime.markup import block, element, share_bar, table, title
 
 SHOWN = 30
 """The most events; how many are left out is said."""

@@ -24,9 +24,9 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 
-from wpinq.kernel.bounded_reals import BoundedReal, exponential_of, rational
-from wpinq.kernel.coins import RandomBytes
-from wpinq.kernel.noise import silently
+from wpinq.noise.bounded_reals import BoundedReal, exponential_of, rational
+from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.guard import silently
 
 _WORD = 64
 _SPARE = 64

@@ -25,10 +25,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from wpinq.kernel.coins import RandomBytes
-from wpinq.kernel.geometric import add_geometric, geometric
-from wpinq.kernel.laplace import add_laplace
-from wpinq.kernel.trials import exponential_bounds
+from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.geometric import add_geometric, geometric
+from wpinq.noise.laplace import add_laplace
+from wpinq.noise.sparse_bernoulli import exponential_bounds
 
 
 @dataclass(frozen=True, slots=True)

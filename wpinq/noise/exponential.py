@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.kernel.coins import Coin, Coins, RandomBytes
+from wpinq.noise.exact_bernoulli import Coin, Coins, RandomBytes
 
 DIGITS = 64
 """Digits after the point that are drawn at once."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from wpinq.kernel.coins import RandomBytes
-from wpinq.kernel.exponential import AT_ONCE, DIGITS, exponential
+from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.exponential import AT_ONCE, DIGITS, exponential
 
 _LARGEST = 2**62
 

@@ -2,7 +2,7 @@
 
 The textbook `value + scale * log(uniform)` leaves holes in the floats that it can reach, and the holes tell the
 value (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012). Here the
-sum is exact in the real numbers, and is rounded once (`wpinq.kernel.laplace`): a release is a function of what the
+sum is exact in the real numbers, and is rounded once (`wpinq.noise.laplace`): a release is a function of what the
 Laplace mechanism of the paper releases. One value and a million go the same way.
 """
 
@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from wpinq.errors import EvaluationFailed
-from wpinq.kernel.geometric import add_geometric
-from wpinq.kernel.laplace import add_laplace
+from wpinq.noise.geometric import add_geometric
+from wpinq.noise.laplace import add_laplace
 
 FAILED = "the mechanism failed on the evaluated values: the charge stands, and the reason is withheld"
 

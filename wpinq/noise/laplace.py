@@ -16,9 +16,9 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.arrays import Floats
-from wpinq.kernel.coins import RandomBytes
-from wpinq.kernel.exponential import AT_ONCE, DIGITS, Exponential, exponential
+from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.exponential import AT_ONCE, DIGITS, Exponential, exponential
+from wpinq.runtime.arrays import Floats
 
 _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly
 _MAX_FLOAT = sys.float_info.max

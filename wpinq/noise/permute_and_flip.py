@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from wpinq.errors import EpsilonError, PlanError
-from wpinq.kernel.coins import RandomBytes, below, exponential_coin
-from wpinq.kernel.noise import silently
-from wpinq.measure.scales import exact_number, laplace_scale
+from wpinq.noise.exact_bernoulli import RandomBytes, below, exponential_coin
+from wpinq.noise.guard import silently
+from wpinq.noise.scales import exact_number, laplace_scale
 
 
 def selection_scale(epsilon: Fraction, slack: Fraction, score_range: Fraction) -> float:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.errors import EpsilonError
-from wpinq.plan.certify import Certificate
+from wpinq.plan.properties import PlanProperties
 
 LEAST_LADDER_SCALE = 1 / 32
 """Rungs of a ladder are told apart by no more than exp(-32)."""
@@ -88,9 +88,9 @@ def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float
     epsilon : Fraction
         More than 0.
     step : Fraction
-        The lattice g > 0 of the plan: `Certificate.require_lattice` proves it.
+        The lattice g > 0 of the plan: `PlanProperties.require_lattice` proves it.
     slack : Fraction
-        What the plan widens exact noise by: `Certificate.slack(exact=True)`, 0 but over parts.
+        What the plan widens exact noise by: `PlanProperties.slack(exact=True)`, 0 but over parts.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def check_exact(step: Fraction, rounding_error: Fraction, mass: Fraction) -> Non
     step : Fraction
         The lattice g.
     rounding_error : Fraction
-        `Certificate.rounding_error` of the plan: must be below g/2.
+        `PlanProperties.rounding_error` of the plan: must be below g/2.
     mass : Fraction
         The bound on the output's norm: must be below 2⁶² steps.
 
@@ -179,7 +179,7 @@ def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
     return [(2 * top * over + bottom * under) // (2 * bottom * under) for top, bottom in ratios]
 
 
-def lattice_scale(certificate: Certificate, epsilon: Fraction) -> float:
+def lattice_scale(certificate: PlanProperties, epsilon: Fraction) -> float:
     """The scale, in steps, of double-geometric noise for a plan, where floats hold its lattice exactly.
 
     Raises
@@ -194,7 +194,7 @@ def lattice_scale(certificate: Certificate, epsilon: Fraction) -> float:
     return geometric_scale(epsilon, step, certificate.slack(exact=True))
 
 
-def ladder_scale(certificate: Certificate, epsilon: Fraction, *, same_sum: bool = False) -> float:
+def ladder_scale(certificate: PlanProperties, epsilon: Fraction, *, same_sum: bool = False) -> float:
     """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
 
     The least float from 2/ε on, and no less than 1/32: an edge moves an integer by one rung, and the sum of all their
@@ -202,7 +202,7 @@ def ladder_scale(certificate: Certificate, epsilon: Fraction, *, same_sum: bool 
 
     Parameters
     ----------
-    certificate : Certificate
+    certificate : PlanProperties
         Of the plan that gives the edges.
     epsilon : Fraction
         More than 0.
@@ -217,9 +217,9 @@ def ladder_scale(certificate: Certificate, epsilon: Fraction, *, same_sum: bool 
     Examples
     --------
     >>> import wpinq as wp
-    >>> from wpinq.plan.certify import certify
+    >>> from wpinq.plan.properties import plan_properties
     >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
-    >>> ladder_scale(certify(edges.plan), Fraction(1, 2))
+    >>> ladder_scale(plan_properties(edges.plan), Fraction(1, 2))
     4.0
     """
     check_exact(Fraction(1), certificate.rounding_error, certificate.output.mass)

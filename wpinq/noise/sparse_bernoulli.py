@@ -15,9 +15,9 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 
-from wpinq.kernel.coins import Coin, RandomBytes
-from wpinq.kernel.exponential import AT_ONCE
-from wpinq.kernel.geometric import geometric
+from wpinq.noise.exact_bernoulli import Coin, RandomBytes
+from wpinq.noise.exponential import AT_ONCE
+from wpinq.noise.geometric import geometric
 
 ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
 """From a number of bits to rationals on either side of a chance, each within some `2**-bits` of it."""

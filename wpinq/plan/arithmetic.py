@@ -17,7 +17,7 @@ from wpinq.expr.values import Value
 UNIT_ROUNDOFF = Fraction(1, 2**53)
 """The relative error of one correctly rounded float operation."""
 
-SUM_ROUNDOFFS = Fraction(33, 32)
+SUM_ROUNDING_UNITS = Fraction(33, 32)
 """What adding up equal records may round: one roundoff a sum, and 1/32 for grids and for terms of second order."""
 
 Weight = Any

@@ -15,11 +15,9 @@ from typing import Any
 
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue
-from wpinq.expr.facts import check_facts
+from wpinq.expr.declarations import Person, Sizes, check_facts
 from wpinq.expr.logical_values import parse, to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
-from wpinq.expr.person import Person
-from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import (
     BOOL,
     DATE,

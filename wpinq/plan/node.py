@@ -9,13 +9,12 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from wpinq.errors import ExpressionError, PlanError
-from wpinq.expr.binding import check_function
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.nodes import Constant, Lambda, below_first, digest_of
+from wpinq.expr.nodes import Constant, Lambda, below_first, check_function, digest_of
 from wpinq.expr.types import Type, is_record_type
 from wpinq.plan.operator import REGISTRY, Operator, Parameter
 from wpinq.plan.operators.source import Source
-from wpinq.plan.reach import Reach, reach
+from wpinq.plan.unit_growth import UnitGrowth, reach
 
 T = TypeVar("T")
 
@@ -36,7 +35,7 @@ class Node:
         The type of the records that come out.
     digest : bytes
         The digest of the step and all that is below it: equality and hashing, whatever the depth.
-    reach : Reach
+    reach : UnitGrowth
         The most that one protected unit can become here.
     """
 
@@ -44,7 +43,7 @@ class Node:
     inputs: tuple[Node, ...] = ()
     type: Type = field(init=False)
     digest: bytes = field(init=False)
-    reach: Reach = field(init=False)
+    reach: UnitGrowth = field(init=False)
 
     def __post_init__(self) -> None:
         kind, name = type(self.operator), self.operator.name

@@ -20,18 +20,18 @@ from wpinq.expr.nodes import Expr, Lambda, digest_of
 from wpinq.expr.primitives import LIST_LIMIT
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights, accumulate
-from wpinq.plan.counting import Counted, NoCount
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights, accumulate
+from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, common_divisor
-from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
-from wpinq.plan.moves.change import Change, anything, together
-from wpinq.plan.moves.lineage import Lineages
 from wpinq.plan.row_bounds import RowBounds, Sized, both
+from wpinq.plan.sensitivity.change import Change, anything, together
+from wpinq.plan.sensitivity.proportions import KnownProportions
+from wpinq.plan.sensitivity.weight_bound import NO_WEIGHT_BOUND, WeightBound
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class InputChange:
     """What is known of an input of an operator as one protected unit appears.
 
     Attributes
@@ -40,16 +40,16 @@ class Moved:
         How the input changes.
     nonnegative : bool
         Whether none of its weights is negative, before and after.
-    ceiling : Ceiling
+    ceiling : WeightBound
         What its weights do not exceed, before and after.
-    lineages : tuple of Lineage
+    lineages : tuple of Proportions
         What its weights descend from; nothing where one may be negative.
     """
 
     change: Change
     nonnegative: bool
-    ceiling: Ceiling
-    lineages: Lineages
+    ceiling: WeightBound
+    lineages: KnownProportions
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +131,20 @@ class Operator(ABC):
         """
         return sum(inputs)
 
-    def as_run(self, function: Lambda) -> Lambda:
+    def bounded_function(self, function: Lambda) -> Lambda:
         """One of its functions as engines run it: the same, or one that makes no more than is wanted of it."""
         return function
 
-    def roundoffs(self) -> Fraction:
-        """How many roundoffs of the mass of its output, in norm, every engine keeps the operator's rounding within.
+    def rounding_units(self) -> Fraction:
+        """How many rounding_units of the mass of its output, in norm, every engine keeps the operator's rounding
+        within.
 
         An engine may round a sum later than at the operator that calls for it, after steps that only drop records; it
         must not round it twice. PlanError where the operator does not say: noise must cover all rounding.
         """
         raise PlanError(
             f"{self.name}: how far engines may round it is not declared, so no noise covers it; "
-            f"define roundoffs() in {type(self).__module__}"
+            f"define rounding_units() in {type(self).__module__}"
         )
 
     def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
@@ -171,7 +172,7 @@ class Operator(ABC):
         """Every record that the output can hold, given those of the inputs; None where the query does not tell."""
         return None
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         """How the output changes with the inputs, sharper than that it moves no more than they do together.
 
         What an operator says here is proved in docs/proofs/stability.md; one that says nothing is taken at its word
@@ -179,15 +180,15 @@ class Operator(ABC):
         """
         return anything(moved.change for moved in inputs)
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         """What the output's weights do not exceed, given that of the inputs, where none is negative."""
-        return NO_CEILING
+        return NO_WEIGHT_BOUND
 
-    def keeps_apart(self, *inputs: Ceiling) -> bool:
+    def disjoint_images(self, *inputs: WeightBound) -> bool:
         """Whether no record of the output comes of two of the input, or twice of one; inputs have these ceilings."""
         return False
 
-    def lineages(self, *inputs: Moved) -> Lineages:
+    def lineages(self, *inputs: InputChange) -> KnownProportions:
         """What the output's weights descend from, given what those of the inputs do; empty where nothing is known."""
         return ()
 
@@ -232,8 +233,8 @@ class PerRecord(Operator):
 class Passing(PerRecord):
     """Operators whose records pass their whole weight on to one image, or none."""
 
-    def roundoffs(self) -> Fraction:
-        return SUM_ROUNDOFFS  # of images that are equal
+    def rounding_units(self) -> Fraction:
+        return SUM_ROUNDING_UNITS  # of images that are equal
 
     def nonnegative(self, *inputs: bool) -> bool:
         return inputs[0]
@@ -257,8 +258,8 @@ class Merging(Operator):
     def mass(self, *inputs: Fraction) -> Fraction:
         return sum(inputs, Fraction(0))
 
-    def roundoffs(self) -> Fraction:
-        return SUM_ROUNDOFFS  # also where it is one of two weights: an engine may put it together from parts
+    def rounding_units(self) -> Fraction:
+        return SUM_ROUNDING_UNITS  # also where it is one of two weights: an engine may put it together from parts
 
     def lattice(self, *inputs: Fraction) -> Fraction:
         return common_divisor(*inputs)
@@ -281,7 +282,7 @@ class Combination(Merging):
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs) and min(self.coefficients) >= 0
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         sides = zip(self.coefficients, (moved.change for moved in inputs), strict=True)
         return together(side if sign > 0 else side.each(lambda move: move.reversed) for sign, side in sides)
 

@@ -18,24 +18,23 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from wpinq.errors import PlanError
-from wpinq.plan.arithmetic import SUM_ROUNDOFFS, UNIT_ROUNDOFF
-from wpinq.plan.beside import least_on_a_way, masses_over_parts
-from wpinq.plan.counting import Counted, NoCount
-from wpinq.plan.demand import demand
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
+from wpinq.plan.count_units import Counted, NoCount
+from wpinq.plan.demand import demand, least_on_a_way, masses_over_parts
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
-from wpinq.plan.moves.ceiling import NO_CEILING, Ceiling
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.row_bounds import RowBounds, Sized
-from wpinq.plan.stability import stability
+from wpinq.plan.sensitivity.stability import stability
+from wpinq.plan.sensitivity.weight_bound import NO_WEIGHT_BOUND, WeightBound
 
 PARTITION_SLACK = Fraction(1, 2**12)
-"""The least widening of noise over parts of a partition: see `Certificate.slack`."""
+"""The least widening of noise over parts of a partition: see `PlanProperties.slack`."""
 
 
 @dataclass(frozen=True, slots=True)
-class CertifiedStep:
+class StepProperties:
     """What is certain of the output of one step.
 
     Attributes
@@ -50,7 +49,7 @@ class CertifiedStep:
         The same, for sources of norm 1 (or their cap, if that is less): the most that one record of weight 1 leaves
         here when it is alone.
     rounding : Fraction
-        A bound on the norm of what an engine rounds here, in unit roundoffs.
+        A bound on the norm of what an engine rounds here, in unit rounding_units.
     nonnegative : bool
         Whether no record can have a negative weight.
     splits : int
@@ -67,7 +66,7 @@ class CertifiedStep:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class PlanProperties:
     """What is certain of a plan: each part is found when it is first asked for, once.
 
     Attributes
@@ -79,7 +78,7 @@ class Certificate:
     --------
     >>> import wpinq as wp
     >>> items = wp.source("items", group=int, facts=["unit_weights"])
-    >>> certificate = certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan)
+    >>> certificate = plan_properties(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan)
     >>> dict(certificate.uses), certificate.lattice, certificate.output.nonnegative
     ({'items': 1}, Fraction(1, 2), True)
     """
@@ -110,7 +109,7 @@ class Certificate:
         return tuple(sorted({rule for cuts in found for cut in cuts for rule in cut.rules}))
 
     @cached_property
-    def steps(self) -> Mapping[bytes, CertifiedStep]:
+    def steps(self) -> Mapping[bytes, StepProperties]:
         """Digest to step, inputs before users, the root last.
 
         PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
@@ -128,13 +127,13 @@ class Certificate:
         return MappingProxyType(counts)
 
     @property
-    def output(self) -> CertifiedStep:
+    def output(self) -> StepProperties:
         """What is certain of the root."""
         return self.steps[self.root.digest]
 
     @cached_property
     def rounding_error(self) -> Fraction:
-        """A bound on the norm of (float output − exact output): `Σ_v paths(v) · roundoffs(v) · 2⁻⁵³ · M(v)`.
+        """A bound on the norm of (float output − exact output): `Σ_v paths(v) · rounding_units(v) · 2⁻⁵³ · M(v)`.
 
         Exact operators are 1-Lipschitz, so what one operator rounds reaches the root once per path, unamplified.
         """
@@ -172,9 +171,9 @@ class Certificate:
         masses = (
             masses_over_parts(self.root) if over_parts else {digest: step.mass for digest, step in self.steps.items()}
         )
-        rounded = readouts * SUM_ROUNDOFFS * masses[self.root.digest]
+        rounded = readouts * SUM_ROUNDING_UNITS * masses[self.root.digest]
         for digest, step in self.steps.items():
-            rounded += step.paths * step.node.operator.roundoffs() * masses[digest]
+            rounded += step.paths * step.node.operator.rounding_units() * masses[digest]
         widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
         if self.output.splits:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
@@ -195,7 +194,7 @@ class Certificate:
         Examples
         --------
         >>> import wpinq as wp
-        >>> certify(wp.source("items", group=int).plan).require_lattice()
+        >>> plan_properties(wp.source("items", group=int).plan).require_lattice()
         Traceback (most recent call last):
         ...
         wpinq.errors.PlanError: no lattice of weights is proven: Source(items) may hold any weights; declare \
@@ -225,7 +224,7 @@ facts=["unit_weights"], or use Laplace noise
         --------
         >>> import wpinq as wp
         >>> items = wp.source("items", group=int, facts=["unit_weights"])
-        >>> certify(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan).counted
+        >>> plan_properties(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan).counted
         Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
         """
         return self._counts[self.root.digest][0]
@@ -239,7 +238,7 @@ facts=["unit_weights"], or use Laplace noise
         >>> import wpinq as wp
         >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
         >>> both = edges.concat(edges.select(lambda e: wp.record(src=e.dst, dst=e.src)))
-        >>> [str(weight) for weight in certify(both.plan).equal_weights.values()]
+        >>> [str(weight) for weight in plan_properties(both.plan).equal_weights.values()]
         ['1', '1', '1']
         """
         return MappingProxyType(
@@ -284,7 +283,7 @@ facts=["unit_weights"], or use Laplace noise
 
 
 @lru_cache(maxsize=4096)  # a table is thousands of plans, and each is priced, prepared and run
-def certify(root: Node) -> Certificate:
+def plan_properties(root: Node) -> PlanProperties:
     """The certificate of a plan.
 
     Parameters
@@ -294,35 +293,35 @@ def certify(root: Node) -> Certificate:
 
     Returns
     -------
-    Certificate
+    PlanProperties
         One and the same for equal plans, while it is remembered.
 
     Notes
     -----
     Privacy cost: none. It depends on the plan and the declarations of its sources alone.
     """
-    return Certificate(root)
+    return PlanProperties(root)
 
 
-def _step(node: Node, inputs: list[CertifiedStep], paths: int) -> CertifiedStep:
+def _step(node: Node, inputs: list[StepProperties], paths: int) -> StepProperties:
     operator = node.operator
     mass = operator.mass(*(below.mass for below in inputs))
     splits = max((below.splits for below in inputs), default=0)
     if isinstance(operator, Source):
         least, known = min(mass, Fraction(1)), operator.nonnegative()
-        return CertifiedStep(node, paths, mass, least, operator.roundoffs() * mass, known, splits)
-    return CertifiedStep(
+        return StepProperties(node, paths, mass, least, operator.rounding_units() * mass, known, splits)
+    return StepProperties(
         node,
         paths,
         mass,
         operator.mass(*(below.weight_left for below in inputs)),
-        operator.roundoffs() * mass,
+        operator.rounding_units() * mass,
         operator.nonnegative(*(below.nonnegative for below in inputs)),
         splits + isinstance(operator, Partition),
     )
 
 
-_Counts = tuple[Counted | NoCount, bool, Ceiling]
+_Counts = tuple[Counted | NoCount, bool, WeightBound]
 """What a step counts, whether no weight is negative, and what none exceeds."""
 
 _RowsAndMass = tuple[RowBounds, Fraction]
@@ -354,11 +353,13 @@ def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
 def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
     operator = node.operator
     nonnegative = operator.nonnegative(*(known for _, known, _ in inputs))
-    ceiling = operator.ceiling(*(bound for _, _, bound in inputs)) if nonnegative else NO_CEILING
+    ceiling = operator.ceiling(*(bound for _, _, bound in inputs)) if nonnegative else NO_WEIGHT_BOUND
     things = [found for found, _, _ in inputs if isinstance(found, Counted)]
     broken = (found for found, _, _ in inputs if isinstance(found, NoCount))
     found = next(broken) if len(things) < len(inputs) else operator.counted(*things)
     if isinstance(found, Counted) and nonnegative:
-        one_of_one = all(below.even for below in things) and operator.keeps_apart(*(bound for _, _, bound in inputs))
+        one_of_one = all(below.even for below in things) and operator.disjoint_images(
+            *(bound for _, _, bound in inputs)
+        )
         found = replace(found, even=found.even or ceiling.largest == found.factor or one_of_one)
     return found, nonnegative, ceiling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from wpinq.expr.sizes import Sizes
+from wpinq.expr.declarations import Sizes
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators.source import Source
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from wpinq.plan.moves.ceiling import Fields
-from wpinq.plan.moves.terms import Term
+from wpinq.plan.sensitivity.records import Term
+from wpinq.plan.sensitivity.weight_bound import Fields
 
 KEYS_LIMIT = 32
 """The most sets of fields that are followed."""

@@ -29,7 +29,7 @@ _GRAIN = 2**64
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class UnitGrowth:
     """Bounds on what one protected unit, as one record of the source or as one person's rows, is at a step.
 
     Attributes
@@ -48,14 +48,14 @@ class Reach:
     text: int
 
 
-def reach(operator: Operator, inputs: tuple[Reach, ...], type_: Type, *, shared: bool) -> Reach:
+def reach(operator: Operator, inputs: tuple[UnitGrowth, ...], type_: Type, *, shared: bool) -> UnitGrowth:
     """The reach of a step from those of its inputs; PlanError where it is too far.
 
     `shared` says that the inputs are one and the same dataset, so that their records are too.
     """
     if isinstance(operator, Source):
         person = operator.person
-        return Reach(1 if person is None else person.weight, operator.unit_weight, 1)
+        return UnitGrowth(1 if person is None else person.weight, operator.unit_weight, 1)
     mass = Fraction(math.ceil(operator.mass(*(below.mass for below in inputs)) * _GRAIN), _GRAIN)
     counts = tuple(below.records for below in inputs)
     union = type(operator).unit_records is Operator.unit_records
@@ -72,12 +72,12 @@ def reach(operator: Operator, inputs: tuple[Reach, ...], type_: Type, *, shared:
             count = math.prod(inputs[i].records for i in parameter.of)
             _check(operator, count * done.steps, WORK_LIMIT, "take {} steps")
             text = max(text, done.text)
-    return Reach(records, mass, text)
+    return UnitGrowth(records, mass, text)
 
 
 def _work(operator: Operator, parameter: Parameter, function: Lambda, texts: tuple[int, ...]) -> CallWork:
     try:
-        return work(operator.as_run(function), texts)
+        return work(operator.bounded_function(function), texts)
     except ExpressionError as error:
         raise PlanError(f"{operator.name}, {parameter.name}: {error}") from None
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.work import work
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
+from wpinq.plan.properties import plan_properties
 from wpinq.plan.row_bounds import RowBounds, both, times
 
 
@@ -89,8 +89,8 @@ def plan_work(root: Node) -> PlanWork:
     >>> found.dominant.node.operator.name, found.dominant.rows, found.rows
     ('Join', 52000, 53000)
     """
-    rows = certify(root).rows
-    steps = [_of_step(step.node, rows) for step in certify(root).steps.values()]
+    rows = plan_properties(root).rows
+    steps = [_of_step(step.node, rows) for step in plan_properties(root).steps.values()]
     unknown = [step for step in steps if step.steps is None]
     total, taken = 0, 0
     for step in steps:
@@ -111,6 +111,6 @@ def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
             texts = tuple(node.inputs[i].reach.text for i in parameter.of)
             once = len(parameter.of) == 1 and not parameter.group  # of each record of an input, else of each row made
             often = rows[node.inputs[parameter.of[0]].digest].records if once else handled
-            taken = work(node.operator.as_run(function), texts)
+            taken = work(node.operator.bounded_function(function), texts)
             steps, calls = both(steps, times(often, taken.steps)), calls + taken.calls
     return StepWork(node, handled, steps, calls)

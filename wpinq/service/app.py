@@ -10,19 +10,19 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from wpinq.errors import SourceClosed
-from wpinq.kernel.confined_looking import IS_CLOSED
-from wpinq.kernel.debits import no_budget
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import DeclaredSource
-from wpinq.service.configuration import Configuration
-from wpinq.service.handing_over import Desk, NobodyAnswered, NobodyThere, read_answer
-from wpinq.service.lines import WaitingLine
+from wpinq.kernel.ledger.debit import no_budget
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.prepare import DeclaredSource
+from wpinq.kernel.sandbox.evaluation import IS_CLOSED
+from wpinq.service.config import Configuration
+from wpinq.service.errors import Refusal, busy, failure, refusal_of, too_often
+from wpinq.service.fair_queue import FairQueue
+from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import Desk, NoAnswer, NoWorker, read_answer
 from wpinq.service.logs import log
-from wpinq.service.rates import Rates
-from wpinq.service.refusals import Refusal, busy, failure, refusal_of, too_often
-from wpinq.service.slots import GRACE
-from wpinq.service.token_register import Register
-from wpinq.service.under_way import ReleasesUnderWay
+from wpinq.service.middleware import Rates
+from wpinq.service.users import Register
+from wpinq.service.workers.release import GRACE
 
 _CLERK_GRACE = 20.0
 """Seconds that a clerk may take beyond its processor time, on a busy machine."""
@@ -60,15 +60,15 @@ class Front:
         self.configuration, self.declared, self.ledger = configuration, declared, ledger
         self._clerks, self._slots = clerks, slots
         self._releases = Rates(configuration.limits.releases_a_minute)
-        self._under_way = ReleasesUnderWay(configuration.ledger)
+        self._under_way = InflightReleases(configuration.ledger)
 
     def begin(self) -> None:
         """Get ready, in the process that is the front."""
         limits = self.configuration.limits
         waiting = limits.queue, limits.queue_seconds
         self.register = Register(self.configuration.register)
-        self._clerk_line = WaitingLine(self.configuration.clerks, *waiting)
-        self._slot_line = WaitingLine(self.configuration.slots, *waiting)
+        self._clerk_line = FairQueue(self.configuration.clerks, *waiting)
+        self._slot_line = FairQueue(self.configuration.slots, *waiting)
         self._see_to_others()
 
     async def explained(self, asked: Mapping[str, Any], analyst: str | None, check_known: Check) -> dict[str, Any]:
@@ -82,9 +82,9 @@ class Front:
             await run_in_threadpool(check_known)
             try:
                 answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
-            except NobodyThere:
+            except NoWorker:
                 raise busy() from None
-            except NobodyAnswered:
+            except NoAnswer:
                 raise Refusal(
                     400,
                     "TooMuch",
@@ -113,9 +113,9 @@ class Front:
             began = asyncio.get_running_loop().time()
             try:
                 answer = await self._slots.ask(request, told["seconds"] + GRACE + _SLOT_GRACE)
-            except NobodyThere:
+            except NoWorker:
                 raise busy() from None
-            except NobodyAnswered:
+            except NoAnswer:
                 first = await run_in_threadpool(self._close, name)
                 await asyncio.sleep(began + told["seconds"] - asyncio.get_running_loop().time())
                 # where another release closed them, its bit is not to be repeated
@@ -141,7 +141,7 @@ class Front:
         Where there is no record of it, nothing was looked at, or all that there was to look at has an answer.
         """
         accounts = self._under_way.accounts(name)
-        closed = self.ledger.close_to_analysts(accounts) if accounts else frozenset()
+        closed = self.ledger.suspend(accounts) if accounts else frozenset()
         self._under_way.forget(name)
         if closed:
             log("closed to analysts", accounts=" ".join(sorted(closed)))

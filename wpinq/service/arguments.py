@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from wpinq.commands.exits import UsageError
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_place
-from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger import place
+from wpinq.kernel.ledger.head import Head
 from wpinq.language import Program, parse
+from wpinq.runtime.exits import UsageError
 
 _DATABASE = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-shm", "-journal", "-head", "-new")
@@ -126,7 +126,7 @@ def _identity(path: Path) -> object:
 
 def is_new(ledger: Path) -> bool:
     """Whether a ledger is to be made. LedgerError where it cannot be, or the file can be none."""
-    return not ledger_place.is_there(os.path.abspath(ledger), None, create=True)
+    return not place.is_there(os.path.abspath(ledger), None, create=True)
 
 
 def add_expected_head(parser: argparse.ArgumentParser) -> None:

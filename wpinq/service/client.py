@@ -12,23 +12,22 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from wpinq import errors
+from wpinq.api.query import Query
 from wpinq.errors import WpinqError
 from wpinq.expr.values import Value
 from wpinq.language import parse, unparse
+from wpinq.marginals.released import MarginalTables
+from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill, bill, several
-from wpinq.measure.compound import Compound, Together
-from wpinq.measure.epsilon import parse_epsilon
-from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.measure.measurement_format import measurement_to_json
+from wpinq.measure.group import Compound, Together
+from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json
 from wpinq.measure.statement import Balance, Event
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.format import value_from_json
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
-from wpinq.query import Query
-from wpinq.tables.marginal_tabulation import MarginalTabulation
-from wpinq.tables.released_marginals import MarginalTables
-from wpinq.tables.released_table import Table
+from wpinq.tables.released import Table
 from wpinq.tables.tabulation import Tabulation
 
 _NAMED = "release{}"

@@ -11,14 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.exits import UsageError
-from wpinq.commands.source_files import as_key, source_data
+from wpinq.api.query import Query
+from wpinq.data import EdgeList
 from wpinq.errors import LanguageError, SessionError, WpinqError
-from wpinq.ingest import EdgeList
-from wpinq.kernel.asking_limits import Limits
+from wpinq.kernel.sandbox.limits import Limits
 from wpinq.language import parse
-from wpinq.measure.epsilon import parse_epsilon
-from wpinq.query import Query
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.runtime.exits import UsageError
+from wpinq.service.source_files import as_key, source_data
 
 _SECTIONS = ("service", "limits", "untrusted", "declarations", "sources")
 _SOURCE_KEYS = ("file", "edge_list", "columns", "budget", "version")

@@ -7,14 +7,14 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from wpinq.kernel.orders import DeclaredSource
-from wpinq.language.unparse import write_source
-from wpinq.measure.epsilon import format_epsilon
+from wpinq.kernel.prepare import DeclaredSource
+from wpinq.language.write import write_source
 from wpinq.measure.statement import Balance, Event
-from wpinq.service.bodies import BalanceBody, EventBody, SourceBody
-from wpinq.service.front import Check
-from wpinq.service.refusals import Refusal
-from wpinq.service.token_register import ANALYST, CURATOR, Caller
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.service.app import Check
+from wpinq.service.errors import Refusal
+from wpinq.service.schemas import BalanceResponse, EventResponse, SourceResponse
+from wpinq.service.users import ANALYST, CURATOR, Caller
 
 
 def _caller(request: Request) -> Caller:
@@ -47,15 +47,15 @@ AnalystCaller = Annotated[Caller, Depends(_analyst)]
 CuratorCaller = Annotated[Caller, Depends(_curator)]
 
 
-def balance_body(balance: Balance) -> BalanceBody:
+def balance_response(balance: Balance) -> BalanceResponse:
     """How a budget stands."""
     budget, spent, left = map(format_epsilon, (balance.budget, balance.spent, balance.remaining))
-    return BalanceBody(account=balance.account, unit=balance.unit, budget=budget, spent=spent, remaining=left)
+    return BalanceResponse(account=balance.account, unit=balance.unit, budget=budget, spent=spent, remaining=left)
 
 
-def event_body(event: Event) -> EventBody:
+def event_response(event: Event) -> EventResponse:
     """What happened to an account."""
-    return EventBody(
+    return EventResponse(
         number=event.sequence,
         time=event.time,
         kind=event.kind,
@@ -66,10 +66,10 @@ def event_body(event: Event) -> EventBody:
     )
 
 
-def source_body(name: str, held: DeclaredSource, closed: Collection[str]) -> SourceBody:
+def source_response(name: str, held: DeclaredSource, closed: Collection[str]) -> SourceResponse:
     """A source as it was declared."""
     word, _, version = held.version.partition(" ")
-    return SourceBody(
+    return SourceResponse(
         name=name,
         account=held.source.account,
         declaration=write_source(held.source),

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from wpinq.service.refusals import busy
+from wpinq.service.errors import busy
 
 
-class WaitingLine:
+class FairQueue:
     """A line before some places, which nobody can fill alone.
 
     A place that is free goes to whoever waits and has the fewest, then to whose last turn is longest ago, then to who

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from wpinq.commands.exits import UsageError, reason
-from wpinq.kernel.gates import GateError
+from wpinq.kernel.ledger.suspensions import SuspensionError
+from wpinq.runtime.exits import UsageError, reason
 
 _UNFINISHED = "."
 """Where the names of records begin that are not yet written: nothing was looked at for them."""
@@ -25,7 +25,7 @@ _SERVICE = ".service"
 """What the one service has locked that keeps its records here."""
 
 
-class ReleasesUnderWay:
+class InflightReleases:
     """Records of releases under way, each a file that is locked while its slot lives.
 
     Parameters
@@ -90,7 +90,7 @@ class ReleasesUnderWay:
             self._make_durable()
             try:
                 yield
-            except GateError:
+            except SuspensionError:
                 raise
             except BaseException:
                 self.forget(name)

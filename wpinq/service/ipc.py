@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import WpinqError
-from wpinq.service.refusals import Refusal, failure, refusal_of
+from wpinq.service.errors import Refusal, failure, refusal_of
 
 _PIECE = 1 << 16
 
 
-class NobodyAnswered(Exception):
+class NoAnswer(Exception):
     """The worker died over the request, or took longer than it may."""
 
 
-class NobodyThere(Exception):
+class NoWorker(Exception):
     """The request was not handed over: no worker has seen it."""
 
 
@@ -47,9 +47,9 @@ class Desk:
 
         Raises
         ------
-        NobodyThere
+        NoWorker
             When the desk is full.
-        NobodyAnswered
+        NoAnswer
             When it died, or the time is over.
         """
         mine, theirs = socket.socketpair()
@@ -58,7 +58,7 @@ class Desk:
                 socket.send_fds(self.front, [b"."], [theirs.fileno()])
             except OSError:
                 mine.close()
-                raise NobodyThere from None
+                raise NoWorker from None
         mine.setblocking(False)
         reader, writer = await asyncio.open_unix_connection(sock=mine)
         try:
@@ -68,7 +68,7 @@ class Desk:
                 writer.write_eof()
                 return json.loads(await reader.read(-1))  # cut short by a death, it is no JSON
         except (OSError, ValueError, TimeoutError):
-            raise NobodyAnswered from None
+            raise NoAnswer from None
         finally:
             writer.close()
 

@@ -12,20 +12,19 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
-from wpinq.commands.exits import UsageError, reason
-from wpinq.kernel.confinement import ASKED_TO_END
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import DeclaredSource
-from wpinq.service.clerks import Clerk
-from wpinq.service.configuration import Configuration
-from wpinq.service.encryption import server_context
-from wpinq.service.front import Front
-from wpinq.service.handing_over import Desk
-from wpinq.service.listening import listen
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.prepare import DeclaredSource
+from wpinq.kernel.sandbox.process import ASKED_TO_END
+from wpinq.runtime.exits import UsageError, reason
+from wpinq.service.app import Front
+from wpinq.service.config import Configuration
+from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import Desk
 from wpinq.service.logs import log
-from wpinq.service.offspring import Offspring, Role, StopAsked, stop_on_signals
-from wpinq.service.slots import Keeper, KeeperDied, told_by_keeper
-from wpinq.service.under_way import ReleasesUnderWay
+from wpinq.service.server import listen, server_context
+from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
+from wpinq.service.workers.planner import Clerk
+from wpinq.service.workers.release import DataWorkerDied, Keeper, read_declared
 
 _BACKLOG = 512
 
@@ -46,12 +45,12 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         When it cannot begin, or the keeper died.
     """
     server_context(configuration)  # refused here, before data are read
-    ReleasesUnderWay(configuration.ledger).begin()
+    InflightReleases(configuration.ledger).begin()
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
         clerk_desk, slot_desk, end_of_keeper = Desk.made(), Desk.made(), signal.SIGKILL
-        children = Offspring()
+        children = Supervisor()
         try:
             declared = _keeper(children, configuration, slot_desk)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
@@ -60,7 +59,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             _others(children, configuration, declared, ledger, (clerk_desk, slot_desk), listener)
             lost = children.tend()
             end_of_keeper = signal.SIGKILL
-            raise KeeperDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
+            raise DataWorkerDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
         except StopAsked:
             log("stopping")
         finally:
@@ -69,16 +68,16 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             children.stop("keeper", end_of_keeper)  # with its slots, each after it has closed what had failed
 
 
-def _keeper(children: Offspring, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:
+def _keeper(children: Supervisor, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:
     mine, theirs = socket.socketpair()
     with mine:
         with theirs:
             children.fork(Role("keeper", Keeper(configuration, desk, theirs).work, again=False))
-        return told_by_keeper(mine)
+        return read_declared(mine)
 
 
 def _others(
-    children: Offspring,
+    children: Supervisor,
     configuration: Configuration,
     declared: Mapping[str, DeclaredSource],
     ledger: Ledger,

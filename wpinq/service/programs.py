@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wpinq.errors import PlanError
-from wpinq.expr.near_names import shorten, suggest
+from wpinq.api.query import Query
+from wpinq.errors import PlanError, shorten, suggest
 from wpinq.language import parse
-from wpinq.language.unparse import write_source
-from wpinq.measure.compound import Compound, flattened, waits_for_keys
-from wpinq.measure.measurement import Measurement
-from wpinq.measure.measurement_format import measurement_from_json
+from wpinq.language.write import write_source
+from wpinq.measure.group import Compound, flattened, waits_for_keys
+from wpinq.measure.measurement import Measurement, measurement_from_json
 from wpinq.plan.node import sources
-from wpinq.query import Query
 
 Releases = dict[str, Measurement | Compound]
 

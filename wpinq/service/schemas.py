@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wpinq.measure.answer_rows import CONFIDENCE
-from wpinq.measure.labels import LONGEST_LABEL
-from wpinq.service.token_register import CallerRole
+from wpinq.measure.group import LONGEST_LABEL
+from wpinq.service.users import CallerRole
 
 Epsilon = Annotated[str, Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100)]
 Epsilons = Annotated[dict[str, Epsilon], Field(description="account to epsilon", max_length=1_000)]
@@ -20,31 +20,31 @@ class GivenBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class AskedBody(GivenBody):
+class ProgramRequest(GivenBody):
     """What is to be released: a text program, or measurements by name."""
 
     program: str | None = Field(None, description="a text program; the declared sources are known in it")
     parameters: dict[str, str | int | bool] = Field({}, description="values of its parameters; numbers may be text")
     measurements: dict[str, dict[str, Any]] | None = Field(
-        None, description="JSON plans by name, as wpinq.measure.measurement_format writes them"
+        None, description="JSON plans by name, as wpinq.measure.measurement writes them"
     )
     confidence: float = Field(CONFIDENCE, gt=0, lt=1, description="of each interval by itself")
     fresh: bool = Field(False, description="whether new noise is drawn, at full cost, where it was released before")
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> AskedBody:
+    def _one_of_two(self) -> ProgramRequest:
         if (self.program is None) == (self.measurements is None):
             raise ValueError("give a program or measurements, one of the two")
         return self
 
 
-class ReleaseBody(AskedBody):
+class ReleaseRequest(ProgramRequest):
     """What is to be released, and what to write beside the debit."""
 
     label: str | None = Field(None, max_length=LONGEST_LABEL, description="kept in clear in the ledger")
 
 
-class NewCallerBody(GivenBody):
+class NewUserRequest(GivenBody):
     """Somebody who is to be given a token."""
 
     name: str = Field(max_length=64, examples=["alice"])
@@ -52,13 +52,13 @@ class NewCallerBody(GivenBody):
     budgets: Epsilons = {}
 
 
-class OpenBody(GivenBody):
+class ResumeRequest(GivenBody):
     """An account whose sources are to answer analysts again."""
 
     account: str
 
 
-class BudgetsBody(GivenBody):
+class BudgetsRequest(GivenBody):
     """Budgets that are to be set."""
 
     budgets: Epsilons
@@ -73,20 +73,20 @@ class ErrorDetail(BaseModel):
     column: int | None = None
 
 
-class ErrorBody(BaseModel):
+class ErrorResponse(BaseModel):
     """Every error there is."""
 
     error: ErrorDetail
 
 
-class CallerBody(BaseModel):
+class UserResponse(BaseModel):
     """Who the caller is to the service."""
 
     name: str
     role: CallerRole
 
 
-class BalanceBody(BaseModel):
+class BalanceResponse(BaseModel):
     """How a budget stands."""
 
     account: str
@@ -96,7 +96,7 @@ class BalanceBody(BaseModel):
     remaining: Epsilon
 
 
-class SourceBody(BaseModel):
+class SourceResponse(BaseModel):
     """A source as the curator declared it."""
 
     name: str
@@ -120,7 +120,7 @@ class ExpectedBody(BaseModel):
     missing: str = Field(description="why there is no half-width")
 
 
-class ExplanationBody(BaseModel):
+class ExplanationResponse(BaseModel):
     """What a program costs and gives, before anything is spent."""
 
     bill: Epsilons = Field(description="what it costs, before replay and earlier releases of partitions lower it")
@@ -162,14 +162,14 @@ class ReleasedBody(BaseModel):
     series: list[SeriesBody]
 
 
-class AnswersBody(BaseModel):
+class AnswersResponse(BaseModel):
     """What was released."""
 
     answers: dict[str, ReleasedBody]
     remaining: Epsilons
 
 
-class EventBody(BaseModel):
+class EventResponse(BaseModel):
     """One thing that happened to an account."""
 
     number: int
@@ -181,17 +181,17 @@ class EventBody(BaseModel):
     label: str
 
 
-class AdmittedBody(BaseModel):
+class AdmittedResponse(BaseModel):
     """Somebody in the register, with their budgets."""
 
     name: str
     role: CallerRole
     added: str
     admitted: bool
-    budgets: list[BalanceBody]
+    budgets: list[BalanceResponse]
 
 
-class TokenBody(BaseModel):
+class TokenResponse(BaseModel):
     """A token, shown this once."""
 
     name: str

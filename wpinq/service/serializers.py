@@ -9,15 +9,15 @@ from typing import Any
 
 from wpinq.display.explanation import explain_plan
 from wpinq.expr.printing import write_value
+from wpinq.marginals.released import MarginalTables
 from wpinq.measure.accuracy import Accuracy, accuracy
 from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, Row, key_fields
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import Measurement
-from wpinq.service.asked_for import Releases
-from wpinq.tables.released_marginals import MarginalTables
-from wpinq.tables.released_table import Table
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.service.programs import Releases
+from wpinq.tables.released import Table
 
 MOST_ROWS = 2_000
 """The most rows of a series that are put into words for people; `data` holds all."""

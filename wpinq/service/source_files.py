@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wpinq.commands.arguments import column_names
-from wpinq.commands.exits import UsageError
-from wpinq.ingest import EdgeList
-from wpinq.ingest.files import format_of
+from wpinq.data import EdgeList
+from wpinq.data.files import format_of
+from wpinq.runtime.exits import UsageError
+from wpinq.service.arguments import column_names
 
 EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from wpinq.interrupts import let_signals_go, signals_held
+from wpinq.runtime.signals import let_signals_go, signals_held
 from wpinq.service.logs import log
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
@@ -47,7 +47,7 @@ class StopAsked(BaseException):
     """Somebody asked this process to stop, by a signal."""
 
 
-class Offspring:
+class Supervisor:
     """The children of this process. It is logged where one did not end as it should."""
 
     def __init__(self) -> None:

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
+import secrets
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from wpinq.errors import LedgerError, WpinqError
-from wpinq.kernel.debits import check_analyst
-from wpinq.service.tokens import LONGEST, matching, new_token, token_hash
+from wpinq.kernel.ledger.debit import MARK, check_analyst
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
+from wpinq.noise.epsilon import parse_epsilon
+
+# Tokens: what analysts and curators show to be known. Random, shown once; only their hashes are kept.
+
+_PREFIX = "wpinq_"
+"""So that scanners for leaked secrets, and people, know one when they see it."""
+
+_BYTES = 32
+"""256 bits: nobody guesses one, so a plain hash is all that must be kept."""
+
+LONGEST = 128
+"""The most characters of what is looked up as a token."""
+
+
+def new_token() -> str:
+    """A fresh token."""
+    return _PREFIX + secrets.token_urlsafe(_BYTES)
+
+
+def token_hash(token: str) -> bytes:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def matching(token: str, held: Iterable[tuple[str, bytes]]) -> str | None:
+    """Whose token this is, of names with hashes: all are compared, each in constant time."""
+    shown, found = token_hash(token), None
+    for name, kept in held:
+        if hmac.compare_digest(shown, kept):
+            found = name
+    return found
+
 
 T = TypeVar("T")
 
@@ -34,7 +70,7 @@ CREATE TABLE IF NOT EXISTS people (
 """
 
 
-class RegisterError(WpinqError):
+class UsersError(WpinqError):
     """The register cannot be used, or does not hold who is named."""
 
 
@@ -70,7 +106,7 @@ class Register:
 
     Raises
     ------
-    RegisterError
+    UsersError
         When it cannot be opened, or others could read it.
     """
 
@@ -80,14 +116,14 @@ class Register:
         try:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
             if self._path.stat().st_mode & 0o077:
-                raise RegisterError(f"{self._path} can be read by others: chmod 600 it")
+                raise UsersError(f"{self._path} can be read by others: chmod 600 it")
             self._connection = sqlite3.connect(
                 self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
             self._identity = self._there()
             self._connection.executescript("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;" + _SCHEMA)
         except (OSError, sqlite3.Error):
-            raise RegisterError(f"{self._path} cannot be used as the register of a service") from None
+            raise UsersError(f"{self._path} cannot be used as the register of a service") from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -105,7 +141,7 @@ class Register:
         try:
             check_analyst(name)
         except LedgerError as error:
-            raise RegisterError(str(error)) from None
+            raise UsersError(str(error)) from None
 
         def added(connection: sqlite3.Connection) -> str:
             token, now = new_token(), datetime.now(UTC).isoformat(timespec="seconds")
@@ -113,7 +149,7 @@ class Register:
             try:
                 connection.execute("INSERT INTO people (name, role, token, added) VALUES (?, ?, ?, ?)", row)
             except sqlite3.IntegrityError:
-                raise RegisterError(f"{name} is in the register already: a new token for them is renewed") from None
+                raise UsersError(f"{name} is in the register already: a new token for them is renewed") from None
             return token
 
         return self._write(added)
@@ -147,7 +183,7 @@ class Register:
 
     def _change(self, connection: sqlite3.Connection, name: str, token: bytes | None) -> None:
         if not connection.execute("UPDATE people SET token = ? WHERE name = ?", (token, name)).rowcount:
-            raise RegisterError("the register has nobody of this name")
+            raise UsersError("the register has nobody of this name")
 
     def _there(self) -> tuple[int, int] | None:
         try:
@@ -159,7 +195,7 @@ class Register:
     def _check_there(self) -> None:
         """Refuse a file that is no longer at its place: what the curator changes there would not be seen."""
         if self._there() != self._identity:
-            raise RegisterError(
+            raise UsersError(
                 f"{self._path} was removed or replaced while it was open, so nobody is known: start the service again"
             )
 
@@ -169,7 +205,7 @@ class Register:
             try:
                 return self._connection.execute(query).fetchall()
             except sqlite3.Error:
-                raise RegisterError(f"{self._path} cannot be read") from None
+                raise UsersError(f"{self._path} cannot be read") from None
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with self._lock:
@@ -184,4 +220,39 @@ class Register:
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
             except sqlite3.Error:
-                raise RegisterError(f"{self._path} cannot be written") from None
+                raise UsersError(f"{self._path} cannot be written") from None
+
+
+# Letting somebody in: a token, and budgets of their own within those of the sources.
+
+
+def admit(register: Register, ledger: Ledger, name: str, role: CallerRole, budgets: Mapping[str, str]) -> str:
+    """Give somebody a token, and an analyst budgets; the token. Nothing is changed where a budget cannot be given.
+
+    Raises
+    ------
+    UsersError, LedgerError, EpsilonError
+        When the name is taken or none, there is no such account, or a budget is no epsilon.
+    """
+    if role != ANALYST and budgets:
+        raise UsersError("a curator has no budget to spend; give budgets to analysts")
+    _check(ledger, budgets)
+    token = register.add(name, role)  # first, for a name that is taken has budgets of its own
+    set_budgets(ledger, budgets, name)
+    return token
+
+
+def _check(ledger: Ledger, budgets: Mapping[str, str]) -> None:
+    """Refuse budgets that are none, or of accounts that there are not, before anything is changed."""
+    known = {each.account for each in ledger.balances() if "/" not in each.account and MARK not in each.account}
+    for account, budget in budgets.items():
+        budget_to_nano(parse_epsilon(budget))
+        if account not in known:
+            raise UsersError(f"there is no account {account!r}; the ledger has {', '.join(sorted(known)) or 'none'}")
+
+
+def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None) -> None:
+    """Set budgets of accounts, or of an analyst within them; none where one is no budget, or of no account."""
+    _check(ledger, budgets)
+    for account, budget in budgets.items():
+        ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst)

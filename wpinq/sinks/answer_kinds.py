@@ -13,10 +13,10 @@ from functools import lru_cache
 from importlib import import_module
 
 from wpinq.expr.values import Value
-from wpinq.plan.certify import certify
-from wpinq.plan.counting import Counted
+from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import GroupBy, Join
+from wpinq.plan.properties import plan_properties
 
 COUNT, RESCALED, WEIGHT, STATISTIC = "count", "rescaled count", "weight, not a count", "statistic"
 """The four kinds, as tables and columns call them."""
@@ -92,7 +92,7 @@ _CLOSED_FORMS = "wpinq.graphs.closed_forms"
 @lru_cache(maxsize=256)
 def kind_of_weights(plan: Node) -> Kind:
     """What the weights of a plan are, where these are what is released."""
-    found = certify(plan).counted
+    found = plan_properties(plan).counted
     if isinstance(found, Counted):
         return Kind(COUNT if found.factor == 1 else RESCALED, f"of {found.of}", found.factor)
     if {GroupBy, Join} <= {type(node.operator) for node in topological([plan])}:

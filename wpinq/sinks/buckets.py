@@ -11,11 +11,11 @@ from typing import ClassVar
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.measure.epsilon import MAX_DENOMINATOR, MAX_EPSILON
-from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.renyi import BUCKETS
-from wpinq.measure.sink import Sink
+from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON
 from wpinq.plan.node import Node
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.sink import Sink
 
 LARGEST_BINS = 2**20
 """The most bins: a draw takes half a minute of them."""

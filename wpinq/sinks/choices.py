@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from wpinq.engines.contract import sides_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
-from wpinq.measure.kinds import STATISTIC, Kind
-from wpinq.measure.sink import Sink
 from wpinq.plan.node import Node
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.sink import Sink
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.pitfalls import warn_about
-from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift
+from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
 
 _MADE_A_NUMBER: dict[Type, str] = {

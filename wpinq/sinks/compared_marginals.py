@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.arrays import Floats, Integers
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
+from wpinq.runtime.arrays import Floats, Integers
 
 CELLS_LIMIT = 2**20
 """The most cells of all views of a choice together."""

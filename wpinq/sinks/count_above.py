@@ -10,15 +10,21 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.measure.key_domains import KeyDomain, domain_from_json, key_domain
+from wpinq.expr.values import Value
+from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.sparse_bernoulli import successes
+from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain
 
 LARGEST_THRESHOLD = 1e100
 
@@ -60,7 +66,7 @@ class Listing:
     --------
     >>> import wpinq as wp
     >>> people = wp.source("people", zip=str)
-    >>> listed = people.select(lambda p: p.zip).noisy_listing(epsilon=1, domain=wp.digits(5), above=20)
+    >>> listed = people.select(lambda p: p.zip).noisy_count_above(epsilon=1, domain=wp.digits(5), above=20)
     >>> listed.listing.words
     'listed for being above 20, out of the texts of 5 digits'
     """
@@ -106,7 +112,7 @@ class Listing:
         """The same over keys of a type, whoever made it: PlanError where it is none."""
         with contextlib.suppress(Exception):
             return listing_from_json(self.to_json(type_), type_)
-        raise PlanError(f"the listing is not over keys of type {type_}: query.noisy_listing(...) makes one that is")
+        raise PlanError(f"the listing is not over keys of type {type_}: query.noisy_count_above(...) makes one that is")
 
     def to_json(self, type_: Type) -> dict[str, Any]:
         """The listing, over keys of a type, as plain data."""
@@ -127,3 +133,74 @@ def listing_of(domain: KeyDomain | Iterable[object], above: object, type_: Type)
     except OverflowError:
         threshold = math.inf
     return Listing(key_domain(domain).of(type_), threshold)
+
+
+# Listings: the keys of a public domain with a noisy value above a threshold, of a domain too large to go over.
+#
+# Every key of the domain has its noisy value, as if all had been asked for. Those of the keys that are present are
+# drawn.
+# Of the absent ones it is drawn which are above the threshold (`trials`), and their values given that (`conditional`).
+# Keys that were asked for before keep their answers. What earlier listings say of a key, that it is at most their
+# thresholds, holds for ever: its value is drawn given the least of them. `docs/proofs/listing.md` has the proof.
+
+Past = Sequence[tuple[KeyDomain, float]]
+"""The domains of earlier listings of the same release, with their cuts."""
+
+
+def least_cut(past: Past, key: Value) -> float:
+    """What the noisy value of a key without an answer is known to be at most: infinity, where no listing held it."""
+    return min((cut for domain, cut in past if key in domain), default=math.inf)
+
+
+def draw_listing(
+    weights: Mapping[Value, float],
+    asked: Collection[Value],
+    past: Past,
+    domain: KeyDomain,
+    cut: float,
+    noise: ConditionalNoise,
+) -> dict[Value, float]:
+    """The keys above a cut that have no answer yet, with their noisy values.
+
+    Parameters
+    ----------
+    weights : mapping
+        Of all keys that are present, in the units of the noise: protected. Those outside of the domain are left out.
+    asked : collection
+        Keys that have an answer.
+    past : Past
+        Earlier listings: all of them, so that a key is in the domain of one and without an answer only where its value
+        is at most the cut.
+    domain : KeyDomain
+        Public.
+    cut : float
+        At least 0, public.
+    noise : ConditionalNoise
+        Of the release.
+
+    Returns
+    -------
+    dict
+        In no order that may be shown.
+
+    Notes
+    -----
+    Privacy cost: none beyond what the release cost, which is that of noisy values for all keys. How long it takes goes
+    with the number of keys that are present, of those asked for, and of false positives.
+    """
+    asked_here = {key for key in asked if key in domain}
+    held = [key for key in weights if key in domain and key not in asked_here]
+    values = noise.at_most([weights[key] for key in held], [least_cut(past, key) for key in held])
+    rows = {key: value for key, value in zip(held, values, strict=True) if value > cut}
+    taken = np.sort(np.array([domain.index(key) for key in (*held, *asked_here)], dtype=np.int64))
+    ranks = np.array(successes(domain.size - len(taken), partial(noise.chance, cut), noise.random), dtype=np.int64)
+    # Of the keys that are not taken, the one of rank r follows as many taken ones as have at most r others before them.
+    places = ranks + np.searchsorted(taken - np.arange(len(taken)), ranks, side="right")
+    for place, value in zip(places.tolist(), noise.above(cut, len(places)), strict=True):
+        key = domain.key(place)
+        known = least_cut(past, key)
+        # An absent key is drawn given what is known of it by trying until it is at most that: this was the first try.
+        value = value if value <= known else noise.at_most([0.0], [known])[0]
+        if value > cut:
+            rows[key] = value
+    return rows

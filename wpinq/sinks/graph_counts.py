@@ -8,25 +8,171 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 from wpinq.errors import AnswersError, PlanError
+from wpinq.expr.types import STR, Type
 from wpinq.expr.values import Value
-from wpinq.ladders.finding import clique_ladder, star_ladder, triangle_ladder
-from wpinq.ladders.rungs import Ladder
-from wpinq.ladders.simple_graph import SimpleGraph
-from wpinq.measure.kinds import COUNT as COUNTED
-from wpinq.measure.kinds import Kind
-from wpinq.measure.ladder_interval import WIDTH_SHARE, distance
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.renyi import BOUNDED_RANGE
-from wpinq.measure.scales import LEAST_LADDER_SCALE, ladder_scale, width_scale
-from wpinq.plan.certify import Certificate
+from wpinq.noise.ladder import Ladder
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.noise.scales import LEAST_LADDER_SCALE, ladder_scale, width_scale
 from wpinq.plan.node import Node
+from wpinq.plan.operators import Source
+from wpinq.plan.properties import PlanProperties
+from wpinq.sinks.answer_kinds import COUNT as COUNTED
+from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.graph_ladders import SimpleGraph, clique_ladder, star_ladder, triangle_ladder
+from wpinq.sinks.graph_plans import edge_source, uses_of_an_edge
+from wpinq.sinks.sink import Sink
+
+# What the sinks have in common that take a plan for a graph and release an integer from a ladder: no weights.
+#
+# The plan gives the edges, and is billed by edges: each pays epsilon.
+
+
+class LadderSink(Sink):
+    """An integer near one that a graph has, by the ladder mechanism."""
+
+    key_type: ClassVar[Type] = STR
+    single: ClassVar[bool] = True
+    key: ClassVar[str]
+    """The key of the integer."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the answers: that of the integer, and that of the ladder's width where it is released too."""
+        return (self.key,)
+
+    @abstractmethod
+    def ladder(self, graph: SimpleGraph) -> Ladder:
+        """The ladder of a protected graph."""
+
+    @abstractmethod
+    def scales(self, certificate: PlanProperties, epsilon: Fraction) -> tuple[float, ...]:
+        """The scale for each of the keys: of the rungs, and of the noise on the width."""
+
+    def identity(self) -> tuple[bytes | str, ...]:
+        return ("ladder", self.name)
+
+    def check(self, plan: Node) -> None:
+        edge_source(plan, self.name)
+
+    def stability(self, plan: Node) -> Mapping[str, Fraction]:
+        source = edge_source(plan, self.name).operator
+        assert isinstance(source, Source)
+        return {source.source: uses_of_an_edge(source)}
+
+    def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
+        whole = self.stability(plan)[source] == 1
+        return "changes by one edge " + ("a record" if whole else "for the two records of one"), ""
+
+    def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
+        ((_, share),) = self.stability(plan).items()
+        return edge_source(plan, self.name), epsilon * share
+
+    def value(self, numbers: Mapping[Value, float]) -> Value:
+        if tuple(numbers) != self.keys:
+            raise AnswersError(f"the answers of {self.name} have the keys {', '.join(self.keys)}")
+        return max(0.0, numbers[self.key])
+
+
+# How far a draw from a ladder can be from the count, when of the ladder only a noisy width is known.
+#
+# The width w of a ladder moves by at most 1 with an edge, so a noisy one can be bought; and it bounds the local
+# sensitivities from both sides, `lower_t(w) ≤ LS_t ≤ upper_t(w)`. With `A = Σ_{t ≥ k} LS_t · q^(t+1)`, the rungs beyond
+# k, and `C = 1/2 + Σ_{t < k} LS_t · q^(t+1)`, all others,
+#
+#     Pr[the draw is beyond rung k] = A / (A + C) ≤ A⁺ / (A⁺ + C⁻)
+#
+# with the upper bound in A and the lower one in C. A tenth of the chance of error goes to the noise of the width; over
+# all widths that are left, k is taken so that the rest is enough. The count is then within `Σ_{t < k} upper_t(w)` of
+# the draw, for the largest of these widths. Here all numbers are public, so floats do.
+#
+# A `Bound` is a polynomial in t as its differences at 0: `Σ_m b_m · C(t, m)`, whose sums have closed forms.
+
+Bound = Callable[[float], Sequence[float]]
+"""From a width to the differences at 0 of a polynomial in t that bounds `LS_t`."""
+
+WIDTH_SHARE = 0.1
+"""The share of the chance of error that the noise of the width takes."""
+
+_CELLS = 64
+"""Into how many ranges the possible widths are cut: A⁺ is of the largest, C⁻ of the least of each."""
+
+_MARGIN = 1e-9
+"""Relative, for the rounding of what is here."""
+
+
+def distance(lower: Bound, upper: Bound, widths: tuple[float, float], scale: float, error: float) -> float:
+    """What the distance of a draw from the count exceeds with at most this probability.
+
+    Parameters
+    ----------
+    lower, upper : Bound
+        Of `LS_t`, by width; both rise with it.
+    widths : (float, float)
+        The least and the largest width that is possible.
+    scale : float
+        Of the rungs: `q = exp(-1/scale)`.
+    error : float
+        The probability, between 0 and 1.
+
+    Raises
+    ------
+    AnswersError
+        When the numbers are beyond the range of floats.
+    """
+    low, high = widths
+    ends = [low + (high - low) * i / _CELLS for i in range(_CELLS + 1)]
+    cells = [(lower(start), upper(end)) for start, end in pairwise(ends)]
+    try:
+        rungs = _rungs(cells, scale, error * (1 - _MARGIN))
+        reached = _value([0.0, *cells[-1][1]], rungs) * (1 + _MARGIN)
+    except OverflowError:
+        reached = math.inf
+    if not math.isfinite(reached):
+        raise AnswersError("this interval is beyond the range of floats: use a larger epsilon")
+    return reached
+
+
+def _rungs(cells: Sequence[tuple[Sequence[float], Sequence[float]]], scale: float, error: float) -> int:
+    """The least k such that a draw is beyond rung k with at most this probability, whichever cell the width is in."""
+
+    def enough(k: int) -> bool:
+        return all(_beyond(lower, upper, k, scale) <= error for lower, upper in cells)
+
+    last = 1
+    while not enough(last):
+        last *= 2
+    first = last // 2  # not enough, or 0
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (first, middle) if enough(middle) else (middle, last)
+    return last
+
+
+def _beyond(lower: Sequence[float], upper: Sequence[float], k: int, scale: float) -> float:
+    beyond = _tail(upper, k, scale)
+    within = max(0.0, _tail(lower, 0, scale) - _tail(lower, k, scale))
+    return beyond / (beyond + within + 0.5)
+
+
+def _tail(differences: Sequence[float], k: int, scale: float) -> float:
+    """`Σ_{t ≥ k} p(t) · q^(t+1) = q^k · Σ_m (Δ^m p)(k) · z^(m+1)`, with `z = q / (1 − q)`."""
+    z = 1 / math.expm1(1 / scale)
+    shifted = (_value(differences[m:], k) for m in range(len(differences)))
+    return math.exp(-k / scale) * sum(value * z ** (m + 1) for m, value in enumerate(shifted))
+
+
+def _value(differences: Sequence[float], t: int) -> float:
+    """`Σ_m b_m · C(t, m)`."""
+    return sum(b * math.comb(t, m) for m, b in enumerate(differences))
+
 
 COUNT = "count"
 """The key of the count itself."""
@@ -95,7 +241,7 @@ class SubgraphCount(LadderSink):
         share = self.interval_share or Fraction(0)
         return epsilon * (1 - share), epsilon * share
 
-    def scales(self, certificate: Certificate, epsilon: Fraction) -> tuple[float, ...]:
+    def scales(self, certificate: PlanProperties, epsilon: Fraction) -> tuple[float, ...]:
         of_count, of_width = self.epsilons(epsilon)
         rungs = ladder_scale(certificate, of_count)
         return (rungs, width_scale(of_width)) if of_width else (rungs,)

@@ -11,12 +11,56 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from wpinq.columns.flat import column_names
+from wpinq.columns.records import column_names
+from wpinq.data.layout import plain
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-from wpinq.expr.values import Value, order_key
-from wpinq.measure.public_keys import check_domain
+from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
 from wpinq.plan.format import Json, value_from_json, value_to_json
+
+# Public keys that are given one by one, checked against the type of a plan's records.
+
+
+class _Checked(tuple[Value, ...]):
+    """Keys that were looked at, of one type: they are not looked at again."""
+
+    type: Type
+
+
+def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:
+    """Public keys in canonical form, each once, in the order given.
+
+    Those of a measurement are `canonical`: what stands for dates and the like, and not these themselves.
+
+    Raises
+    ------
+    PlanError
+        When a key is not of the type of the plan's records.
+    """
+    if canonical and isinstance(keys, _Checked) and keys.type is type_:
+        return keys
+    if isinstance(keys, str):
+        raise PlanError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
+    if not isinstance(keys, Iterable):
+        more = f", or range({keys}) for 0 to {keys - 1}" if type(keys) is int and keys > 0 else ""
+        raise PlanError(f"the keys {keys!r} are no list: give a list of keys, [{keys!r}]{more}")
+    checked: dict[Value, None] = {}
+    nullable, check = type_.with_nullable(), check_canonical if canonical else normalize
+    keys = list(keys)
+    alike = normalize_all(keys, nullable, check)
+    if alike is not None:
+        found = _Checked(dict.fromkeys(alike))
+        found.type = type_
+        return found
+    for key in keys:
+        try:
+            checked[check(plain(key, type_), nullable)] = None
+        except UnfitValue as reason:
+            single = isinstance(type_, TupleOf) and len(type_.elements) == 1 and not isinstance(key, tuple)
+            hint = f"; a record of one field is written ({key!r},)" if single else ""
+            raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}{hint}") from None
+    return tuple(checked)
+
 
 LARGEST_DOMAIN = 10**12
 """The most keys of a domain."""
@@ -208,7 +252,7 @@ class ProductKeys(KeyDomain):
 
 
 def integers(first: int, last: int) -> KeyDomain:
-    """The public domain of the integers from `first` to `last`, both of them in it: for `noisy_listing`.
+    """The public domain of the integers from `first` to `last`, both of them in it: for `noisy_count_above`.
 
     Examples
     --------
@@ -219,7 +263,7 @@ def integers(first: int, last: int) -> KeyDomain:
 
 
 def digits(length: int) -> KeyDomain:
-    """The public domain of the texts of so many digits, such as zip codes: for `noisy_listing`.
+    """The public domain of the texts of so many digits, such as zip codes: for `noisy_count_above`.
 
     Examples
     --------
@@ -230,7 +274,7 @@ def digits(length: int) -> KeyDomain:
 
 
 def product(*parts: KeyDomain | Iterable[object]) -> KeyDomain:
-    """The public domain of records with a field out of each part: for `noisy_listing`.
+    """The public domain of records with a field out of each part: for `noisy_count_above`.
 
     Parameters
     ----------

@@ -8,16 +8,15 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.expr.values import Value
-from wpinq.ladders.finding import degree_ladder
-from wpinq.ladders.rungs import DegreeLadder
-from wpinq.ladders.simple_graph import SimpleGraph
-from wpinq.measure.kinds import STATISTIC, Kind
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.laws import DoubleGeometric
 from wpinq.measure.renyi import DOUBLE_GEOMETRIC
-from wpinq.measure.scales import ladder_scale
-from wpinq.plan.certify import Certificate
+from wpinq.noise.ladder import DegreeLadder
+from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.noise.scales import ladder_scale
 from wpinq.plan.node import Node
+from wpinq.plan.properties import PlanProperties
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_ladders import SimpleGraph, degree_ladder
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class LargestDegree(LadderSink):
     def ladder(self, graph: SimpleGraph) -> DegreeLadder:
         return degree_ladder(graph)
 
-    def scales(self, certificate: Certificate, epsilon: Fraction) -> tuple[float, ...]:
+    def scales(self, certificate: PlanProperties, epsilon: Fraction) -> tuple[float, ...]:
         return (ladder_scale(certificate, epsilon, same_sum=True),)
 
     def kind(self, plan: Node) -> Kind:

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import INT, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.choices import NoisyChoice
-from wpinq.measure.compared_marginals import CELLS_LIMIT, VIEWS_LIMIT, ComparedMarginal, marginal_distances
-from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.plan.node import Node
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.choices import NoisyChoice
+from wpinq.sinks.compared_marginals import CELLS_LIMIT, VIEWS_LIMIT, ComparedMarginal, marginal_distances
 
 
 @dataclass(frozen=True, slots=True)

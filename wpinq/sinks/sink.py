@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.measure.epsilon import format_factor
-from wpinq.measure.kinds import Kind, kind_of_weights
-from wpinq.measure.laws import half_width
-from wpinq.plan.certify import certify
+from wpinq.noise.epsilon import format_factor
+from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.format import ratio_from_json
 from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 
 _RATIOS = frozenset({"quantile", "step", "interval_share", "penalty", "split"})
 """Fields of sinks that are exact numbers."""
@@ -58,11 +58,11 @@ class Sink(ABC):
 
     def stability(self, plan: Node) -> Mapping[str, Fraction]:
         """What a unit of weight of each source is billed, as a multiple of epsilon."""
-        return certify(plan).stability
+        return plan_properties(plan).stability
 
     def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
         """How a bill says that, with `word` for the source, and why it is less than the uses, where it is."""
-        certificate = certify(plan)
+        certificate = plan_properties(plan)
         uses, moved = format_factor(certificate.uses[source]), format_factor(certificate.stability[source])
         often = f"uses {word} once" if uses == "1" else f"uses {word} {uses} times"
         if certificate.uses[source] == certificate.stability[source]:

@@ -18,14 +18,14 @@ from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.clamped import average_elements, check_range, sum_elements
-from wpinq.measure.kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
-from wpinq.measure.laws import half_width
 from wpinq.measure.measurement import Clamped, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Shave, Where
+from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
+from wpinq.sinks.clamped_sum import average_elements, check_range, sum_elements
 from wpinq.tables.aggregates import Aggregate, Estimate, OfColumn, ParameterKind, extended
-from wpinq.tables.record_groups import Groups
+from wpinq.tables.grouping import Groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,12 @@ from wpinq.expr.trace import RecordFunction, UserFunction, as_function, trace
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.kinds import STATISTIC, Kind
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
-from wpinq.tables.record_groups import Groups
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "real", "function", "keys"]
 

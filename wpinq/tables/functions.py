@@ -9,8 +9,8 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.expr import library
 from wpinq.expr.trace import RecordFunction
-from wpinq.tables.choosing import Median, MostCommon, Quantile
-from wpinq.tables.weighing import Count, CountDistinct, Mean, Sum
+from wpinq.tables.additive import Count, CountDistinct, Mean, Sum
+from wpinq.tables.selection import Median, MostCommon, Quantile
 
 
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:

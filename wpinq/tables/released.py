@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import FLOAT, STR, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, arrow_value, polars_frame
-from wpinq.measure.answers import STAMP, Answers
+from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.bill import Bill
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.kinds import RESCALED, WEIGHT, Kind
-from wpinq.measure.listing import Listing
 from wpinq.measure.measurement import check_domain
-from wpinq.measure.saved import Saved
+from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.format import value_from_json, value_to_json
-from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.aggregates import Estimate as Estimate
-from wpinq.tables.record_groups import Groups
+from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
+from wpinq.sinks.count_above import Listing
+from wpinq.tables.aggregates import Aggregate, Estimate
+from wpinq.tables.grouping import Groups
 from wpinq.tables.table_page import table_html
 
 if TYPE_CHECKING:
@@ -31,11 +29,12 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+
 SHOWN_ROWS = 20
 FORMAT, FORMAT_VERSION = "wpinq table", 1
 
 
-class TableAsked(Protocol):
+class TableRequest(Protocol):
     """What a table answers: a `Tabulation`."""
 
     @property
@@ -86,7 +85,7 @@ class Table(Saved):
     saved_as: ClassVar[str] = "a table"
     read_asked: ClassVar[Callable[[Any], Any]]
     """How what was asked is read again: put here by `saved_table`, which knows the steps that make a table."""
-    tabulation: TableAsked
+    tabulation: TableRequest
     canonical: tuple[Value, ...]
     answers: Mapping[str, Sequence[Answers]]
 
@@ -269,3 +268,73 @@ def _cell(estimate: Value, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return write_value(estimate)
     return f"{estimate:.6g} ({low:.6g} to {high:.6g})"
+
+
+# Tables without a list of groups: paid for, and asked for public groups as one goes.
+
+
+class OpenTable:
+    """A table that was paid for, without a list of groups: it answers for groups as they are asked.
+
+    Every group has an answer, whether or not the data hold it, so an OpenTable cannot say which there are. It
+    belongs to its session, as a `Release` does.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", city=str, age=int)
+    >>> with wp.Session() as session:
+    ...     session.protect(people, [("Oslo", 30), ("Bergen", 40)], budget=1)
+    ...     live = session.release(people.by("city").agg(rows=wp.count(), age=wp.mean("age", 0, 100), epsilon=1))
+    ...     table = live.at(["Oslo", "Rome"])
+    ...     session.remaining("people")
+    Fraction(0, 1)
+    >>> table.keys
+    ('Oslo', 'Rome')
+    """
+
+    __slots__ = ("_held", "tabulation")
+    __hash__ = None  # type: ignore[assignment]  # as a release: nothing may be looked up by it
+
+    def __init__(self, tabulation: TableRequest, held: Mapping[str, Sequence[Any]]) -> None:
+        self.tabulation = tabulation
+        self._held = held
+
+    def at(self, keys: Iterable[object]) -> Table:
+        """The rows of public groups, as a table.
+
+        Parameters
+        ----------
+        keys : iterable
+            Groups; they must not be chosen by looking at the data.
+
+        Notes
+        -----
+        Privacy cost: none beyond what the release cost.
+        """
+        groups = self.tabulation.groups
+        canonical = groups.checked(keys)
+        shown = groups.shown(canonical)
+        answers = {}
+        for name, (release,) in self._held.items():
+            parts = getattr(self.tabulation.aggregates[name], "parts", ())
+            listed = isinstance(release, Answers)  # by what the keys were listed: it is over them already
+            answers[name] = (release if listed else release.at(groups.labels(shown, parts)),)
+        return Table(self.tabulation, canonical, answers)
+
+    def __getitem__(self, key: object) -> dict[str, Estimate]:
+        return self.at([key])[key]
+
+    def __repr__(self) -> str:
+        return "<OpenTable: ask with open_table[key] or open_table.at(keys)>"
+
+    def _refuse(self, *arguments: object) -> NoReturn:
+        raise SessionError(
+            "an OpenTable does not tell which groups there are, for that would reveal records: ask for public groups "
+            "with open_table[key] or open_table.at(keys)"
+        )
+
+    __len__ = __iter__ = __contains__ = __reversed__ = __eq__ = __ne__ = __bool__ = _refuse
+
+    def __reduce__(self) -> NoReturn:
+        raise SessionError("an OpenTable belongs to its session and cannot be pickled; keep open_table.at(keys)")

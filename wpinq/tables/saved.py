@@ -5,19 +5,17 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from wpinq.expr.binding import check_function
 from wpinq.expr.logical_values import presenter
-from wpinq.expr.nodes import Lambda
+from wpinq.expr.nodes import Lambda, check_function
 from wpinq.expr.trace import Symbol, UserFunction
 from wpinq.expr.types import Type
-from wpinq.measure.listing import listing_from_json
 from wpinq.plan.format import expression_from_json, plan_from_json, ratio_from_json, value_from_json
-from wpinq.tables.aggregate_functions import AGGREGATES
+from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.aggregating import Grouping
-from wpinq.tables.record_groups import NO_OTHER, find_groups
-from wpinq.tables.released_table import Table as Table
-from wpinq.tables.tabulation import Tabulation
+from wpinq.tables.functions import AGGREGATES
+from wpinq.tables.grouping import NO_OTHER, find_groups
+from wpinq.tables.released import Table as Table
+from wpinq.tables.tabulation import Grouping, Tabulation
 
 
 def tabulation_from_json(data: Any) -> Tabulation:

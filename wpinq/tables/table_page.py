@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from wpinq.expr.printing import write_value
-from wpinq.markup import block, element, interval_bar, table, title
+from wpinq.runtime.markup import block, element, interval_bar, table, title
 
 SHOWN = 50
 """The most groups; how many are left out is said."""

@@ -7,23 +7,23 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, PlanError, suggest
 from wpinq.expr.nodes import Lambda
+from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.compound import Compound
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.measure.kinds import Kind
-from wpinq.measure.listing import Listing
+from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
 from wpinq.plan.format import expression_to_json, plan_to_json, value_to_json
-from wpinq.plan.node import Node
+from wpinq.plan.node import Node, Planned
+from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.count_above import Listing
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.open_table import OpenTable
-from wpinq.tables.record_groups import Groups
-from wpinq.tables.released_table import Table
+from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
+from wpinq.tables.released import OpenTable, Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -183,3 +183,150 @@ def by_words(tabulation: Tabulation) -> str:
     else:
         many = "groups asked for one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
     return f"by {', '.join(tabulation.columns)}: {many}"
+
+
+# The way to a table: records in groups, and the aggregates that are asked of each, with their shares of epsilon.
+
+Split = Mapping[str, object] | None
+"""The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given."""
+
+
+class Grouping:
+    """The records of a query in groups: what `by` gives."""
+
+    __slots__ = ("_groups", "_reading")
+
+    def __init__(self, groups: Groups, reading: str) -> None:
+        self._groups = groups
+        self._reading = reading
+
+    def agg(self, *unnamed: object, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
+        """Aggregates of each group, by the names that they are to have.
+
+        Parameters
+        ----------
+        epsilon : number
+            More than 0: what all of them cost together, for each use of a source and each unit of its weight.
+        split : mapping, optional
+            The share of each, as numbers in proportion, `{"rows": 1, "salary": 3}`: the larger, the less noise. Equal
+            shares unless given.
+        **aggregates : Aggregate
+            `wp.count()`, `wp.sum`, `wp.mean`, `wp.median`, `wp.quantile`, `wp.most_common`, `wp.count_distinct`.
+
+        Returns
+        -------
+        Tabulation
+            What a session releases as a table, a row a group.
+
+        Raises
+        ------
+        PlanError
+            When there is no such column, a name is taken, the split does not name each aggregate, or a choice is asked
+            of groups that are asked for one by one or listed; or groups are to be listed, and not by one count.
+
+        Notes
+        -----
+        Privacy cost: epsilon times the uses of each source times its unit weight, once, however many groups there are:
+        a record is in one group.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", city=str, age=int, salary=float, unit="one person")
+        >>> wanted = people.by("city", keys=["Oslo", "Bergen"]).agg(
+        ...     rows=wp.count(), salary=wp.mean("salary", 0, 200_000), epsilon=1, split={"rows": 1, "salary": 3}
+        ... )
+        >>> print(wanted)
+        Tabulation by city: 2 groups, epsilon 1
+          rows    count                                     0.25
+          salary  mean of salary, clamped to 0 to 200000    0.75
+        """
+        if unnamed:
+            raise PlanError("agg: give each aggregate the name of its column: agg(rows=wp.count(), epsilon=1)")
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise PlanError(
+                    f"agg: {name} is no aggregate: write wp.count(), wp.mean(column, lower, upper), "
+                    "wp.median(column, candidates) and the like"
+                )
+        if not aggregates:
+            raise PlanError("agg: there is nothing to ask for: agg(rows=wp.count(), epsilon=1)")
+        groups = self._groups
+        _check_names([*groups.columns], [*aggregates])
+        if groups.listing is not None:
+            _check_lister(aggregates)
+        bound = {name: aggregate.bound(groups.plan.type) for name, aggregate in aggregates.items()}
+        epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
+        lowered = {
+            name: aggregate.measurements(groups, epsilons[name], self._reading)
+            for name, aggregate in aggregates.items()
+        }
+        other = None if groups.other is NO_OTHER else (groups.other,)
+        return Tabulation(
+            groups.plan,
+            self._reading,
+            groups.traced,
+            groups.keys,
+            other,
+            groups.listing,
+            bound,
+            epsilons,
+            groups,
+            lowered,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Grouping by {', '.join(self._groups.names) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
+        )
+
+
+def grouping(
+    query: Planned,
+    columns: Sequence[RecordFunction],
+    named: Mapping[str, RecordFunction],
+    keys: GroupKeys,
+    other: object,
+    above: object = None,
+) -> Grouping:
+    """The records of a query in groups: see `Query.by`."""
+    return Grouping(find_groups(query.plan, columns, named, keys, other, above), getattr(query, "reading", ""))
+
+
+def _check_lister(aggregates: Mapping[str, Aggregate]) -> None:
+    many = len([aggregate for aggregate in aggregates.values() if aggregate.lists])
+    if many != 1:
+        raise PlanError(
+            f"agg: groups are listed by their noisy count, so ask for one wp.count(), not {many}: "
+            "agg(rows=wp.count(), epsilon=1)"
+        )
+
+
+SUFFIXES = ("_low", "_high", "_kind")
+"""What a frame calls the further columns of an aggregate."""
+
+
+def _check_names(columns: list[str], aggregates: list[str]) -> None:
+    taken = set(columns)
+    for name in aggregates:
+        for shown in (name, *(name + suffix for suffix in SUFFIXES)):
+            if shown in taken:
+                raise PlanError(f"agg: the table would have two columns {shown!r}; give {name!r} another name")
+            taken.add(shown)
+
+
+def _shares(epsilon: Fraction, split: Split, names: list[str]) -> dict[str, Fraction]:
+    """The epsilon of each aggregate: exact, and epsilon together."""
+    if split is None:
+        return dict.fromkeys(names, epsilon / len(names))
+    if not isinstance(split, Mapping):
+        raise PlanError(f'agg: split gives a share to each aggregate by name: split={{"{names[0]}": 1, ...}}')
+    for name in split:
+        if name not in names:
+            raise PlanError(f"agg: split names {name!r}, which is no aggregate; {suggest(str(name), names)}")
+    for name in names:
+        if name not in split:
+            raise PlanError(f"agg: split gives no share to {name!r}, and each aggregate needs one")
+    shares = {name: parse_epsilon(split[name]) for name in names}
+    whole = sum(shares.values(), Fraction(0))
+    return {name: epsilon * share / whole for name, share in shares.items()}

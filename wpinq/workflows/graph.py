@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from wpinq.data import EdgeList
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.expr.values import Value
-from wpinq.graphs.synthesis.hopeless import refuse_hopeless
+from wpinq.graphs.synthesis.feasibility import refuse_infeasible
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
-from wpinq.ingest import EdgeList
 from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.ladder_sink import LadderSink
 from wpinq.measure.measurement import Measurement, NoisyChoice
+from wpinq.sinks.graph_counts import LadderSink
 
 
 def measure_graph(
@@ -105,7 +105,7 @@ def measure_graph(
     """
     source = method.source(node)
     measurements = method.measurements(source, epsilon, split, bounds)
-    refuse_hopeless(measurements, bounds)
+    refuse_infeasible(measurements, bounds)
     if on_bill is not None:
         on_bill(Bill(measurements))
     with Session(ledger, engine=engine, on_step=on_step) as session:

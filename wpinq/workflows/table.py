@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, cast
 
+from wpinq.api.query import Query
 from wpinq.errors import BudgetExceeded
 from wpinq.expr.trace import UserFunction
 from wpinq.histograms.strategies.marginals import Marginals, codes_of
 from wpinq.marginals.adaptive_tree import PENALTY, SHARES, AdaptiveTree
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.marginals.attributes import Attributes, MeasuredView, View
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.epsilon import format_epsilon
 from wpinq.measure.measurement import ListedMeasurement, Measurement
-from wpinq.query import Query
+from wpinq.noise.epsilon import format_epsilon
 
 
 class Spending(Protocol):

@@ -14,16 +14,15 @@ from tests.engines.rewrite_fixtures import fixtures
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
 from tests.support.plans import OPERATORS, random_case
 from tests.support.relational import evaluate
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.rules.operators import relation_of
-from wpinq.engines.relational.spark.cluster import SparkDatabase
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.rules.operators import relation_of
+from wpinq.engines.sql.script import Rewrite
+from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import PlanError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize, order_key
-from wpinq.graphs.recipes import joint_degrees, symmetrize
-from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
+from wpinq.graphs.recipes import joint_degrees, symmetrize, triangles_by_degree, triangles_by_intersect
 from wpinq.plan.operator import REGISTRY
 
 PEOPLE = wp.source("people", str)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.dataset import EngineDataset
-from wpinq.engines.relational.spark import starting
-from wpinq.engines.relational.spark.cluster import FAILED, SparkDatabase
+from wpinq.columns.dataset import EngineDataset
+from wpinq.engines.sql.spark import session
+from wpinq.engines.sql.spark.cluster import FAILED, SparkDatabase
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.plan.arithmetic import EXACT
 
@@ -53,7 +53,7 @@ def test_an_error_with_a_query_is_not_logged_either(
     def fail(*given: object) -> None:
         database.open().session.sql("SELECT CAST(4711 + id AS TINYINT) FROM range(2)").collect()
 
-    monkeypatch.setattr("wpinq.engines.relational.spark.cluster.run", fail)
+    monkeypatch.setattr("wpinq.engines.sql.spark.cluster.run", fail)
     with pytest.raises(EvaluationFailed, match="the reason cannot be shown"):
         database.evaluate(NUMBERS.plan, {"numbers": {1: 1.0}})
     assert "4711" not in "".join(capfd.readouterr())
@@ -112,7 +112,7 @@ def test_the_progress_bar_is_stopped(spark: Any) -> None:
     place.set(context, held)
     try:
         assert work() > 0
-        starting.start()
+        session.start()
         assert work() == 0
     finally:
         bar.stop()
@@ -130,9 +130,9 @@ def test_a_progress_bar_that_cannot_be_stopped_is_refused(
     conf.set("spark.ui.showConsoleProgress", str(shown).lower())
     if shown:
         with pytest.raises(PlanError, match=r"start it with spark\.ui\.showConsoleProgress=false"):
-            starting.start()
+            session.start()
     else:
-        starting.start()
+        session.start()
 
 
 def test_the_session_that_was_active_stays_so(spark: Any) -> None:
@@ -205,7 +205,7 @@ def test_a_candidate_given_twice_has_the_same_sides_twice(database: SparkDatabas
 def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     with pytest.raises(PlanError, match="needs pyspark and Java 17") as refused:
-        starting.start()
+        session.start()
     assert refused.value.__cause__ is None
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.graphs.recipes import degree_ccdf, symmetrize
-from wpinq.graphs.subgraphs import triangles_by_intersect
+from wpinq.graphs.recipes import degree_ccdf, symmetrize, triangles_by_intersect
 from wpinq.kernel.release import Release
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])

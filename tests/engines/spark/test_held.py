@@ -11,10 +11,10 @@ import pytest
 
 import wpinq as wp
 from tests.engines.test_loading import SOURCES
-from wpinq.columns.held import HeldColumns
-from wpinq.engines.relational.spark.cluster import SparkDatabase
+from wpinq.columns.storage import StoredColumns
+from wpinq.data import read_source
+from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import PlanError
-from wpinq.ingest import read_source
 
 LISTS = {
     "lists": (wp.source("s", list[int]), {(): 0.5, (1, 2): -1.0, (2, 1): 1.0}),
@@ -40,16 +40,16 @@ def test_it_is_what_rows_of_python_are(
     source, rows = {**SOURCES, **LISTS}[name]
     plan = source.select(lambda x: x).plan
     held = read_source(rows, source.plan.type, unit_weight=Fraction(1), cap=Fraction(10**6))
-    assert isinstance(held, HeldColumns)
+    assert isinstance(held, StoredColumns)
     expected = database.evaluate(plan, {"s": rows})
-    monkeypatch.setattr(HeldColumns, "items", no_rows)
+    monkeypatch.setattr(StoredColumns, "items", no_rows)
     assert bits(database.evaluate(plan, {"s": held})) == bits(expected)
 
 
 def test_a_file_and_a_frame_of_another_library_are_released_alike(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HeldColumns, "items", no_rows)
+    monkeypatch.setattr(StoredColumns, "items", no_rows)
     table = polars.DataFrame({"who": [1, 1, 2, 2], "page": ["a", "b", "a", "a"]})
     table.write_csv(tmp_path / "visits.csv")
     for offered in (table, table.to_arrow(), table.to_pandas(), tmp_path / "visits.csv"):

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.dataset import EngineDataset
-from wpinq.engines.relational.spark.cluster import SparkDatabase
+from wpinq.columns.dataset import EngineDataset
+from wpinq.data import read_source
+from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import FLOAT, INT, STR, ListOf, TupleOf, record_type
-from wpinq.ingest import read_source
 
 ITEM, PART = record_type({"what": STR, "price": INT}), record_type({"a": INT})
 VISIT = {"day": date, "price": wp.decimal(2) | None, "tags": list[str] | None}

@@ -12,8 +12,8 @@ import pytest
 
 import wpinq as wp
 from tests.support.logical import CHECKS, SOURCE, compare, query, rows
-from wpinq.dataset import EngineDataset
-from wpinq.engines.relational.spark.cluster import SparkDatabase
+from wpinq.columns.dataset import EngineDataset
+from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import SourceRejected
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.values import normalize

@@ -14,13 +14,13 @@ import pytest
 
 import wpinq as wp
 from tests.support.people import kept_rows, weigh
-from wpinq.columns.flat import reader
+from wpinq.columns.records import reader
+from wpinq.data import read_source
+from wpinq.data.people import SPARK, canonical_hex
 from wpinq.errors import SourceRejected
-from wpinq.expr.person import Person
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, DATE, FLOAT, INT, STR, ListOf, TupleOf, record_type
 from wpinq.expr.values import canonical_bytes, normalize
-from wpinq.ingest import read_source
-from wpinq.ingest.canonical_rows import SPARK, canonical_hex
 
 ROW = record_type({"n": INT.with_nullable(), "x": FLOAT.with_nullable(), "b": BOOL.with_nullable(), "s": STR})
 SCHEMA = "n bigint, x double, b boolean, s string"
@@ -38,7 +38,7 @@ def table(rng: Random, ids: list[Any], size: int) -> list[tuple[Any, ...]]:
 
 
 def read(frame: Any, person: Person, type_: Any = ROW, **more: Any) -> Any:
-    from wpinq.dataset import EngineDataset
+    from wpinq.columns.dataset import EngineDataset
 
     options = {"cap": Fraction(10**6), "facts": frozenset(more.pop("facts", ())), **more}
     return read_source(EngineDataset(frame), type_, unit_weight=Fraction(person.weight), person=person, **options)

@@ -14,13 +14,12 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs
-from wpinq.engines.relational.spark import starting
-from wpinq.engines.relational.spark.cluster import SparkDatabase
-from wpinq.engines.relational.spark.frames import let_go
-from wpinq.engines.relational.spark.views import Rehearsal, SparkViews
-from wpinq.engines.relational.sql.script import SqlStatement
+from wpinq.engines.sql.script import SqlStatement
+from wpinq.engines.sql.spark import session
+from wpinq.engines.sql.spark.cluster import SparkDatabase
+from wpinq.engines.sql.spark.frames import Rehearsal, SparkViews, let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
-from wpinq.kernel.orders import Order
+from wpinq.kernel.prepare import Order
 from wpinq.kernel.release import Release
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
@@ -31,7 +30,7 @@ DEGREES = EDGES.select(lambda e: e.src).noisy_count(epsilon=0.5, over=range(1, 6
 @pytest.fixture
 def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
     """The outputs that noise was added to: what the driver saw."""
-    import wpinq.kernel.looking
+    import wpinq.kernel.noisy_evaluation
 
     seen: list[dict[Any, float]] = []
 
@@ -39,7 +38,7 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
         seen.append(dict(outputs))
         return [outputs.get(key, 0.0) for key in keys]
 
-    monkeypatch.setattr(wpinq.kernel.looking, "noisy", watched)
+    monkeypatch.setattr(wpinq.kernel.noisy_evaluation, "noisy", watched)
     return seen
 
 
@@ -222,7 +221,7 @@ def test_a_spark_started_here_shows_and_writes_nothing_and_may_be_stopped(spark:
     done = subprocess.run(
         [sys.executable, "-c", STOPPED], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    refusal = f"{starting.STOPPED} None"
+    refusal = f"{session.STOPPED} None"
     expected = ["True", "[]", "['false', 'false', 'false', 'true']", refusal, refusal, "1/4", "closed"]
     assert done.stdout.splitlines() == expected, done.stderr
 
@@ -246,7 +245,7 @@ def test_a_quantile_brings_no_record_to_the_driver(spark: Any, monkeypatch: pyte
     def refuse(*given: object) -> None:
         raise AssertionError("the whole output")
 
-    monkeypatch.setattr("wpinq.engines.relational.spark.cluster.fetch_all", refuse)
+    monkeypatch.setattr("wpinq.engines.sql.spark.cluster.fetch_all", refuse)
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, [(place, place + 1) for place in range(101)], budget=100.0)
         median = EDGES.select(lambda e: e.src).median(epsilon=80, candidates=[10, 20, 50, 70])
@@ -316,7 +315,7 @@ def test_a_failure_after_the_debit_is_one_constant(spark: Any, monkeypatch: pyte
 
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, frame(spark, ROWS), budget=1.0)
-        monkeypatch.setattr("wpinq.engines.relational.spark.cluster.SparkDatabase._run", fail)
+        monkeypatch.setattr("wpinq.engines.sql.spark.cluster.SparkDatabase._run", fail)
         with pytest.raises(EvaluationFailed) as failed:
             session.release(DEGREES)
         assert "4711" not in str(failed.value)

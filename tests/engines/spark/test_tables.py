@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import wpinq as wp
-from wpinq.engines.relational.spark.cluster import SparkDatabase
-from wpinq.public import evaluate
-from wpinq.query import Query
+from wpinq.api.evaluate import evaluate
+from wpinq.api.query import Query
+from wpinq.engines.sql.spark.cluster import SparkDatabase
 
 PEOPLE = wp.source("people", city=str | None, age=int | None)
 ROWS = [("a", 1), ("b", None), (None, 5), ("a", 50), ("c", 9)] * 20

@@ -9,7 +9,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from wpinq.kernel.ledger import Ledger, Pricing
+from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
 

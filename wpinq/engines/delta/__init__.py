@@ -1,5 +1,5 @@
 """The incremental engine: a plan over a public candidate that changes a little at a time."""
 
-from wpinq.engines.incremental.evaluator import Evaluator
+from wpinq.engines.delta.evaluator import Evaluator
 
 __all__ = ["Evaluator"]

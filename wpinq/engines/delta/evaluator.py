@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from wpinq.engines.incremental.journal import Journal
-from wpinq.engines.incremental.kernels import Kernel, kernel, settle
+from wpinq.engines.delta.kernels import Journal, Kernel, kernel, settle
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weight, Weights

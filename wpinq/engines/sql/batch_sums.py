@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from wpinq.columns.flat import column_names
-from wpinq.engines.relational.blocks.block import Block, rewritten
-from wpinq.engines.relational.blocks.relation import WEIGHT, Relation, reads
-from wpinq.engines.relational.blocks.shape import aligned, leaves, map_shape
-from wpinq.engines.relational.blocks.term import SqlTerm, both, number, substitute
-from wpinq.engines.relational.sql import sums
-from wpinq.engines.relational.sql.dialect import Dialect
-from wpinq.engines.relational.sql.emit import Emitter
-from wpinq.engines.relational.sql.script import SqlStatement, grouping, numbered, table_name
+from wpinq.columns.records import column_names
+from wpinq.engines.sql import sums
+from wpinq.engines.sql.blocks import WEIGHT, Block, Relation, reads, rewritten
+from wpinq.engines.sql.dialect import Dialect
+from wpinq.engines.sql.emit import Emitter
+from wpinq.engines.sql.script import SqlStatement, grouping, numbered, table_name
+from wpinq.engines.sql.terms import SqlTerm, aligned, both, leaves, map_shape, number, substitute
 from wpinq.expr.types import Type
 
 _ONE = number(1.0)

@@ -3,30 +3,99 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
-from wpinq.columns.flat import column_names, column_types, has_lists
+from wpinq.columns.records import column_names, column_types, has_lists
 from wpinq.engines.contract import WantedRanges
-from wpinq.engines.relational.blocks.block import SqlTable, grows
-from wpinq.engines.relational.blocks.relation import Relation, column_list
-from wpinq.engines.relational.blocks.subjects import Reuse
-from wpinq.engines.relational.blocks.term import ONE
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.rules.operators import relation_of
-from wpinq.engines.relational.sql.asked import can_narrow
-from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
-from wpinq.engines.relational.sql.emit import Emitter
-from wpinq.engines.relational.sql.script import Rewrite, Script, SqlStatement
-from wpinq.engines.relational.sql.sums_at_once import RowsToSum, rows_to_sum
-from wpinq.engines.relational.sql.written_steps import WrittenStep, WrittenSteps
+from wpinq.engines.sql.batch_sums import RowsToSum, rows_to_sum
+from wpinq.engines.sql.blocks import Relation, SqlTable, column_list, grows
+from wpinq.engines.sql.dialect import DUCKDB, Dialect, Unsupported
+from wpinq.engines.sql.emit import Emitter
+from wpinq.engines.sql.key_pushdown import can_narrow
+from wpinq.engines.sql.rewrite_targets import Reuse
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.rules.operators import relation_of
+from wpinq.engines.sql.script import Rewrite, Script, SqlStatement
+from wpinq.engines.sql.terms import ONE
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
+from wpinq.plan.properties import plan_properties
+
+# Steps of plans as they were written, for plans that begin alike: what they have in common is compiled once.
+#
+# What a step adds to a script is a function of the step, of what the plan says of it, of how many read it, of whether
+# it is shared, and of the steps before. So a program that goes on from remembered steps is, to the letter, the
+# one that is written from the start.
+
+HELD = 2048
+"""How many steps are remembered, those used last."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenStep:
+    """What a step added to a script: itself alone, for it stands for all steps before it, too.
+
+    Attributes
+    ----------
+    gave : object
+        The dataset at the step; of the last one, what the output is read by.
+    statements : tuple of SqlStatement
+        The tables that it makes.
+    aliases : int
+        How many aliases were given out by now.
+    """
+
+    gave: Any
+    statements: tuple[SqlStatement, ...]
+    aliases: int
+
+
+class WrittenSteps:
+    """The steps that were written last."""
+
+    def __init__(self) -> None:
+        self._held = lru_cache(maxsize=HELD)(_none_yet)
+
+    def after(
+        self, before: WrittenStep | None, step: Hashable, script: Script, write: Callable[[], object]
+    ) -> WrittenStep:
+        """What a step adds after the one before: remembered, else written; the script has it then.
+
+        Parameters
+        ----------
+        before : WrittenStep or None
+            The step before, which the script has; None where it has none.
+        step : hashable
+            All that tells this step from others that may come next.
+        script : Script
+            What it is added to.
+        write : callable
+            Adds it.
+        """
+        held = self._held(before, step)
+        if held:
+            _go_on(script, held[0])
+        else:
+            number = len(script.statements)
+            gave = write()
+            held.append(WrittenStep(gave, tuple(script.statements[number:]), script.aliases))
+        return held[0]
+
+
+def _none_yet(before: WrittenStep | None, step: Hashable) -> list[WrittenStep]:
+    return []
+
+
+def _go_on(script: Script, step: WrittenStep) -> None:
+    script.statements += step.statements
+    script.made.update(statement.creates for statement in step.statements)
+    script.aliases = step.aliases
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +218,7 @@ def source_tables(root: Node) -> dict[str, str]:
 
 def _facts(root: Node) -> Callable[[Node], Relation]:
     """What the plan says of the dataset at a node, as a relation without blocks."""
-    steps, each = certify(root).steps, certify(root).equal_weights
+    steps, each = plan_properties(root).steps, plan_properties(root).equal_weights
 
     def said(node: Node) -> Relation:
         step = steps[node.digest]

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.relational.blocks.block import Block
-from wpinq.engines.relational.blocks.term import SqlTerm, columns, conjuncts, parameter, renamed, walk
-from wpinq.engines.relational.sql.dialect import DUCKDB, Dialect, Unsupported
+from wpinq.engines.sql.blocks import Block
+from wpinq.engines.sql.dialect import DUCKDB, Dialect, Unsupported
+from wpinq.engines.sql.terms import SqlTerm, columns, conjuncts, parameter, renamed, walk
 
 TEXT_LIMIT = 4000
 """Characters of one list of terms beyond which shared terms are computed as columns of an inner query."""

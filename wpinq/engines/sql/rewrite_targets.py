@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable
-from wpinq.engines.relational.blocks.relation import Relation
-from wpinq.engines.relational.blocks.shape import Shape
-from wpinq.engines.relational.blocks.term import SqlTerm
+from wpinq.engines.sql.blocks import Block, Relation, SqlTable
+from wpinq.engines.sql.terms import Shape, SqlTerm
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from wpinq.columns.flat import column_names
-from wpinq.engines.relational.blocks.block import (
+from wpinq.columns.records import column_names
+from wpinq.engines.sql import sums
+from wpinq.engines.sql.blocks import (
+    WEIGHT,
     Block,
+    PartialSums,
+    Relation,
     SqlTable,
+    column_list,
+    mirrored,
     output_keys,
     output_weight_from,
+    reads,
     rewritten,
 )
-from wpinq.engines.relational.blocks.relation import WEIGHT, PartialSums, Relation, column_list, mirrored, reads
-from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, shape_of
-from wpinq.engines.relational.blocks.subjects import Addends, QueryRows, SideBySide, StoredTable, Total
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, column, literal, number
-from wpinq.engines.relational.sql import sums
-from wpinq.engines.relational.sql.asked import narrowed
-from wpinq.engines.relational.sql.emit import Emitter
+from wpinq.engines.sql.emit import Emitter
+from wpinq.engines.sql.key_pushdown import narrowed
+from wpinq.engines.sql.rewrite_targets import Addends, QueryRows, SideBySide, StoredTable, Total
+from wpinq.engines.sql.terms import TRUE, RecordShape, SqlTerm, aligned, column, leaves, literal, number, shape_of
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 

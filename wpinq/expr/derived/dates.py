@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wpinq.expr import calendar
+from wpinq.expr import temporal
 from wpinq.expr.build import static_text, stored
-from wpinq.expr.calendar import civil
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
 from wpinq.expr.integers import minus, over, plus, rest, times
 from wpinq.expr.logical_values import DAY, SECOND
-from wpinq.expr.moments import kept
 from wpinq.expr.nodes import Expr
+from wpinq.expr.temporal import civil, kept
 from wpinq.expr.types import DATE, INT, NULL, TIME, TIMESTAMP, Logical
 
 _LENGTHS = {
@@ -51,12 +50,12 @@ def _of_date(name: str, of_days: Callable[[Expr], Expr]) -> Callable[[Expr], Exp
 
 
 def _day_of_year(days: Expr) -> Expr:
-    return plus(minus(days, calendar.days_of(civil(days).year, 1, 1)), 1)
+    return plus(minus(days, temporal.days_of(civil(days).year, 1, 1)), 1)
 
 
 def _week(days: Expr) -> Expr:
     """Of the year that its Thursday is in (ISO 8601)."""
-    thursday = plus(minus(days, calendar.weekday(days)), 3)
+    thursday = plus(minus(days, temporal.weekday(days)), 3)
     return plus(over(minus(_day_of_year(thursday), 1), 7), 1)
 
 
@@ -80,11 +79,11 @@ def _truncated(value: Expr, unit: Expr) -> Expr:
             return minus(count, rest(count, step))
         days = over(count, scale)
         if word == "week":
-            first = minus(days, calendar.weekday(days))
+            first = minus(days, temporal.weekday(days))
         else:
             months = _MONTHS[word]
             year, month, _day = civil(days)
-            first = calendar.days_of(year, minus(month, rest(minus(month, 1), months)), 1)
+            first = temporal.days_of(year, minus(month, rest(minus(month, 1), months)), 1)
         return times(first, scale)
 
     return stored("truncate", type_, start, value, unit)
@@ -101,7 +100,7 @@ def _offset(value: Expr, number: Expr, unit: Expr) -> Expr:
     def moved(count: Expr, steps: Expr, _: Expr) -> Expr:
         if word in _MONTHS:
             days, clock = over(count, scale), rest(count, scale)
-            later = kept(calendar.moved_by_months(days, times(steps, _MONTHS[word])), DATE)
+            later = kept(temporal.moved_by_months(days, times(steps, _MONTHS[word])), DATE)
             return plus(times(later, scale), clock)
         length = 7 * DAY if word == "week" else _LENGTHS[word]
         return kept(plus(count, times(steps, length // DAY if type_ == DATE else length)), type_)
@@ -134,7 +133,7 @@ def day(value: object) -> Any:
     """The day of the month of a date or a timestamp, 1 to 31."""
 
 
-@derived(_of_date("weekday", calendar.weekday))
+@derived(_of_date("weekday", temporal.weekday))
 def weekday(value: object) -> Any:
     """The day of the week of a date or a timestamp, 0 for Monday to 6 for Sunday."""
 

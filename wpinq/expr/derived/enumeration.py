@@ -7,7 +7,7 @@ from typing import Any
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import LIST_LIMIT, Mistyped, list_type
-from wpinq.expr.limiting import EMPTY_LAST, INNER_LEVEL, of_one
+from wpinq.expr.list_prefix import EMPTY_LAST, INNER_LEVEL, of_one
 from wpinq.expr.nodes import Expr, Variable, make_lambda
 from wpinq.expr.types import INT
 

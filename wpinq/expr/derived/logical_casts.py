@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import casting
+from wpinq.expr import casts
 from wpinq.expr.build import static_int, static_text
 from wpinq.expr.declare import derived, function, in_python
 from wpinq.expr.definition import Mistyped
@@ -76,12 +76,12 @@ def decimal(text: str) -> Any:
     """A constant decimal, with the decimals that it is written with: `decimal("1.50")`."""
 
 
-@derived(casting.to_date, in_python=False)
+@derived(casts.to_date, in_python=False)
 def to_date(value: object) -> Any:
     """The day of a timestamp, of text `YYYY-MM-DD`, or of days since 1970-01-01; null where there is none."""
 
 
-@derived(casting.to_timestamp, in_python=False)
+@derived(casts.to_timestamp, in_python=False)
 def to_timestamp(value: object) -> Any:
     """The midnight that begins a date; of ISO 8601 text, in UTC where it has a zone; of microseconds since 1970.
 
@@ -89,12 +89,12 @@ def to_timestamp(value: object) -> Any:
     """
 
 
-@derived(casting.to_time, in_python=False)
+@derived(casts.to_time, in_python=False)
 def to_time(value: object) -> Any:
     """The time of day of a timestamp, of text `HH:MM[:SS[.f]]`, or of microseconds since midnight; else null."""
 
 
-@derived(casting.to_duration, in_python=False)
+@derived(casts.to_duration, in_python=False)
 def to_duration(value: object) -> Any:
     """The duration of so many microseconds, of text such as `P1DT2H30M` or `-PT0.5S`, or since midnight of a time.
 
@@ -103,7 +103,7 @@ def to_duration(value: object) -> Any:
 
 
 def _to_decimal(value: Expr, scale: Expr) -> Expr:
-    return casting.to_decimal(value, static_int(scale, "a scale", most=SCALE_LIMIT))
+    return casts.to_decimal(value, static_int(scale, "a scale", most=SCALE_LIMIT))
 
 
 @derived(_to_decimal, in_python=False)
@@ -114,7 +114,7 @@ def to_decimal(value: object, scale: int) -> Any:
     """
 
 
-@derived(casting.to_category, in_python=False)
+@derived(casts.to_category, in_python=False)
 def to_category(value: object, values: list[str]) -> Any:
     """The string as a category of this list; null where it is none of it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr import decimal_casts, decimals
+from wpinq.expr import decimals
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
@@ -23,7 +23,7 @@ def _absolute(value: Expr) -> Expr:
 
 def _floor(value: Expr) -> Expr:
     if isinstance(value.type, DecimalOf):
-        return decimal_casts.floor(value)
+        return decimals.floor(value)
     if value.type != FLOAT:
         raise Mistyped(f"floor takes a float, not {value.type}")
     whole = call("to_int", value)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from wpinq.expr import casting
-from wpinq.expr.amounts import Amount, most
+from wpinq.expr import casts
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import CallAttributes, Types, TypingRule, expect, fit_number, handled
+from wpinq.expr.definition import Amount, CallAttributes, Types, TypingRule, expect, fit_number, handled, most
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.expr.values import Value
 
@@ -51,16 +50,16 @@ def _written(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) 
     return steps, most(text, INT_TEXT)
 
 
-@primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, call=casting.to_int, in_python=False)
+@primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, call=casts.to_int, in_python=False)
 def to_int(value: object) -> Any:
     """The value as an int; null where it cannot be said."""
 
 
-@primitive(_cast_to(FLOAT, INT, FLOAT, STR), _float_of, work=handled, call=casting.to_float, in_python=False)
+@primitive(_cast_to(FLOAT, INT, FLOAT, STR), _float_of, work=handled, call=casts.to_float, in_python=False)
 def to_float(value: object) -> Any:
     """The value as a float; null where it cannot be said."""
 
 
-@primitive(_cast_to(STR, INT, BOOL, STR), _str_of, work=_written, call=casting.to_str, in_python=False)
+@primitive(_cast_to(STR, INT, BOOL, STR), _str_of, work=_written, call=casts.to_str, in_python=False)
 def to_str(value: object) -> Any:
     """The value as a string."""

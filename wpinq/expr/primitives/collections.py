@@ -8,10 +8,10 @@ from itertools import chain, islice
 from typing import Any
 
 from wpinq.expr import build, infix
-from wpinq.expr.amounts import Amount, most
 from wpinq.expr.declare import function, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
+    Amount,
     CallAttributes,
     Meaning,
     Mistyped,
@@ -21,6 +21,7 @@ from wpinq.expr.definition import (
     expect,
     handled,
     list_type,
+    most,
     moved,
     strict,
 )

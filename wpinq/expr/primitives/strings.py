@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.amounts import Amount
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import TEXT_LIMIT, CallAttributes, Types, TypingRule, any_null, expect, handled, strict
+from wpinq.expr.definition import (
+    TEXT_LIMIT,
+    Amount,
+    CallAttributes,
+    Types,
+    TypingRule,
+    any_null,
+    expect,
+    handled,
+    strict,
+)
 from wpinq.expr.types import INT, STR, ListOf, Type
 from wpinq.expr.values import Value
 

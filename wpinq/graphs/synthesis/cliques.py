@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from wpinq.arrays import Floats, Integers
 from wpinq.graphs.synthesis.degrees import graph_of, random_graph
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
+from wpinq.runtime.arrays import Floats, Integers
 
 SPREADS = (50.0, 6.0, 2.0, 0.7)
 """Concentrations of the beta distribution of clustering: from hardly any spread at a degree to nearly all or none."""

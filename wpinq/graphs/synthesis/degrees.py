@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
-from wpinq.installing import install
 from wpinq.measure.answers import Answers
+from wpinq.runtime.arrays import Integers
+from wpinq.runtime.optional_imports import install
 
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
 """The names of the two measurements that degrees are fitted to."""

@@ -7,16 +7,15 @@ from fractions import Fraction
 
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis.method import Bounds, spend
-from wpinq.graphs.synthesis.trust import CONFIDENCE
-from wpinq.measure.ladder_sink import LadderSink
-from wpinq.measure.largest_degree import LargestDegree
-from wpinq.measure.laws import half_width
+from wpinq.graphs.synthesis.uncertainty import CONFIDENCE
 from wpinq.measure.measurement import Measurement
-from wpinq.measure.scales import laplace_scale
-from wpinq.measure.subgraph_counts import TriangleCount
-from wpinq.plan.certify import certify
+from wpinq.noise.noise_distributions import half_width
+from wpinq.noise.scales import laplace_scale
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import Source
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.graph_counts import LadderSink, TriangleCount
+from wpinq.sinks.largest_degree import LargestDegree
 
 
 def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
@@ -59,12 +58,12 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
             # with LS_t = t for a graph without common neighbours; every graph has at least half of that
             most, noise = triangles, measurement.sink.reach(measurement.epsilon, 0.0, CONFIDENCE) / 2
         elif isinstance(measurement.sink, LargestDegree):
-            (scale,) = measurement.sink.scales(certify(measurement.plan), measurement.epsilon)
+            (scale,) = measurement.sink.scales(plan_properties(measurement.plan), measurement.epsilon)
             most, noise = float(degree), measurement.sink.half_width(scale, CONFIDENCE)
         elif isinstance(measurement.sink, LadderSink):
             continue
         else:
-            certificate = certify(measurement.plan)
+            certificate = plan_properties(measurement.plan)
             most = float(_mass(measurement.plan, edges))
             noise = half_width(laplace_scale(measurement.epsilon, certificate.slack()), CONFIDENCE)
         if noise >= most:
@@ -90,7 +89,7 @@ def spend_without(
     return spend(left, epsilon, {name: shares[name] for name in left})
 
 
-def refuse_hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
+def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
     """Refuse measurements of which one is `hopeless`; to be asked before anything is spent.
 
     Raises

@@ -12,14 +12,14 @@ from typing import Any
 from wpinq.errors import WpinqError
 from wpinq.graphs.synthesis.method import Method
 from wpinq.graphs.synthesis.methods import find_method
-from wpinq.graphs.synthesis.structure import ALL_STATISTICS
-from wpinq.graphs.synthesis.trust import Interval, trust_report
+from wpinq.graphs.synthesis.statistics import ALL_STATISTICS
+from wpinq.graphs.synthesis.uncertainty import Interval, uncertainty_report
+from wpinq.mcmc.checkpoint import CheckpointError, make_folder, write_atomically
+from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
-from wpinq.synthesis.checkpoint import CheckpointError, make_folder, write_atomically
-from wpinq.synthesis.settings import Settings
 
 FORMAT, FORMAT_VERSION = "wpinq synthesis run", 1
-TRUST_FORMAT = "wpinq synthesis trust"
+UNCERTAINTY_FORMAT = "wpinq synthesis trust"
 _RUN, _ANSWERS = "run.json", "answers"
 
 
@@ -101,9 +101,9 @@ def save_run(folder: Path, fitting: FittingOptions, answers: Mapping[str, Answer
     save_note(folder / _RUN, FORMAT, {"answers": list(answers), "told": fitting.to_json()})
 
 
-def save_trust(folder: Path, trust: Mapping[str, Interval]) -> None:
+def save_uncertainty(folder: Path, trust: Mapping[str, Interval]) -> None:
     """Put into the folder what the answers tell of each statistic, before there is a graph."""
-    save_note(folder / "trust.json", TRUST_FORMAT, trust_report(trust, dict.fromkeys(ALL_STATISTICS)))
+    save_note(folder / "trust.json", UNCERTAINTY_FORMAT, uncertainty_report(trust, dict.fromkeys(ALL_STATISTICS)))
 
 
 def save_note(path: Path, kind: str, content: Mapping[str, Any], version: int = FORMAT_VERSION) -> None:

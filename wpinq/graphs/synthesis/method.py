@@ -1,6 +1,6 @@
 """What a way to synthesise a graph has to say: what to measure, what to make of the answers, how to walk.
 
-A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.graph_measuring`) releases its
+A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows.graph`) releases its
 measurements; who holds the answers (`wpinq.graphs.synthesize`, without any session) runs the rest.
 """
 
@@ -13,18 +13,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from wpinq.arrays import Integers
+from wpinq.api.query import Query
+from wpinq.api.source import source
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
-from wpinq.graphs.synthesis.trust import Intervals, no_intervals
+from wpinq.graphs.synthesis.uncertainty import Intervals, no_intervals
+from wpinq.mcmc.settings import Settings
+from wpinq.mcmc.target import NO_NOISE_LEVEL, Target
 from wpinq.measure.answers import Answers
-from wpinq.measure.epsilon import NANO, parse_epsilon
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.plan.node import sources
-from wpinq.query import Query
-from wpinq.sources import source
-from wpinq.synthesis.settings import Settings
-from wpinq.synthesis.target import NO_NOISE_LEVEL, Target
+from wpinq.runtime.arrays import Integers
 
 SOURCE = "edges"
 """The name of the source of edges in ledgers and bills."""

@@ -11,15 +11,22 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from wpinq.arrays import Integers
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.graphs.recipes import degree_ccdf, degree_sequence, joint_degrees
-from wpinq.graphs.subgraphs import triangles_by_degree, triangles_by_intersect
+from wpinq.graphs.recipes import (
+    degree_ccdf,
+    degree_sequence,
+    joint_degrees,
+    triangles_by_degree,
+    triangles_by_intersect,
+)
 from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
-from wpinq.graphs.synthesis.hopeless import spend_without
+from wpinq.graphs.synthesis.feasibility import spend_without
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend
-from wpinq.graphs.synthesis.released_trust import (
+from wpinq.graphs.synthesis.tagged import Tagged
+from wpinq.graphs.synthesis.uncertainty import (
+    Interval,
     Tells,
     by_degree,
     by_intersect,
@@ -27,13 +34,11 @@ from wpinq.graphs.synthesis.released_trust import (
     degree_intervals,
     nothing,
 )
-from wpinq.graphs.synthesis.tagged import Tagged
-from wpinq.graphs.synthesis.trust import Interval
+from wpinq.mcmc.proposal import Swaps
+from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
-from wpinq.query import Query
-from wpinq.synthesis.target import Target
-from wpinq.synthesis.walks import Swaps
+from wpinq.runtime.arrays import Integers
 
 Recipe = Callable[[Query], Query]
 Keys = Callable[[Integers], Iterable[Value]]

@@ -12,26 +12,62 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.arrays import Integers
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.export import igraph_graph, networkx_graph, pandas_frame
+from wpinq.graphs.synthesis.degrees import import_igraph
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
-from wpinq.graphs.synthesis.statistics import graph_statistics
-from wpinq.graphs.synthesis.structure import ALL_STATISTICS, graph_structure
-from wpinq.graphs.synthesis.trust import Interval, phrase, warning
-from wpinq.habits import told
-from wpinq.markup import block, element, table, title
+from wpinq.graphs.synthesis.statistics import ALL_STATISTICS, graph_statistics, graph_structure
+from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
+from wpinq.mcmc.chain import Chain
+from wpinq.mcmc.checkpoint import make_folder
+from wpinq.mcmc.proposal import Swaps
+from wpinq.mcmc.run import ChainBars, Samples, Update, sample
+from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
-from wpinq.synthesis.chain import Chain
-from wpinq.synthesis.checkpoint import make_folder
-from wpinq.synthesis.progress_bars import ChainBars
-from wpinq.synthesis.sampling import Samples, Update, sample
-from wpinq.synthesis.settings import Settings
-from wpinq.synthesis.walks import Swaps
+from wpinq.runtime.arrays import Integers
+from wpinq.runtime.habits import told
+from wpinq.runtime.markup import block, element, table, title
+from wpinq.runtime.optional_imports import install
+
+# Public edges as a graph of networkx or igraph, or as a frame of pandas.
+
+
+def networkx_graph(edges: Integers) -> Any:
+    """A networkx.Graph of edges, an array of shape (edges, 2)."""
+    try:
+        import networkx
+    except ModuleNotFoundError:
+        raise _missing("networkx", "graphs") from None
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(_nodes(edges)))
+    graph.add_edges_from(edges.tolist())
+    return graph
+
+
+def igraph_graph(edges: Integers) -> Any:
+    """An undirected igraph.Graph of edges, an array of shape (edges, 2)."""
+    return import_igraph().Graph(n=_nodes(edges), edges=edges)
+
+
+def pandas_frame(edges: Integers) -> Any:
+    """A pandas.DataFrame of edges, an array of shape (edges, 2), with the columns src and dst."""
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise _missing("pandas", "tables") from None
+    return pandas.DataFrame(edges, columns=["src", "dst"])
+
+
+def _nodes(edges: Integers) -> int:
+    return int(edges.max(initial=-1)) + 1
+
+
+def _missing(library: str, extra: str) -> AnswersError:
+    return AnswersError(f"this needs {library}: {install(extra)}")
+
 
 EdgeStatistics = Callable[[Integers], Mapping[str, float]]
 
@@ -75,7 +111,7 @@ class SyntheticGraph:
     trust: Mapping[str, Interval] = field(default_factory=dict)
 
     def r_hat(self) -> dict[str, float]:
-        """Split R-hat of the score and the traced statistics; see `wpinq.synthesis.split_r_hat`.
+        """Split R-hat of the score and the traced statistics; see `wpinq.mcmc.split_r_hat`.
 
         It tells whether chains still drift, or ended apart from each other. How near the graph is to the secret one it
         does not tell: `trust` does.
@@ -187,7 +223,7 @@ def synthesize(
     --------
     >>> import wpinq as wp
     >>> from wpinq.graphs.synthesis import find_method
-    >>> from wpinq.synthesis import Settings
+    >>> from wpinq.mcmc import Settings
     >>> method = find_method("tbi")
     >>> secret = [(a, b) for a in range(12) for b in range(12) if a != b and (a // 4 == b // 4 or abs(a - b) == 4)]
     >>> from wpinq.graphs.synthesis.method import Bounds

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
@@ -20,9 +20,9 @@ from wpinq.histograms.strategies.identity import Identity
 from wpinq.histograms.strategies.linear import LinearStrategy, declared_or
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import AllRanges, Workload, as_workload
-from wpinq.inference.axes import along, blocks, units
-from wpinq.inference.variances import workload_variance
-from wpinq.query import Query
+from wpinq.inference.checks import along, blocks, units
+from wpinq.inference.tree import workload_variance
+from wpinq.runtime.arrays import Floats, Integers
 
 _EXACT = 2**24
 """Buckets times bins up to which errors are computed; beyond it they are estimated."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
+from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
@@ -16,10 +16,9 @@ from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Strategy, checked_query
 from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.inference.isotonic import isotonic, pool_sizes
-from wpinq.inference.nonnegative import project_to_total
-from wpinq.inference.rounding import round_to_total
+from wpinq.inference.nonnegative import project_to_total, round_to_total
 from wpinq.measure.answers import Answers
-from wpinq.query import Query
+from wpinq.runtime.arrays import Floats, Integers
 
 CountingMethod = Literal["naive", "cumulative", "unattributed"]
 _METHODS = ("naive", "cumulative", "unattributed")

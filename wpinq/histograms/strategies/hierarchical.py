@@ -9,15 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, declared_or
 from wpinq.inference.checks import is_one_of
 from wpinq.inference.consistency import tree_least_squares
 from wpinq.inference.nonnegative import project_tree, zero_subtrees
-from wpinq.inference.tree import Tree
-from wpinq.inference.variances import least_squares_spread, range_variances
+from wpinq.inference.tree import Tree, least_squares_spread, range_variances
+from wpinq.runtime.arrays import Floats, Integers
 
 
 @dataclass(frozen=True)

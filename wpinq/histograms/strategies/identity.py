@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
+from wpinq.api.query import Query
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.strategies.strategy import bins_of
 from wpinq.histograms.workload import Workload
-from wpinq.query import Query
+from wpinq.runtime.arrays import Floats
 
 
 @dataclass(frozen=True)

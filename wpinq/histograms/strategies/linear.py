@@ -8,21 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
+from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
-from wpinq.histograms.composite import Stacked
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
-from wpinq.histograms.workload import Workload, as_workload
-from wpinq.inference.axes import blocks, units
-from wpinq.inference.checks import is_one_of, vector
+from wpinq.histograms.workload import Stacked, Workload, as_workload
+from wpinq.inference.checks import blocks, is_one_of, units, vector
 from wpinq.inference.nonnegative import nonnegative_least_squares, project_tree
 from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
-from wpinq.plan.certify import certify
 from wpinq.plan.node import Node
-from wpinq.query import Query
+from wpinq.plan.properties import plan_properties
+from wpinq.runtime.arrays import Floats, Integers
 
 Coefficient = tuple[Any, Any]
 """A record that a bin gives weight to, and how much, both as a lambda would write them."""
@@ -313,7 +311,7 @@ def proves_nonnegative(plan: Node, passes: int = 0) -> bool:
         if plan.operator.name != "SelectMany":
             return False
         (plan,) = plan.inputs
-    return certify(plan).output.nonnegative
+    return plan_properties(plan).output.nonnegative
 
 
 def declared_or(strategy: LinearStrategy, answers: Any, nonnegative: Any, otherwise: Any = AnswersError) -> Any:

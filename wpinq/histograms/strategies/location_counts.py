@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
+from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.count_of_counts import CountingMethod, CountOfCounts
-from wpinq.histograms.strategies.noise_choice import Mechanism, noise_of, noisy
-from wpinq.histograms.strategies.strategy import checked_query, weights_at
+from wpinq.histograms.strategies.strategy import Mechanism, checked_query, noise_of, noisy, weights_at
 from wpinq.inference.checks import MOST_RECORDS, array_of, integer_row, is_one_of, sequence_of
-from wpinq.inference.matching import consistent_sizes
+from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.tree import Tree, check_tree
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
-from wpinq.query import Query
+from wpinq.runtime.arrays import Floats, Integers
 
 _METHODS = ("cumulative", "unattributed")
 

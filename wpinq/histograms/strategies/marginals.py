@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
-from wpinq.histograms.composite import Kronecker
-from wpinq.histograms.marginal_workloads import flattened
 from wpinq.histograms.strategies.linear import listed
 from wpinq.histograms.strategies.product import attributes_of
 from wpinq.histograms.strategies.strategy import Strategy
-from wpinq.histograms.workload import Bins, Workload
-from wpinq.marginals.attributes import Attributes, weight_of
-from wpinq.marginals.marginal_plan import MarginalPlan
-from wpinq.marginals.measured_views import MeasuredView, View
+from wpinq.histograms.workload import Bins, Kronecker, Workload, flattened
+from wpinq.marginals.attributes import Attributes, MeasuredView, View, weight_of
+from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.planning import Objective, plan_marginals
-from wpinq.marginals.residuals import ConsistentMarginals
-from wpinq.query import Query
+from wpinq.marginals.residual_basis import ConsistentMarginals
 
 _NOTHING = 1e-12
 """Below this share of a trace, what is left of it in an eigenspace is rounding."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.workload import Workload, check_matrix
-from wpinq.inference.axes import blocks, units
+from wpinq.inference.checks import blocks, units
 from wpinq.inference.least_squares import least_squares
+from wpinq.runtime.arrays import Floats
 
 _GRID_BITS = 48
 _SLACK_ROW = -1

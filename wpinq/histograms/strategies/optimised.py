@@ -8,20 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
 from wpinq.errors import PlanError
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
-from wpinq.histograms.composite import Kronecker, Stacked
-from wpinq.histograms.marginal_workloads import flattened, marginal_weights
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.strategies.marginals import Marginals
-from wpinq.histograms.strategies.product import Product
-from wpinq.histograms.strategies.union_of_products import UnionOfProducts
-from wpinq.histograms.workload import Workload, check_matrix
-from wpinq.inference.axes import along
-from wpinq.inference.checks import MOST_BINS, count_of
-from wpinq.inference.quasi_newton import matrix_product, minimise
+from wpinq.histograms.strategies.product import Product, UnionOfProducts
+from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, flattened, marginal_weights
+from wpinq.inference.checks import MOST_BINS, along, count_of
+from wpinq.inference.optimisation import matrix_product, minimise
+from wpinq.runtime.arrays import Floats
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
 _LARGEST_WIDTH = 2.0**12  # where sums alone would do, as for a total, the best lie at infinity: the loss cancels there

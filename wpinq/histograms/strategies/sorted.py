@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.inference.intervals import Bootstrap, bootstrap
 from wpinq.inference.isotonic import isotonic
-from wpinq.query import Query
+from wpinq.runtime.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
 from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
-from wpinq.inference.axes import along
-from wpinq.inference.tree import Tree
-from wpinq.inference.variances import Spread, range_variances
+from wpinq.inference.checks import along
+from wpinq.inference.tree import Spread, Tree, range_variances
+from wpinq.runtime.arrays import Floats, Integers
 
 
 @dataclass(frozen=True)

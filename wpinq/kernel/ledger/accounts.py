@@ -8,10 +8,10 @@ from typing import TypedDict
 
 from wpinq.errors import LedgerError
 from wpinq.expr.types import signature
-from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.debits import MARK
-from wpinq.kernel.ledger_history import decimal_epsilon
-from wpinq.kernel.ledger_tables import Account
+from wpinq.kernel.ledger import ledger_tables as tables
+from wpinq.kernel.ledger.chain import decimal_epsilon
+from wpinq.kernel.ledger.debit import MARK
+from wpinq.kernel.ledger.ledger_tables import Account
 from wpinq.plan.operators.source import Source
 
 SHARED = "the tables of one account, whose costs add up"

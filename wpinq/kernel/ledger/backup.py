@@ -12,11 +12,11 @@ import sqlite3
 from contextlib import closing
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_audit, ledger_history, ledger_place, ledger_schema
-from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
-from wpinq.kernel.ledger_file import PATIENCE, LedgerFile
-from wpinq.kernel.ledger_head import Head
-from wpinq.kernel.ledger_upgrade import upgrade
+from wpinq.kernel.ledger import chain, ledger_audit, place, schema
+from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile, Note
+from wpinq.kernel.ledger.ledger_upgrade import upgrade
+from wpinq.kernel.ledger.store import PATIENCE, LedgerFile
 
 
 def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head:
@@ -38,14 +38,14 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
     _check_missing(whole, "copies are never written over one another")
     file = LedgerFile(os.fspath(ledger), create=False)
     try:
-        with ledger_place.unfinished(whole) as part:
+        with place.unfinished(whole) as part:
             # Not in a transaction: SQLite copies what was there when it began, and begins again where somebody writes.
-            file.read(lambda connection: _copied(connection, part, ledger_schema.BACKUP_ID))
-            head = _checked(part, ledger_schema.BACKUP_ID)
-            ledger_place.finish(part, whole)
+            file.read(lambda connection: _copied(connection, part, schema.BACKUP_ID))
+            head = _checked(part, schema.BACKUP_ID)
+            place.finish(part, whole)
             return head
     except OSError as error:
-        raise LedgerError(f"{whole}: {ledger_place.explain(whole, error)}") from None
+        raise LedgerError(f"{whole}: {place.explain(whole, error)}") from None
     finally:
         file.close()
 
@@ -69,25 +69,25 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
     """
     known, whole = Head.parse(expected), os.path.realpath(ledger)
     _check_missing(whole, "move it away, if it is damaged")
-    companion = Companion(whole) if HAS_TURNS else None
-    ledger_place.check_free(whole, None)
+    companion = HeadFile(whole) if HAS_TURNS else None
+    place.check_free(whole, None)
     if not os.path.isfile(copy):
         raise LedgerError(f"{os.fspath(copy)}: there is no such file")
     try:
         noted = None if companion is None else companion.head(PATIENCE)
-        with ledger_place.unfinished(whole) as part:
+        with place.unfinished(whole) as part:
             with closing(sqlite3.connect(f"{pathlib.Path(copy).absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                if connection.execute("PRAGMA application_id").fetchone() != (ledger_schema.BACKUP_ID,):
+                if connection.execute("PRAGMA application_id").fetchone() != (schema.BACKUP_ID,):
                     raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq budget backup makes them")
-                _copied(connection, part, ledger_schema.APPLICATION_ID)
+                _copied(connection, part, schema.APPLICATION_ID)
             with closing(sqlite3.connect(part, isolation_level=None)) as connection:
                 upgrade(connection, "the copy")  # which may be of a former format
-            head = _checked(part, ledger_schema.APPLICATION_ID, known, noted)
+            head = _checked(part, schema.APPLICATION_ID, known, noted)
 
             def placed(note: Note) -> None:
                 _check_missing(whole, "another process made it meanwhile")
                 note(head)  # first: a ledger that is missing is noticed, an older one in its place would not be
-                ledger_place.finish(part, whole)
+                place.finish(part, whole)
 
             if companion is None:
                 placed(lambda head: None)
@@ -97,7 +97,7 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
     except sqlite3.DatabaseError:
         raise LedgerError(f"{os.fspath(copy)} cannot be read, or is no backup of a ledger") from None
     except OSError as error:
-        raise LedgerError(f"{whole}: {ledger_place.explain(whole, error)}") from None
+        raise LedgerError(f"{whole}: {place.explain(whole, error)}") from None
 
 
 def _check_missing(path: str, reason: str) -> None:
@@ -121,4 +121,4 @@ def _checked(part: str, identity: int, known: Head | None = None, noted: Head | 
         for head, told in ((known, ledger_audit.EXPECTED), (noted, "which it had by its -head file")):
             if head is not None:
                 ledger_audit.check_head(connection, "the copy", head, told)
-        return ledger_history.head(connection)
+        return chain.head(connection)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import gates, ledger_releases, ledger_schema, ledger_totals
-from wpinq.kernel.ledger_head import START, Head
-from wpinq.kernel.ledger_totals import TOTALS, Totals
+from wpinq.kernel.ledger import ledger_releases, ledger_totals, schema, suspensions
+from wpinq.kernel.ledger.head import START, Head
+from wpinq.kernel.ledger.ledger_totals import TOTALS, Totals
 from wpinq.measure.delta_reading import Charged
 
 ANSWERS = "answers"
@@ -147,7 +147,7 @@ def carry_out(
         query = "INSERT INTO accounts (name, schema, unit, unit_weight, budget, spent) VALUES (?, ?, ?, ?, ?, ?)"
         changed = connection.execute(query, values).rowcount
     elif kind == "set budget":
-        gates.check(amount, content)
+        suspensions.check(amount, content)
         query = "UPDATE accounts SET budget = ? WHERE name = ? AND budget = ?"
         changed = connection.execute(query, (amount, source, content["previous"])).rowcount
     elif kind == "debit":
@@ -189,7 +189,7 @@ def current(connection: sqlite3.Connection) -> Tail:
     totals = json.loads(content).get(TOTALS)
     if totals is None:  # an entry of a former format, or none
         return Tail(Head(*last), ledger_totals.now(connection, ledger_totals.of_accounts(connection)))
-    return Tail(Head(*last), totals | {"schema": ledger_schema.counter(connection)})
+    return Tail(Head(*last), totals | {"schema": schema.counter(connection)})
 
 
 def holds(connection: sqlite3.Connection, known: Head) -> bool:
@@ -250,8 +250,8 @@ def _entry(sequence: int, time: str, kind: str, source: str, amount: int, text: 
         description = f"budget {decimal_epsilon(amount)}, unit {content['unit']}"
     elif kind == "set budget":
         description = f"budget {decimal_epsilon(content['previous'])} -> {decimal_epsilon(amount)}"
-        if gates.ANALYSTS in content:
-            description = f"{content[gates.ANALYSTS]} to analysts, the budget stays"
+        if suspensions.ANALYSTS in content:
+            description = f"{content[suspensions.ANALYSTS]} to analysts, the budget stays"
     elif kind == "debit":
         measurements = tuple(content["measurements"])
         description = "; ".join(content["measurements"].values())

@@ -16,10 +16,10 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
-from wpinq.kernel import ledger_releases
-from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.ledger_history import decimal_epsilon
-from wpinq.kernel.ledger_tables import PartsOf, Price, Pricing
+from wpinq.kernel.ledger import ledger_releases
+from wpinq.kernel.ledger import ledger_tables as tables
+from wpinq.kernel.ledger.chain import decimal_epsilon
+from wpinq.kernel.ledger.ledger_tables import PartsOf, Price, Pricing
 
 MARK = "@"
 """What stands between a name and the analyst whose it is."""
@@ -42,7 +42,7 @@ def check_analyst(name: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Payer:
     """Whose digests, partitions and accounts a debit is about: those of the sources, or an analyst's within them.
 
     Attributes
@@ -129,7 +129,7 @@ def settled(
     """
     recorded: list[Recorded] = []
     new: frozenset[str] = frozenset()
-    for side in (Side(),) if analyst is None else (Side(analyst), Side()):
+    for side in (Payer(),) if analyst is None else (Payer(analyst), Payer()):
         new = side.unpaid(connection, measurements)
         if new:
             pricing = side.priced(new, price, demands)
@@ -142,7 +142,7 @@ def settled(
 
 def entries(
     connection: sqlite3.Connection,
-    side: Side,
+    side: Payer,
     pricing: Pricing,
     descriptions: Mapping[str, str],
     said: Mapping[str, str],
@@ -161,14 +161,16 @@ def entries(
         first = 0
 
 
-def check_affordable(connection: sqlite3.Connection, side: Side, charges: Mapping[str, int], asker: str | None) -> None:
+def check_affordable(
+    connection: sqlite3.Connection, side: Payer, charges: Mapping[str, int], asker: str | None
+) -> None:
     """Refuse charges that a side cannot pay.
 
     Parameters
     ----------
     connection : Connection
         In the transaction of the debit.
-    side : Side
+    side : Payer
         Who is to pay.
     charges : Mapping
         Account -> nano-epsilon, in names that both sides share.

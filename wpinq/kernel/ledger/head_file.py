@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger.head import Head
 
 fcntl: Any
 try:
@@ -48,7 +48,7 @@ STANDSTILL = 5.0
 """Seconds after which a queue that does not move is passed: whoever is first may be suspended (Ctrl-Z)."""
 
 
-class Companion:
+class HeadFile:
     """The file beside one ledger.
 
     Parameters

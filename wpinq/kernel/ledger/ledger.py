@@ -13,17 +13,17 @@ from fractions import Fraction
 from functools import partial
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import debits, ledger_audit, ledger_history
-from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.charge import from_nano
-from wpinq.kernel.debits import MARK, Side
-from wpinq.kernel.ledger_accounts import LedgerAccounts
-from wpinq.kernel.ledger_answers import LedgerAnswers
-from wpinq.kernel.ledger_file import LedgerFile
-from wpinq.kernel.ledger_head import Head
-from wpinq.kernel.ledger_history import Entry
-from wpinq.kernel.ledger_releases import Terms
-from wpinq.kernel.ledger_tables import Account, PartsOf, Price, Pricing
+from wpinq.kernel.ledger import chain, debit, ledger_audit
+from wpinq.kernel.ledger import ledger_tables as tables
+from wpinq.kernel.ledger.chain import Entry
+from wpinq.kernel.ledger.debit import MARK, Payer
+from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.ledger_accounts import LedgerAccounts
+from wpinq.kernel.ledger.ledger_answers import LedgerAnswers
+from wpinq.kernel.ledger.ledger_releases import Terms
+from wpinq.kernel.ledger.ledger_tables import Account, PartsOf, Price, Pricing
+from wpinq.kernel.ledger.nano_epsilon import from_nano
+from wpinq.kernel.ledger.store import LedgerFile
 from wpinq.measure import delta_reading
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
@@ -38,7 +38,7 @@ class Ledger(LedgerAccounts, LedgerAnswers):
         An SQLite file on a local disk; None keeps the ledger in memory, and its budgets with this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
-    expect_head : str, optional
+    expected_head : str, optional
         A head that the ledger has had, as `head` gave it. One that has lost that entry is refused, and none is made.
 
     Raises
@@ -68,9 +68,9 @@ class Ledger(LedgerAccounts, LedgerAnswers):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, create: bool = True, expect_head: str | None = None
+        self, path: str | os.PathLike[str] | None = None, *, create: bool = True, expected_head: str | None = None
     ) -> None:
-        expected = None if expect_head is None else Head.parse(expect_head)
+        expected = None if expected_head is None else Head.parse(expected_head)
         super().__init__(LedgerFile(None if path is None else os.fspath(path), create, expected))
         self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
 
@@ -117,7 +117,7 @@ class Ledger(LedgerAccounts, LedgerAnswers):
 
         def debited(connection: sqlite3.Connection) -> frozenset[str]:
             demands = partial(self._demands, connection)
-            new, entries = debits.settled(connection, measurements, price, demands, said, analyst)
+            new, entries = debit.settled(connection, measurements, price, demands, said, analyst)
             for entry in entries:
                 self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
             return new
@@ -139,7 +139,7 @@ class Ledger(LedgerAccounts, LedgerAnswers):
         Mapping
             Account -> nano-epsilon; empty where nothing is new.
         """
-        side, digests = Side(analyst), list(measurements)
+        side, digests = Payer(analyst), list(measurements)
 
         def quoted(connection: sqlite3.Connection) -> Mapping[str, int]:
             demands = partial(self._demands, connection)
@@ -163,7 +163,7 @@ class Ledger(LedgerAccounts, LedgerAnswers):
         after : int
             The number of an entry after which all that is.
         """
-        return self._file.read(lambda connection: ledger_history.debited(connection, run, after))
+        return self._file.read(lambda connection: chain.debited(connection, run, after))
 
     def spent_at(self, name: str, delta: Fraction, analyst: str | None = None) -> Fraction:
         """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
@@ -182,13 +182,13 @@ class Ledger(LedgerAccounts, LedgerAnswers):
         LedgerError
             When there is no such account, or an entry records what no debit can have recorded.
         """
-        own = Side(analyst).named(name)
+        own = Payer(analyst).named(name)
         spent, history = self._file.snapshot(
-            lambda connection: (tables.get_account(connection, own).spent, ledger_history.charged(connection, own))
+            lambda connection: (tables.get_account(connection, own).spent, chain.charged(connection, own))
         )
         return delta_reading.spent_at(delta, history, from_nano(spent))
 
     def paid(self, measurements: Iterable[str], analyst: str | None = None) -> frozenset[str]:
         """Which of these digests were paid for, ever: by the sources, or by an analyst."""
-        digests, side = frozenset(measurements), Side(analyst)
+        digests, side = frozenset(measurements), Payer(analyst)
         return digests - self._file.read(lambda connection: side.unpaid(connection, digests))

@@ -9,15 +9,15 @@ from fractions import Fraction
 from functools import partial
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history, ledger_statement
-from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
-from wpinq.kernel.debits import MARK, Side
-from wpinq.kernel.gates import CLOSED, OPEN, Gates, said
-from wpinq.kernel.ledger_book import LedgerBook
-from wpinq.kernel.ledger_file import LedgerFile
-from wpinq.kernel.ledger_history import decimal_epsilon
-from wpinq.kernel.ledger_tables import Account
+from wpinq.kernel.ledger import chain, ledger_statement
+from wpinq.kernel.ledger import ledger_tables as tables
+from wpinq.kernel.ledger.accounts import OF_ANALYST, AccountTerms, check_same, declared_account
+from wpinq.kernel.ledger.chain import decimal_epsilon
+from wpinq.kernel.ledger.debit import MARK, Payer
+from wpinq.kernel.ledger.ledger_book import LedgerBook
+from wpinq.kernel.ledger.ledger_tables import Account
+from wpinq.kernel.ledger.store import LedgerFile
+from wpinq.kernel.ledger.suspensions import CLOSED, OPEN, Suspensions, said
 from wpinq.measure.statement import Balance, Event
 
 
@@ -26,7 +26,7 @@ class LedgerAccounts(LedgerBook):
 
     def __init__(self, file: LedgerFile) -> None:
         super().__init__(file)
-        self._gates = Gates()
+        self._gates = Suspensions()
 
     def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
         """Record a source with its budget, or find it again with what it spent.
@@ -123,7 +123,7 @@ class LedgerAccounts(LedgerBook):
         LedgerError
             When there is no such account, or more than `budget` is spent.
         """
-        own = Side(analyst).named(name)
+        own = Payer(analyst).named(name)
         tables.check_budget(own, budget)
 
         def changed(connection: sqlite3.Connection) -> Account:
@@ -145,7 +145,7 @@ class LedgerAccounts(LedgerBook):
 
         return self._file.write(changed)
 
-    def close_to_analysts(self, names: Iterable[str]) -> frozenset[str]:
+    def suspend(self, names: Iterable[str]) -> frozenset[str]:
         """Record that accounts answer no analyst until they are opened again; which of them were open until now.
 
         Nothing else changes: budgets and answers stay, and a session that is not in untrusted mode answers.
@@ -159,7 +159,7 @@ class LedgerAccounts(LedgerBook):
 
         return self._file.write(shut)
 
-    def open_to_analysts(self, name: str) -> bool:
+    def resume(self, name: str) -> bool:
         """Record that an account answers analysts again: an act of the curator. Whether it was closed."""
 
         def opened(connection: sqlite3.Connection) -> bool:
@@ -170,7 +170,7 @@ class LedgerAccounts(LedgerBook):
 
         return self._file.write(opened)
 
-    def closed_to_analysts(self, names: Iterable[str] | None = None) -> frozenset[str]:
+    def suspended(self, names: Iterable[str] | None = None) -> frozenset[str]:
         """Which of some accounts answer no analyst, or of all."""
         return self._file.read(lambda connection: self._gates.closed(connection, names))
 
@@ -193,7 +193,7 @@ class LedgerAccounts(LedgerBook):
         """
         if analyst is not None:
             return self._file.snapshot(partial(ledger_statement.analyst_events, analyst=analyst))
-        shown = (each for each in self.entries() if each.kind != ledger_history.ANSWERS)
+        shown = (each for each in self.entries() if each.kind != chain.ANSWERS)
         return tuple(ledger_statement.event(each, each.source, each.sequence) for each in shown)
 
     def _opened(self, connection: sqlite3.Connection, declared: Account) -> Account:

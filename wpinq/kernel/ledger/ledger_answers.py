@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_audit, ledger_history, ledger_stored
-from wpinq.kernel import ledger_tables as tables
-from wpinq.kernel.ledger_book import LedgerBook
-from wpinq.kernel.ledger_file import LedgerFile, Version
-from wpinq.kernel.ledger_stored import Stored
+from wpinq.kernel.ledger import chain, ledger_audit, ledger_stored
+from wpinq.kernel.ledger import ledger_tables as tables
+from wpinq.kernel.ledger.ledger_book import LedgerBook
+from wpinq.kernel.ledger.ledger_stored import Stored
+from wpinq.kernel.ledger.store import LedgerFile, Version
 
 _REMEMBERED = 2**20  # answers, of all measurements: where more are read, those used longest ago are read anew
 
@@ -159,7 +159,7 @@ class LedgerAnswers(LedgerBook):
             row = (identity, self._next_entry(connection), packed)
             connection.execute("INSERT INTO answer_sets (measurement, entry, answers) VALUES (?, ?, ?)", row)
             said = ledger_stored.summary(measurement, packed, count) | ({} if left or more is None else more)
-            self._append(connection, ledger_history.ANSWERS, "", 0, said)
+            self._append(connection, chain.ANSWERS, "", 0, said)
 
     def _stored(self, connection: sqlite3.Connection, measurement: str) -> Stored:
         """All that is stored of a measurement now, or a refusal. The caller is in a transaction."""

@@ -14,12 +14,12 @@ import sqlite3
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_history, ledger_schema, ledger_totals
-from wpinq.kernel.debits import MARK
-from wpinq.kernel.ledger_head import START, Head
-from wpinq.kernel.ledger_history import ANSWERS, IMPOSSIBLE
-from wpinq.kernel.ledger_stored import Stored
-from wpinq.kernel.ledger_totals import TOTALS
+from wpinq.kernel.ledger import chain, ledger_totals, schema
+from wpinq.kernel.ledger.chain import ANSWERS, IMPOSSIBLE
+from wpinq.kernel.ledger.debit import MARK
+from wpinq.kernel.ledger.head import START, Head
+from wpinq.kernel.ledger.ledger_stored import Stored
+from wpinq.kernel.ledger.ledger_totals import TOTALS
 
 TAIL = 32
 """How many of the last entries are looked at when a ledger is opened."""
@@ -69,9 +69,9 @@ def check_head(connection: sqlite3.Connection, name: str, known: Head, told: str
     LedgerError
         Saying how it was known.
     """
-    if ledger_history.holds(connection, known):
+    if chain.holds(connection, known):
         return
-    now = ledger_history.head(connection)
+    now = chain.head(connection)
     lost = (
         f"it ends with entry {now.sequence}: its -wal was lost, or an older copy was put in its place"
         if now.sequence < known.sequence
@@ -90,7 +90,7 @@ def _signs_hold(connection: sqlite3.Connection, last: int) -> bool:
     if rows and len(rows) <= max(last, 1):
         rows.append((0, *[None] * 5, START.hash))
     for (*row, chained), before in itertools.pairwise(rows):
-        if row[0] != before[0] + 1 or ledger_history.chain(before[-1], tuple(row)) != chained:
+        if row[0] != before[0] + 1 or chain.chain(before[-1], tuple(row)) != chained:
             return False
     totals = ledger_totals.now(connection, ledger_totals.of_accounts(connection))
     if not rows:
@@ -156,7 +156,7 @@ def check_parts(connection: sqlite3.Connection, name: str, partition: str) -> No
         raise _tampered(name, _FOLLOWING["parts"])
 
 
-def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_schema.APPLICATION_ID) -> None:
+def verify(connection: sqlite3.Connection, name: str, identity: int = schema.APPLICATION_ID) -> None:
     """Check the chain, then every table against what the chain adds up to. The caller holds a read transaction.
 
     Raises
@@ -164,10 +164,10 @@ def verify(connection: sqlite3.Connection, name: str, identity: int = ledger_sch
     LedgerError
         Naming the first entry that is broken, or the table that does not follow from the entries.
     """
-    ledger_schema.check(connection, name, identity)
+    schema.check(connection, name, identity)
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as books:
         books.execute("BEGIN")  # one transaction is faster than one a statement
-        ledger_schema.create(books)
+        schema.create(books)
         _replay(connection, books, name)
         for table, reason in _FOLLOWING.items():
             query = f"SELECT * FROM {table}"
@@ -196,12 +196,12 @@ def _replay(connection: sqlite3.Connection, books: sqlite3.Connection, name: str
         sequence, time, kind, source, amount, text = row
         if sequence != expected:
             raise _tampered(name, f"entry {expected} is missing")
-        if ledger_history.chain(previous, (sequence, time, kind, source, amount, text)) != chained:
+        if chain.chain(previous, (sequence, time, kind, source, amount, text)) != chained:
             raise _tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
         try:
             content = json.loads(text)
             before = ledger_totals.account(books, source)
-            ledger_history.carry_out(books, sequence, kind, source, amount, content)
+            chain.carry_out(books, sequence, kind, source, amount, content)
             after = ledger_totals.account(books, source)
             accounts += ledger_totals.written(after) - ledger_totals.written(before)
             if carried or TOTALS in content:  # entries of older formats have none

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Self
 
-from wpinq.kernel import ledger_audit, ledger_history
-from wpinq.kernel.ledger_file import LedgerFile
-from wpinq.kernel.ledger_head import Head
-from wpinq.kernel.ledger_history import Entry
+from wpinq.kernel.ledger import chain, ledger_audit
+from wpinq.kernel.ledger.chain import Entry
+from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.store import LedgerFile
 
 
 class LedgerBook:
@@ -27,7 +27,7 @@ class LedgerBook:
 
     def head(self) -> str:
         """The last entry by its number and hash: keep it elsewhere, to know a ledger that lost entries by it."""
-        return str(self._file.read(ledger_history.head))
+        return str(self._file.read(chain.head))
 
     def check_head(self, expected: str) -> None:
         """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
@@ -38,7 +38,7 @@ class LedgerBook:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
         after = 0
         while True:
-            page = self._file.read(partial(ledger_history.page, after=after))
+            page = self._file.read(partial(chain.page, after=after))
             if not page:
                 return
             yield from page
@@ -71,11 +71,11 @@ class LedgerBook:
 
     def _next_entry(self, connection: sqlite3.Connection) -> int:
         """The number that the next entry will have."""
-        self._file.last = self._file.last or ledger_history.current(connection)
+        self._file.last = self._file.last or chain.current(connection)
         return self._file.last.head.sequence + 1
 
     def _append(
         self, connection: sqlite3.Connection, kind: str, source: str, amount: int, content: Any, measurements: int = 0
     ) -> None:
         last = self._file.last
-        self._file.last = ledger_history.append(connection, kind, source, amount, content, last, measurements)
+        self._file.last = chain.append(connection, kind, source, amount, content, last, measurements)

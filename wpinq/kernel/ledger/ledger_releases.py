@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.charge import from_nano, to_nano
-from wpinq.kernel.ledger_schema import LIMIT
+from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
+from wpinq.kernel.ledger.schema import LIMIT
 from wpinq.measure.delta_reading import Charged
 from wpinq.plan.demand import PartKey
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 
-from wpinq.kernel import ledger_history
-from wpinq.kernel.charge import from_nano
-from wpinq.kernel.debits import Side
-from wpinq.kernel.ledger_history import Entry
-from wpinq.kernel.ledger_tables import all_accounts
+from wpinq.kernel.ledger import chain
+from wpinq.kernel.ledger.chain import Entry
+from wpinq.kernel.ledger.debit import Payer
+from wpinq.kernel.ledger.ledger_tables import all_accounts
+from wpinq.kernel.ledger.nano_epsilon import from_nano
 from wpinq.measure.statement import Balance, Event
 
 
 def balances(connection: sqlite3.Connection, analyst: str | None) -> tuple[Balance, ...]:
     """How all accounts stand, by name; or an analyst's, by the accounts that they are in."""
     accounts = all_accounts(connection)
-    named = Side(analyst).balances(accounts) if analyst is not None else {each.name: each for each in accounts}
+    named = Payer(analyst).balances(accounts) if analyst is not None else {each.name: each for each in accounts}
     return tuple(
         Balance(name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
         for name, each in named.items()
@@ -24,8 +24,8 @@ def balances(connection: sqlite3.Connection, analyst: str | None) -> tuple[Balan
 
 def analyst_events(connection: sqlite3.Connection, analyst: str) -> tuple[Event, ...]:
     """The debits from an analyst's accounts, by the accounts that they are in, counted from 1."""
-    own = {each.name: payer for payer, each in Side(analyst).balances(all_accounts(connection)).items()}
-    found = ledger_history.debits(connection, list(own))
+    own = {each.name: payer for payer, each in Payer(analyst).balances(all_accounts(connection)).items()}
+    found = chain.debits(connection, list(own))
     return tuple(event(each, own[each.source], number) for number, each in enumerate(found, start=1))
 
 

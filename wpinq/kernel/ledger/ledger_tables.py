@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger_releases import Terms
-from wpinq.kernel.ledger_schema import LIMIT
+from wpinq.kernel.ledger.ledger_releases import Terms
+from wpinq.kernel.ledger.schema import LIMIT
 
 _SELECT_ACCOUNT = "SELECT name, unit, unit_weight, schema, budget, spent FROM accounts"
 _UNFIT = re.compile("[\0\ud800-\udfff]")

@@ -12,7 +12,7 @@ import sqlite3
 from functools import lru_cache
 from typing import Any
 
-from wpinq.kernel import ledger_schema
+from wpinq.kernel.ledger import schema
 
 _MODULUS = 2**256
 
@@ -60,4 +60,4 @@ def now(connection: sqlite3.Connection, accounts: int) -> Totals:
     # They are numbered from 1 and stay, so the first and the last number tell of any that was put in.
     first, last = "(SELECT min(id) FROM measurements)", "(SELECT max(id) FROM measurements)"
     (measurements,) = connection.execute(f"SELECT coalesce({last} - {first} + 1, 0)").fetchone()
-    return carried(accounts, measurements, ledger_schema.counter(connection))
+    return carried(accounts, measurements, schema.counter(connection))

@@ -7,8 +7,8 @@ import itertools
 import json
 import sqlite3
 
-from wpinq.kernel import ledger_audit, ledger_schema
-from wpinq.kernel.ledger_history import ANSWERS, IMPOSSIBLE
+from wpinq.kernel.ledger import ledger_audit, schema
+from wpinq.kernel.ledger.chain import ANSWERS, IMPOSSIBLE
 
 
 def upgrade(connection: sqlite3.Connection, name: str) -> None:
@@ -28,10 +28,10 @@ def upgrade(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("BEGIN EXCLUSIVE")
     with connection:  # commits, or rolls back
-        version = ledger_schema.check(connection, name)
-        if version == ledger_schema.FORMAT:  # another process was here since
+        version = schema.check(connection, name)
+        if version == schema.FORMAT:  # another process was here since
             return
-        ledger_schema.create(connection, above=version)
+        schema.create(connection, above=version)
         ids = dict(connection.execute("SELECT digest, id FROM measurements"))
         rows = connection.execute("SELECT sequence, content FROM entries WHERE kind = ?", (ANSWERS,)).fetchall()
         answered, sets = [], {}

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.errors import EpsilonError
-from wpinq.measure.epsilon import NANO
+from wpinq.noise.epsilon import NANO
 
 
 def to_nano(epsilon: Fraction) -> int:

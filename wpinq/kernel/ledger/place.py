@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Iterator
 
 from wpinq.errors import LedgerError
-from wpinq.kernel import ledger_schema
-from wpinq.kernel.ledger_head import Head
+from wpinq.kernel.ledger import schema
+from wpinq.kernel.ledger.head import Head
 
 _BESIDE = ("-wal", "-journal")
 """What SQLite keeps beside a file that holds part of it."""
@@ -74,7 +74,7 @@ def make(path: str) -> None:
             with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection, connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
-                ledger_schema.create(connection)
+                schema.create(connection)
         except sqlite3.Error as error:
             raise LedgerError(f"{path} cannot be made ({error}): make room, or keep it on another disk") from None
         finish(part, whole)

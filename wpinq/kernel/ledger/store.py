@@ -21,12 +21,12 @@ from functools import partial
 from typing import TypeVar
 
 from wpinq.errors import LedgerError
-from wpinq.interrupts import hold_signals, let_signals_go
-from wpinq.kernel import ledger_audit, ledger_place, ledger_schema
-from wpinq.kernel.ledger_companion import HAS_TURNS, Companion, Note
-from wpinq.kernel.ledger_head import Head
-from wpinq.kernel.ledger_history import Tail
-from wpinq.kernel.ledger_upgrade import upgrade
+from wpinq.kernel.ledger import ledger_audit, place, schema
+from wpinq.kernel.ledger.chain import Tail
+from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile, Note
+from wpinq.kernel.ledger.ledger_upgrade import upgrade
+from wpinq.runtime.signals import hold_signals, let_signals_go
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class LedgerFile:
     def __init__(self, path: str | None, create: bool, expected: Head | None = None) -> None:
         # Absolute, because the file is opened again after a fork, when the working directory may be another.
         self._path = None if path is None else os.path.abspath(path)
-        self._companion = Companion(self._path) if self._path is not None and HAS_TURNS else None
+        self._companion = HeadFile(self._path) if self._path is not None and HAS_TURNS else None
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
@@ -89,9 +89,9 @@ class LedgerFile:
         if self._path is None:
             return None
         known = None if self._companion is None else self._companion.head(PATIENCE)
-        if ledger_place.is_there(self._path, known, create):
+        if place.is_there(self._path, known, create):
             return known
-        make = partial(ledger_place.make, self._path)
+        make = partial(place.make, self._path)
         if self._companion is None:
             make()
         else:
@@ -176,7 +176,7 @@ class LedgerFile:
 
     def _refused(self, error: OSError) -> LedgerError:
         """Why the file beside the ledger, or the place of both, is in the way."""
-        told = _busy() if isinstance(error, TimeoutError) else ledger_place.explain(self._path or "", error)
+        told = _busy() if isinstance(error, TimeoutError) else place.explain(self._path or "", error)
         return LedgerError(f"{self.name}: {told}")
 
     def _there(self, work: OnLedger[T]) -> OnLedger[T]:
@@ -243,8 +243,8 @@ class LedgerFile:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             if self._path is None:
-                ledger_schema.create(connection)
-            elif ledger_schema.check(connection, self.name) != ledger_schema.FORMAT:
+                schema.create(connection)
+            elif schema.check(connection, self.name) != schema.FORMAT:
                 upgrade(connection, self.name)
             if self._path is not None:
                 if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
@@ -265,7 +265,7 @@ class LedgerFile:
         if code == sqlite3.SQLITE_CORRUPT:
             return "the file is damaged: restore it from a copy, or start a new one with the budget that is left"
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
-            return ledger_place.explain(self._path)
+            return place.explain(self._path)
         return f"the database refused: {error}"
 
 

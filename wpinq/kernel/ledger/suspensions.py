@@ -1,4 +1,4 @@
-"""Gates: which accounts are closed to analysts, since a child failed that looked at their data.
+"""Suspensions: which accounts are closed to analysts, since a child failed that looked at their data.
 
 That a look failed all the same is a bit outside of every ε. So it is one bit: it is on record, in the ledger and before
 it is answered, that the account answers no analyst, until its curator opens it again.
@@ -19,7 +19,7 @@ ANALYSTS = "analysts"
 CLOSED, OPEN = "closed", "open"
 
 
-class GateError(LedgerError):
+class SuspensionError(LedgerError):
     """A look failed, and the ledger refused to record that its accounts are closed."""
 
 
@@ -34,7 +34,7 @@ def check(amount: int, content: dict[str, Any]) -> None:
         raise LedgerError("a gate is closed or open, and changes no budget")
 
 
-class Gates:
+class Suspensions:
     """What the entries say of gates, as far as they were read: each is read once."""
 
     def __init__(self) -> None:

@@ -2,33 +2,165 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from wpinq.errors import PlanError
-from wpinq.expr.sizes import Sizes
-from wpinq.expr.types import TupleOf
+from wpinq.expr.declarations import Sizes
+from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
 from wpinq.expr.work import content_of
-from wpinq.kernel.asking_limits import Limits
-from wpinq.kernel.orders import Order
-from wpinq.kernel.plan_cost import KEY_CONTENT, Cost, cost_of, keys_by_size
-from wpinq.measure.key_domains import GivenKeys, KeyDomain, ProductKeys
-from wpinq.measure.listing import Listable
-from wpinq.measure.measurement import (
-    Choose,
-    GeometricCount,
-    NoisyAverage,
-    NoisyCount,
-    NoisySum,
-    Sink,
-)
-from wpinq.plan.certify import certify
-from wpinq.plan.node import Node
+from wpinq.kernel.prepare import Order
+from wpinq.kernel.sandbox.limits import Limits
+from wpinq.measure.measurement import Choose, GeometricCount, NoisyAverage, NoisyCount, NoisySum, Sink
+from wpinq.plan.node import Node, upward
+from wpinq.plan.operators import GroupBy
 from wpinq.plan.operators.source import Source
-from wpinq.plan.plan_work import plan_work
-from wpinq.plan.redeclared import redeclared
+from wpinq.plan.properties import plan_properties
+from wpinq.plan.redeclaration import redeclared
+from wpinq.plan.work import PlanWork, plan_work
+from wpinq.sinks.count_above import Listable
+from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
+
+# What evaluating a plan may cost on the worst data that its bounds allow: seconds and bytes, measured, not assumed.
+#
+# `benchmarks/confinement.py` measures the rates on the worst data of each operator and each function of lists,
+# evaluated
+# step by step in a confined child. What is priced is public: the plan, the declarations of its sources, how many keys
+# are asked for, and the most that one record holds. docs/untrusted.md has the measurements.
+
+START_SECONDS, START_BYTES = 0.3, 150_000_000
+"""For a child with a database, before it has seen a row."""
+
+STEP_SECONDS, STEP_BYTES = 1e-2, 1_000_000
+"""For each step of a plan, whatever it does: to plan its statements, above all."""
+
+CALL_SECONDS, CALL_BYTES = 2e-3, 100_000
+"""For each call that functions are written of, to compile it and to plan it."""
+
+ROW_SECONDS, ROW_BYTES = 0.3e-6, 80
+"""For each row that a step makes or looks at."""
+
+VALUE_SECONDS, VALUE_BYTES = 0.04e-6, 8
+"""For each value or code point of a row."""
+
+FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
+"""For each value of an output that is given up whole, as a quantile and a listing ask."""
+
+AT_ONCE, FUNCTION_SECONDS, FUNCTION_BYTES = 4096, 0.08e-6, 24
+"""How many rows a function is computed of at a time, and what it takes for each value or code point that it handles."""
+
+DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
+"""For each noisy number, each candidate, and each record that a listing or a quantile goes over."""
+
+KEY_CONTENT = 40
+"""How many code points and elements of a key take as much as a noisy number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a look at the data may take, at most.
+
+    Attributes
+    ----------
+    seconds : float
+        Of processor time.
+    bytes : int
+        Of memory.
+    """
+
+    seconds: float
+    bytes: int
+
+
+def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
+    """The cost of evaluating a plan and drawing noise; its work, where some step has no bound.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    keys : int
+        How many noisy numbers or candidates there are, by their size.
+    whole : bool
+        Whether every record of the output is given up.
+    record : int
+        The most that one record of a source holds.
+    """
+    work = plan_work(root)
+    holds = contents(root, record)
+    if work.rows is None or any(held is None for held in holds.values()):
+        return work
+    bounds = plan_properties(root).rows
+    seconds, size = START_SECONDS, START_BYTES
+    for step in work.each:
+        rows, steps = step.rows or 0, step.steps or 0
+        # The rows that a GroupBy handles are those in all prefixes of its groups: what these hold is counted by rows.
+        grouped = isinstance(step.node.operator, GroupBy)
+        held = max(holds[below.digest] or 1 for below in (*(() if grouped else (step.node,)), *step.node.inputs))
+        values = rows * step.node.type.values * held
+        inside = max(0, steps - rows) * held
+        computed = bounds[step.node.digest].records if grouped else rows
+        at_once = inside * AT_ONCE // max(AT_ONCE, computed or 0)
+        seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows
+        seconds += VALUE_SECONDS * values + FUNCTION_SECONDS * inside
+        size += (
+            STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows + VALUE_BYTES * values + FUNCTION_BYTES * at_once
+        )
+    drawn = keys
+    if whole:
+        records = bounds[root.digest].records
+        assert records is not None  # for each of its rows is handled
+        values = records * (1 + root.type.values) * (holds[root.digest] or 1)
+        seconds, size = seconds + FETCHED_SECONDS * values, size + FETCHED_BYTES * values
+        drawn += records
+    return Cost(seconds + DRAWN_SECONDS * drawn, size + DRAWN_BYTES * drawn)
+
+
+def keys_by_size(keys: Collection[Value]) -> int:
+    """How many keys there are, where a large one counts as the small ones that take as much."""
+    if isinstance(keys, range):
+        return len(keys)
+    return sum(1 + content_of(key) // KEY_CONTENT for key in keys)
+
+
+def contents(root: Node, record: int) -> dict[bytes, int | None]:
+    """The most that one field of a step's records holds: of texts and of lists that nothing bounds; else 1.
+
+    A source's holds at most `record`, and a list of a group's records as much as all of them.
+    """
+    rows = plan_properties(root).rows
+    found: dict[bytes, int | None] = {}
+
+    def held(node: Node, inputs: list[int | None]) -> int | None:
+        if isinstance(node.operator, Source):
+            content: int | None = record
+        elif None in inputs:
+            content = None
+        else:
+            known = [amount for amount in inputs if amount is not None]
+            text = max(1, *(below.reach.text for below in node.inputs))  # reach: in multiples of the source's longest
+            content = max(known) * math.ceil(Fraction(max(text, node.reach.text), text))
+            if isinstance(node.operator, GroupBy):
+                group = node.operator.group(rows[node.inputs[0].digest])
+                content = None if group is None else content * group
+        found[node.digest] = content if uneven(node.type) or content is None else 1
+        return found[node.digest]
+
+    upward(root, held)
+    return found
+
+
+def uneven(type_: Type) -> bool:
+    """Whether values of a type may hold texts, or lists that nothing bounds."""
+    if isinstance(type_, ListOf):
+        return type_.bound is None or uneven(type_.element)
+    if isinstance(type_, Weighted):
+        return uneven(type_.record)
+    return type_ == STR or (isinstance(type_, TupleOf) and any(map(uneven, type_.elements)))
+
 
 TAKEN: tuple[type[Sink], ...] = (NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose)
 """The sinks of which it was measured how long they draw."""
@@ -119,7 +251,7 @@ def _help(plan: Node, order: Order, keys: int, limits: Limits) -> str:
 
 def _declared_otherwise(plan: Node) -> Iterator[tuple[str, Node]]:
     """The plan over each source with one declaration more, and what it is called."""
-    for name, source in certify(plan).sources.items():
+    for name, source in plan_properties(plan).sources.items():
         sizes = source.sizes or Sizes()
         fields = source.record.names if isinstance(source.record, TupleOf) else ()
         for field in [field for field in fields if field is not None][:FIELDS_TRIED]:

@@ -13,18 +13,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from wpinq.columns.held import HeldColumns
-from wpinq.engines.contract import Engine, find_stepwise
+from wpinq.columns.storage import StoredColumns
+from wpinq.engines.contract import Engine, find_unoptimised
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
-from wpinq.kernel import confinement
-from wpinq.kernel.admission import admitted, granted_bytes, granted_seconds
-from wpinq.kernel.asking_limits import Limits
-from wpinq.kernel.gates import GateError
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.looking import FAILED, Looking
-from wpinq.kernel.orders import Order, Protected
-from wpinq.progress import StepDisplay
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.suspensions import SuspensionError
+from wpinq.kernel.noisy_evaluation import FAILED, Looking
+from wpinq.kernel.prepare import Order, Protected
+from wpinq.kernel.sandbox import process
+from wpinq.kernel.sandbox.admission import admitted, granted_bytes, granted_seconds
+from wpinq.kernel.sandbox.limits import Limits
+from wpinq.runtime.progress import StepDisplay
 
 IS_CLOSED = (
     "a source of this release answers no analyst until its curator opens it again: ask the curator, who was told"
@@ -42,7 +42,7 @@ T = TypeVar("T")
 _log = logging.getLogger("wpinq")
 
 
-class ConfinedLooking(Looking):
+class SandboxedEvaluator(Looking):
     """Draws noisy numbers in children under limits.
 
     Parameters
@@ -67,12 +67,12 @@ class ConfinedLooking(Looking):
         on_closed: Callable[[tuple[str, ...]], object] | None,
     ) -> None:
         super().__init__(engine, protected, steps)
-        stepwise = find_stepwise(engine.name)
+        stepwise = find_unoptimised(engine.name)
         if stepwise is None:
             raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
-        confinement.check_platform()
+        process.check_platform()
         self._stepwise, self._limits, self._ledger, self._on_closed = stepwise, limits, ledger, on_closed
-        self.clock = confinement.Clock()
+        self.clock = process.Clock()
 
     def check(self, order: Order, keys: Collection[Value]) -> None:
         """Refuse what the limits do not admit, or what is over a source that is closed."""
@@ -83,7 +83,7 @@ class ConfinedLooking(Looking):
 
     def get_ready(self, orders: Sequence[Order]) -> None:
         """Refuse where the process cannot fork."""
-        confinement.check_alone(self._engine.rest)
+        process.check_alone(self._engine.rest)
 
     def asking(self, looks: Sequence[tuple[Order, Collection[Value]]], work: Callable[[], T]) -> T:
         """Hold an asking until the moment that was fixed for it, whatever becomes of it.
@@ -109,12 +109,12 @@ class ConfinedLooking(Looking):
             raise SourceClosed(IS_CLOSED)
         return done[0]
 
-    def close_to_analysts(self, orders: Sequence[Order]) -> bool:
+    def suspend(self, orders: Sequence[Order]) -> bool:
         """Close the accounts of some orders' sources, on record; whether one of them was open."""
         try:
-            closed = self._ledger.close_to_analysts(self._accounts(orders))
+            closed = self._ledger.suspend(self._accounts(orders))
         except LedgerError as error:
-            raise GateError(str(error)) from None
+            raise SuspensionError(str(error)) from None
         if closed:
             names = tuple(sorted(closed))
             _log.warning(
@@ -131,7 +131,7 @@ class ConfinedLooking(Looking):
         keys = args[0] if function == self._draw else order.keys_at_once
         cost = admitted(order, keys, self._limits)
         size = granted_bytes(cost, self._limits)
-        confinement.check_alone(self._engine.rest)
+        process.check_alone(self._engine.rest)
 
         def work() -> bytes:
             self._engine = self._stepwise(f"{int(size * _SHARE_OF_DATABASE)}B", 1)
@@ -139,7 +139,7 @@ class ConfinedLooking(Looking):
             return _packed(order, function(order, held, *args, **kw))
 
         until = self.clock.now() + self._seconds(order, keys)
-        columns = [protected.weights for protected in held if isinstance(protected.weights, HeldColumns)]
+        columns = [protected.weights for protected in held if isinstance(protected.weights, StoredColumns)]
         files = [number for one in columns for number in one.files]
 
         def answer(left: bytes | None) -> list[Any]:
@@ -150,14 +150,14 @@ class ConfinedLooking(Looking):
 
         def broken_off(left: bytes | None) -> None:
             if not answer(left):
-                self.close_to_analysts([order])
+                self.suspend([order])
 
         seconds = granted_seconds(cost, self._limits)
-        found = answer(confinement.confined(work, seconds, size, until, self.clock, files, broken_off))
+        found = answer(process.confined(work, seconds, size, until, self.clock, files, broken_off))
         if found:
             return found[0]
         # As of here nothing tells how it failed. Where another look closed the accounts before, this one tells nothing.
-        if self.close_to_analysts([order]):
+        if self.suspend([order]):
             raise EvaluationFailed(FAILED)
         raise SourceClosed(IS_CLOSED)
 
@@ -165,7 +165,7 @@ class ConfinedLooking(Looking):
         return granted_seconds(admitted(order, keys, self._limits), self._limits)
 
     def _closed(self, orders: Sequence[Order]) -> bool:
-        return bool(orders) and bool(self._ledger.closed_to_analysts(self._accounts(orders)))
+        return bool(orders) and bool(self._ledger.suspended(self._accounts(orders)))
 
     def _accounts(self, orders: Sequence[Order]) -> frozenset[str]:
         held = [protected for order in orders for protected in self._held(order)]

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
 from wpinq.errors import AnswersError
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.measured_views import View
-from wpinq.marginals.models.fit_target import FitTarget
+from wpinq.marginals.attributes import Attributes, View
+from wpinq.marginals.models.fit_target import FitTarget, mirror_descent
 from wpinq.marginals.models.joint_model import MOST_CELLS, JointModel, systematic
-from wpinq.marginals.models.mirror_descent import mirror_descent
+from wpinq.runtime.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, slots=True)

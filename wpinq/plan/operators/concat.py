@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import product
 from typing import ClassVar
 
-from wpinq.plan.counting import Counted, NoCount, both
-from wpinq.plan.moves.ceiling import Ceiling, Fields
-from wpinq.plan.moves.lineage import Lineages, summed
-from wpinq.plan.operator import Combination, Moved, register
+from wpinq.plan.count_units import Counted, NoCount, both
+from wpinq.plan.operator import Combination, InputChange, register
+from wpinq.plan.sensitivity.proportions import KnownProportions, summed
+from wpinq.plan.sensitivity.weight_bound import Fields, WeightBound
 
 
 @register
@@ -38,17 +38,17 @@ class Concat(Combination):
         of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
         return both(self.name, left, right, of)
 
-    def lineages(self, *inputs: Moved) -> Lineages:
+    def lineages(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs
         return summed(product(left.lineages, right.lineages))
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs
         a_key: dict[Fields, Fraction] = {
             fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key
         }
         if left.largest is None or right.largest is None:
-            return Ceiling(None, a_key)
+            return WeightBound(None, a_key)
         # of a simple source and its own reverse no record is in both
         apart = left.oriented and right.oriented and left.oriented == (right.oriented[0], not right.oriented[1])
-        return Ceiling(max(left.largest, right.largest) if apart else left.largest + right.largest, a_key)
+        return WeightBound(max(left.largest, right.largest) if apart else left.largest + right.largest, a_key)

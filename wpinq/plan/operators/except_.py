@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wpinq.plan.counting import Counted, NoCount, both
+from wpinq.plan.count_units import Counted, NoCount, both
 from wpinq.plan.operator import Combination, register
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.counting import Counted, NoCount, both
-from wpinq.plan.moves.change import Change, Move, added
-from wpinq.plan.operator import Merging, Moved, RecordKeyed
+from wpinq.plan.count_units import Counted, NoCount, both
+from wpinq.plan.operator import InputChange, Merging, RecordKeyed
+from wpinq.plan.sensitivity.change import Change, ChangeBounds, added
 
 ONE_SIDE = "both sides at one record: the larger"
 
@@ -27,7 +27,7 @@ class Extreme(Merging, RecordKeyed):
         of = left.of if left.of == right.of else f"{left.of} or of {right.of}"
         return both(self.name, left, right, f"{of}, {self.which}", even=left.even and right.even)
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         # Monotone in both sides, whatever the signs. One record known to both moves as the side that moves it further.
         left, right = (moved.change for moved in inputs)
         shared = {term for term in left.atoms if term.known and term in right.atoms}
@@ -35,7 +35,7 @@ class Extreme(Merging, RecordKeyed):
         for term in shared:
             one, other = left.atoms[term], right.atoms[term]
             gain, loss = max(one.increase, other.increase), max(one.decrease, other.decrease)
-            atoms.append((term, Move.of(gain, loss, max(gain, loss))))
+            atoms.append((term, ChangeBounds.of(gain, loss, max(gain, loss))))
         return added(atoms, left.rules | right.rules | ({ONE_SIDE} if shared else set()))
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:

@@ -12,15 +12,15 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type, record_type
 from wpinq.expr.values import Value, order_key
-from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
-from wpinq.plan.counting import Counted, NoCount
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights
+from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.moves.ceiling import Ceiling
-from wpinq.plan.moves.change import Change, Move, added
-from wpinq.plan.moves.terms import UNKNOWN, Term, any_record, applied, matching
-from wpinq.plan.moves.terms import record as record_of
-from wpinq.plan.operator import Keyed, Moved, Parameter, function_type, register
+from wpinq.plan.operator import InputChange, Keyed, Parameter, function_type, register
 from wpinq.plan.row_bounds import KEYS_LIMIT, RowBounds, Sized, both, followed, kept, times
+from wpinq.plan.sensitivity.change import Change, ChangeBounds, added
+from wpinq.plan.sensitivity.records import UNKNOWN, Term, any_record, applied, matching
+from wpinq.plan.sensitivity.records import record as record_of
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 
 @register
@@ -62,8 +62,8 @@ class GroupBy(Keyed):
     def mass(self, *inputs: Fraction) -> Fraction:
         return inputs[0] / 2
 
-    def roundoffs(self) -> Fraction:
-        return 1 + SUM_ROUNDOFFS  # the difference of two weights; a half of it is exact
+    def rounding_units(self) -> Fraction:
+        return 1 + SUM_ROUNDING_UNITS  # the difference of two weights; a half of it is exact
 
     def nonnegative(self, *inputs: bool) -> bool:
         return True  # negative weights count as 0
@@ -102,28 +102,28 @@ class GroupBy(Keyed):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.product([inference.of_function(self.key, inputs), inference.of_function(self.reduce, [None])])
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         (below,) = inputs
         rules = set(below.change.rules)
         limit = below.ceiling.largest
 
-        def of_key(key: Term, move: Move) -> tuple[Term, Move]:
+        def of_key(key: Term, move: ChangeBounds) -> tuple[Term, ChangeBounds]:
             # A record that moves gives half of it to its own prefix, and takes that half from the one before.
             half = move.total / 2
             if key.known and limit is not None and limit / 2 < half:
                 rules.add(HALF_A_KEY)
                 half = limit / 2
-            return record_of((key, UNKNOWN)), Move.of(half, half, move.total)
+            return record_of((key, UNKNOWN)), ChangeBounds.of(half, half, move.total)
 
         atoms = [of_key(key, move) for key, move in below.change.by(lambda term: applied(self.key, [term]))]
         return added(atoms, rules)
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
         if below.largest is None:
-            return Ceiling()
+            return WeightBound()
         half = below.largest / 2  # what the prefixes of a key weigh together: half of the heaviest record
-        return Ceiling(half, {frozenset([(0,)]): half})
+        return WeightBound(half, {frozenset([(0,)]): half})
 
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
         return (compile_lambda(self.key),)

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.moves.ceiling import Ceiling, least
 from wpinq.plan.operator import PartsRead, register
 from wpinq.plan.operators.extreme import Extreme
 from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, kept
+from wpinq.plan.sensitivity.weight_bound import WeightBound, least
 
 
 @register
@@ -35,12 +35,12 @@ class Intersect(Extreme):
     which: ClassVar[str] = "the fewer at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs  # the output is no more than either
         a_key = {**left.a_key, **right.a_key}
         for fields in left.a_key.keys() & right.a_key.keys():
             a_key[fields] = min(left.a_key[fields], right.a_key[fields])
-        return Ceiling(least([left.largest, right.largest]), a_key, left.oriented or right.oriented)
+        return WeightBound(least([left.largest, right.largest]), a_key, left.oriented or right.oriented)
 
     def rows(self, *inputs: Sized) -> RowBounds:
         left, right = (below.rows for below in inputs)

@@ -14,18 +14,25 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import SUM_ROUNDOFFS, Arithmetic, Weight, Weights
-from wpinq.plan.counting import Counted, NoCount
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights
+from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
-from wpinq.plan.moves.ceiling import Ceiling, Fields
-from wpinq.plan.moves.change import NOTHING, Change, Move, added
-from wpinq.plan.moves.joining import at_one_key, at_one_key_of_any_sign, at_unknown_keys
-from wpinq.plan.moves.lineage import Lineages, Ratio, ratio_of, some
-from wpinq.plan.moves.terms import Term, any_record, applied, matching, overlaid
-from wpinq.plan.operator import Keyed, Moved, Parameter, PartsRead, function_type, register
+from wpinq.plan.operator import InputChange, Keyed, Parameter, PartsRead, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
 from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, followed, kept, lower, times
+from wpinq.plan.sensitivity.change import (
+    NOTHING,
+    Change,
+    ChangeBounds,
+    added,
+    at_one_key,
+    at_one_key_of_any_sign,
+    at_unknown_keys,
+)
+from wpinq.plan.sensitivity.proportions import KnownProportions, Ratio, ratio_of, some
+from wpinq.plan.sensitivity.records import Term, any_record, applied, matching, overlaid
+from wpinq.plan.sensitivity.weight_bound import Fields, WeightBound
 
 SIDE_KEYS = 8
 """The most keys of a side that are put together with those of the other."""
@@ -80,8 +87,8 @@ class Join(Keyed):
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
         return inputs[0] * inputs[1]
 
-    def roundoffs(self) -> Fraction:
-        return 7 + SUM_ROUNDOFFS  # a product, a sum of norms, a quotient: 3; norms: 3, and 1 for their grid
+    def rounding_units(self) -> Fraction:
+        return 7 + SUM_ROUNDING_UNITS  # a product, a sum of norms, a quotient: 3; norms: 3, and 1 for their grid
 
     def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
         return frozenset[bytes]().union(*(below.bounding for below in inputs))  # it weighs no more than either side
@@ -98,13 +105,13 @@ class Join(Keyed):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.result, inputs)
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         left, right = inputs
         signed = not (left.nonnegative and right.nonnegative)
         limit = None if signed else self._at_key(left.ceiling, right.ceiling)
         rules = set(left.change.rules | right.change.rules)
         sides = [dict(moved.change.by(partial(_key_of, key))) for moved, key in zip(inputs, self._keys, strict=True)]
-        atoms: list[tuple[Term, Move]] = []
+        atoms: list[tuple[Term, ChangeBounds]] = []
         for key in dict.fromkeys(term for side in sides for term in side):
             one, other = (side.get(key, NOTHING) for side in sides)
             if not key.known:  # many keys, each with a scale of its own
@@ -116,14 +123,14 @@ class Join(Keyed):
                 rules.add(ONE_KEY)
             if limit is not None and limit < max(move.increase, move.decrease):
                 rules.add(HALF_A_KEY)
-                move = Move.of(min(move.increase, limit), min(move.decrease, limit), move.total)
+                move = ChangeBounds.of(min(move.increase, limit), min(move.decrease, limit), move.total)
             atoms.append((self._record(key), move))
         found, sharper = added(atoms, rules), None if signed else self._in_ratio(left, right)
         if sharper is None or sharper.total >= found.total:
             return found
         return sharper
 
-    def _in_ratio(self, left: Moved, right: Moved) -> Change | None:
+    def _in_ratio(self, left: InputChange, right: InputChange) -> Change | None:
         """How the output changes where the ratio of the sides is the same at every key (rule R).
 
         A record that changes on one side has the partners that it has; the scale moves all pairs of a key.
@@ -138,10 +145,10 @@ class Join(Keyed):
         ]
         return added(atoms, left.change.rules | right.change.rules | ratio.scale.rules | {RATIO})
 
-    def _ratio(self, left: Moved, right: Moved) -> Ratio | None:
+    def _ratio(self, left: InputChange, right: InputChange) -> Ratio | None:
         return ratio_of(left.lineages, right.lineages, [partial(_key_of, key) for key in self._keys])
 
-    def lineages(self, *inputs: Moved) -> Lineages:
+    def lineages(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs
         ratio = self._ratio(left, right)
         if ratio is None:
@@ -161,8 +168,8 @@ class Join(Keyed):
     def _of_right(self, term: Term) -> Term:
         return applied(self.result, [matching(self.left_key, _key_of(self.right_key, term)), term])
 
-    def _unknown(self, move: Move, signed: bool) -> Move:
-        return Move.any_sign(move.total) if signed else at_unknown_keys(move)
+    def _unknown(self, move: ChangeBounds, signed: bool) -> ChangeBounds:
+        return ChangeBounds.any_sign(move.total) if signed else at_unknown_keys(move)
 
     def _record(self, key: Term) -> Term:
         # The scale of a key moves all pairs there, not only those of the record that changed.
@@ -191,18 +198,18 @@ class Join(Keyed):
                 lower(a_key, fields | others, most * more)
         return RowBounds(pairs, kept(a_key), both(both(left.records, right.records), pairs))
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         """A join weighs no more at a key than either side, and `M·M′/(M + M′)` where both are bounded."""
         limit = self._at_key(*inputs)
         if limit is None:
-            return Ceiling()
+            return WeightBound()
         shown = {term: path for path, term in reversed(list(self._record(self._any_key()).paths()))}
         leaves = list(self._any_key().leaves())
         if not all(part in shown for part in leaves):
-            return Ceiling()
-        return Ceiling(limit, {frozenset(shown[part] for part in leaves): limit})
+            return WeightBound()
+        return WeightBound(limit, {frozenset(shown[part] for part in leaves): limit})
 
-    def _at_key(self, left: Ceiling, right: Ceiling) -> Fraction | None:
+    def _at_key(self, left: WeightBound, right: WeightBound) -> Fraction | None:
         key = self._any_key()
         bounds = left.at_key(matching(self.left_key, key)), right.at_key(matching(self.right_key, key))
         known = [bound for bound in bounds if bound is not None]

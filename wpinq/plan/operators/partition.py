@@ -14,10 +14,10 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.counting import Counted
+from wpinq.plan.count_units import Counted
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.moves.change import Change
-from wpinq.plan.operator import Moved, Parameter, Passing, register
+from wpinq.plan.operator import InputChange, Parameter, Passing, register
+from wpinq.plan.sensitivity.change import Change
 
 
 @register
@@ -59,7 +59,7 @@ class Partition(Passing):
     def output_type(self, *inputs: Type) -> Type:
         return inputs[0]
 
-    def roundoffs(self) -> Fraction:
+    def rounding_units(self) -> Fraction:
         return Fraction(0)  # a weight stays or goes
 
     def counted(self, *inputs: Counted) -> Counted:
@@ -68,7 +68,7 @@ class Partition(Passing):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return (self.part.value,) if self.key.body == self.key.parameters[0] else inputs[0]
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         return inputs[0].change
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:

@@ -11,14 +11,14 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.counting import Counted
+from wpinq.plan.count_units import Counted
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.moves.ceiling import Ceiling, following, injective
-from wpinq.plan.moves.change import Change
-from wpinq.plan.moves.lineage import Lineages
-from wpinq.plan.moves.terms import Term, any_record, applied, record
-from wpinq.plan.operator import Moved, Parameter, Passing, function_type, register
+from wpinq.plan.operator import InputChange, Parameter, Passing, function_type, register
 from wpinq.plan.row_bounds import RowBounds, Sized, followed
+from wpinq.plan.sensitivity.change import Change
+from wpinq.plan.sensitivity.proportions import KnownProportions
+from wpinq.plan.sensitivity.records import Term, any_record, applied, record
+from wpinq.plan.sensitivity.weight_bound import WeightBound, following, injective
 
 
 @register
@@ -59,20 +59,20 @@ class Select(Passing):
         before, after = self._traced()
         return len(before.fields) > 1 and after == record(before.fields[::-1])
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         return inputs[0].change.mapped(lambda term: applied(self.function, [term]))
 
-    def lineages(self, *inputs: Moved) -> Lineages:
+    def lineages(self, *inputs: InputChange) -> KnownProportions:
         return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].lineages)
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
         before, after = self._traced()
         largest = below.largest if injective(before, after) else None  # else records merge, and weights add up
         oriented = below.oriented
         if oriented is not None and after != before:
             oriented = (oriented[0], not oriented[1]) if self.reverses else None
-        return Ceiling(largest, following(below.a_key, before, after), oriented)
+        return WeightBound(largest, following(below.a_key, before, after), oriented)
 
     def rows(self, *inputs: Sized) -> RowBounds:
         below = inputs[0].rows

@@ -11,21 +11,21 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
-from wpinq.expr.limiting import limited
+from wpinq.expr.list_prefix import limited
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import EXACT, SUM_ROUNDOFFS, Arithmetic, Weight, accumulate
-from wpinq.plan.counting import Counted, NoCount
+from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, Weight, accumulate
+from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice, listed, of_shares
-from wpinq.plan.moves.ceiling import Ceiling
-from wpinq.plan.moves.change import ATOMS_LIMIT, Change, Move, added
-from wpinq.plan.moves.lineage import Lineages, summed
-from wpinq.plan.moves.terms import UNKNOWN, Term, any_record, evaluated
-from wpinq.plan.moves.terms import record as record_of
-from wpinq.plan.operator import Moved, Parameter, PerRecord, register, required_bound
+from wpinq.plan.operator import InputChange, Parameter, PerRecord, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, times
+from wpinq.plan.sensitivity.change import ATOMS_LIMIT, Change, ChangeBounds, added
+from wpinq.plan.sensitivity.proportions import KnownProportions, summed
+from wpinq.plan.sensitivity.records import UNKNOWN, Term, any_record, evaluated
+from wpinq.plan.sensitivity.records import record as record_of
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 
 @register
@@ -75,7 +75,7 @@ class SelectMany(PerRecord):
         assert self.bound > 0 or type_.bound == 0
         return element
 
-    def as_run(self, function: Lambda) -> Lambda:
+    def bounded_function(self, function: Lambda) -> Lambda:
         return limited(function, self.bound)
 
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
@@ -91,8 +91,8 @@ class SelectMany(PerRecord):
         """Whether the function gives its elements weights."""
         return isinstance(self.function.type, ListOf) and isinstance(self.function.type.element, Weighted)
 
-    def roundoffs(self) -> Fraction:
-        return 2 + SUM_ROUNDOFFS  # the share of an element, and its product with the weight
+    def rounding_units(self) -> Fraction:
+        return 2 + SUM_ROUNDING_UNITS  # the share of an element, and its product with the weight
 
     def nonnegative(self, *inputs: bool) -> bool:
         return inputs[0] and not self.weighted
@@ -111,7 +111,7 @@ class SelectMany(PerRecord):
         of = things.of if not others else f"elements, {len(shares)} for each of {things.of}"
         return Counted(things.factor * share, of)
 
-    def keeps_apart(self, *inputs: Ceiling) -> bool:
+    def disjoint_images(self, *inputs: WeightBound) -> bool:
         """Of the pairs of a simple source, or a part of it, none is a loop, and none the reverse of another."""
         (below,) = inputs
         if below.oriented is None:
@@ -123,7 +123,7 @@ class SelectMany(PerRecord):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.function, inputs, elements=True)
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         (below,) = inputs
         shares = self.written_shares()
         if shares is not None and len(shares) * len(below.change.atoms) <= ATOMS_LIMIT:
@@ -138,10 +138,10 @@ class SelectMany(PerRecord):
         # Weights of either sign may cancel before the norm is taken: their total is all that is sure. Where each is at
         # least 0 and the same for a record in all data, what is gained and lost stays apart.
         signed = self.weighted and shares is None
-        moves = (Move.any_sign(move.total) if signed else move for move in below.change.atoms.values())
+        moves = (ChangeBounds.any_sign(move.total) if signed else move for move in below.change.atoms.values())
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
-    def lineages(self, *inputs: Moved) -> Lineages:
+    def lineages(self, *inputs: InputChange) -> KnownProportions:
         shares = [(element, share) for element, share in self.written_shares() or () if share]
         if not shares:
             return ()
@@ -173,7 +173,7 @@ class SelectMany(PerRecord):
         return [(element, weight / norm) for element, weight in whole]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
-        function, bound, number = compile_iterator(self.as_run(self.function)), self.bound, arithmetic.number
+        function, bound, number = compile_iterator(self.bounded_function(self.function)), self.bound, arithmetic.number
         weighted = self.weighted
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:

@@ -11,19 +11,19 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator
-from wpinq.expr.limiting import limited
+from wpinq.expr.list_prefix import limited
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.counting import NUMBERED, Counted, NoCount, numbered
+from wpinq.plan.count_units import NUMBERED, Counted, NoCount, numbered
 from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
-from wpinq.plan.moves.ceiling import Ceiling, Fields
-from wpinq.plan.moves.change import Change
-from wpinq.plan.moves.lineage import Lineages
-from wpinq.plan.moves.terms import UNKNOWN, record
-from wpinq.plan.operator import Moved, Parameter, RecordKeyed, register, required_bound
+from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register, required_bound
 from wpinq.plan.row_bounds import RowBounds, Sized, both, kept, pieces, times
+from wpinq.plan.sensitivity.change import Change
+from wpinq.plan.sensitivity.proportions import KnownProportions
+from wpinq.plan.sensitivity.records import UNKNOWN, record
+from wpinq.plan.sensitivity.weight_bound import Fields, WeightBound
 
 PIECES_LIMIT = 2**40
 """The most pieces, cap over width, that a plan may ask of one record."""
@@ -90,7 +90,7 @@ class Shave(RecordKeyed):
                 )
         return inputs[0]
 
-    def as_run(self, function: Lambda) -> Lambda:
+    def bounded_function(self, function: Lambda) -> Lambda:
         return function if self.bound is None else limited(function, self.bound)
 
     def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
@@ -115,7 +115,7 @@ class Shave(RecordKeyed):
                 a_key[inside] = most * one
         return RowBounds(made, kept(a_key), both(below.rows.records, made))
 
-    def roundoffs(self) -> Fraction:
+    def rounding_units(self) -> Fraction:
         # The remainder of a division is exact; pieces of widths of each record are put on a grid and rounded twice.
         return Fraction(3) if isinstance(self.widths, Lambda) else Fraction(0)
 
@@ -135,20 +135,20 @@ class Shave(RecordKeyed):
             return NoCount(self.name, "cuts by widths that are not all whole things")
         return Counted(things.factor, things.of.removesuffix(NUMBERED) + NUMBERED)
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         # every piece is monotone in the weight, and widths are a function of the record alone
         return inputs[0].change.mapped(lambda term: record((term, UNKNOWN)))
 
-    def lineages(self, *inputs: Moved) -> Lineages:
+    def lineages(self, *inputs: InputChange) -> KnownProportions:
         (below,) = inputs
         if isinstance(self.widths, Lambda) or self.bound is not None:
             return ()  # weight may be cut off
         return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.lineages)
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
         a_key = {frozenset((0, *path) for path in fields): bound for fields, bound in below.a_key.items()}
-        return Ceiling(below.largest, a_key)
+        return WeightBound(below.largest, a_key)
 
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         if isinstance(self.widths, Lambda):
@@ -174,7 +174,7 @@ class Shave(RecordKeyed):
         return pieces
 
     def _varying(self, widths: Lambda, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
-        function, bound = compile_iterator(self.as_run(widths)), self.bound
+        function, bound = compile_iterator(self.bounded_function(widths)), self.bound
 
         def pieces(record: Value, weight: Weight) -> Iterable[tuple[Value, Weight]]:
             left = Fraction(weight)  # exact in either arithmetic; rounded once, as a piece is emitted

@@ -7,20 +7,18 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.facts import check_facts
+from wpinq.expr.declarations import Person, Sizes, check_facts
 from wpinq.expr.nodes import digest_of
-from wpinq.expr.person import Person
-from wpinq.expr.sizes import Sizes
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, Weights
-from wpinq.plan.counting import Counted, NoCount
+from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference, of_type
 from wpinq.plan.lattice import NoLattice
-from wpinq.plan.moves.ceiling import Ceiling
-from wpinq.plan.moves.change import ONE, Change, added
-from wpinq.plan.moves.terms import any_record, record
 from wpinq.plan.operator import Operator
 from wpinq.plan.row_bounds import KEYS_LIMIT, RowBounds, Sized, lower
+from wpinq.plan.sensitivity.change import ONE, Change, added
+from wpinq.plan.sensitivity.records import any_record, record
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ class Source(Operator):
     def mass(self, *inputs: Fraction) -> Fraction:
         return self.cap
 
-    def roundoffs(self) -> Fraction:
+    def rounding_units(self) -> Fraction:
         return Fraction(0)  # it is what was given
 
     def nonnegative(self, *inputs: bool) -> bool:
@@ -216,10 +214,10 @@ class Source(Operator):
             return (pair, Fraction(2)), (added([(record((one, one)), ONE)]), Fraction(1))
         return ((added([(any_record("unit", self.record), ONE)]), Fraction(1)),)
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         if not self.exact:
-            return Ceiling()
-        return Ceiling(Fraction(1), {}, (self.source, False) if "simple" in self.facts else None)
+            return WeightBound()
+        return WeightBound(Fraction(1), {}, (self.source, False) if "simple" in self.facts else None)
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         raise PlanError(f"the source {self.source!r} has no data here")

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
-from wpinq.plan.moves.ceiling import Ceiling
 from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 
 @register
@@ -34,16 +34,16 @@ class Union(Extreme):
     which: ClassVar[str] = "the more at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = max
 
-    def roundoffs(self) -> Fraction:
+    def rounding_units(self) -> Fraction:
         return Fraction(0)  # a maximum is one of its arguments, and no engine puts it together otherwise
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs
         a_key = {fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key}
         if left.largest is None or right.largest is None:
-            return Ceiling(None, a_key)
+            return WeightBound(None, a_key)
         oriented = left.oriented if left.oriented == right.oriented else None
-        return Ceiling(max(left.largest, right.largest), a_key, oriented)
+        return WeightBound(max(left.largest, right.largest), a_key, oriented)
 
     def nonnegative(self, *inputs: bool) -> bool:
         return any(inputs)  # max(a, b) >= 0 needs one of them at least 0 for every record, absent ones weighing 0

@@ -13,11 +13,11 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.counting import Counted
+from wpinq.plan.count_units import Counted
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.moves.ceiling import Ceiling
-from wpinq.plan.moves.change import Change
-from wpinq.plan.operator import Moved, Parameter, Passing, register
+from wpinq.plan.operator import InputChange, Parameter, Passing, register
+from wpinq.plan.sensitivity.change import Change
+from wpinq.plan.sensitivity.weight_bound import WeightBound
 
 
 @register
@@ -47,7 +47,7 @@ class Where(Passing):
             raise PlanError(f"Where: the predicate gives {self.predicate.type}, not bool: compare it, as in r.age > 0")
         return inputs[0]
 
-    def roundoffs(self) -> Fraction:
+    def rounding_units(self) -> Fraction:
         return Fraction(0)  # a weight stays or goes
 
     def counted(self, *inputs: Counted) -> Counted:
@@ -56,10 +56,10 @@ class Where(Passing):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inputs[0]
 
-    def change(self, *inputs: Moved) -> Change:
+    def change(self, *inputs: InputChange) -> Change:
         return inputs[0].change  # a null predicate drops the record
 
-    def ceiling(self, *inputs: Ceiling) -> Ceiling:
+    def ceiling(self, *inputs: WeightBound) -> WeightBound:
         return inputs[0]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:

@@ -20,10 +20,10 @@ from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.moves.change import Change
-from wpinq.plan.moves.terms import Term, any_record, applied, constant, evaluated, record
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Intersect, Join, Select, SelectMany, Shave, Source, Where
+from wpinq.plan.sensitivity.change import Change
+from wpinq.plan.sensitivity.records import Term, any_record, applied, constant, evaluated, record
 
 BY_FORM = "closed wedges come and go in the same tags (by form)"
 

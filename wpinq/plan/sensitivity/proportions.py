@@ -12,8 +12,8 @@ from fractions import Fraction
 from itertools import islice, product
 
 from wpinq.expr.types import Type
-from wpinq.plan.moves.change import Change, together
-from wpinq.plan.moves.terms import Term, any_record
+from wpinq.plan.sensitivity.change import Change, together
+from wpinq.plan.sensitivity.records import Term, any_record
 
 _LINEAGES, _PARTS = 4, 64
 """The most lineages of a step that are told apart, and the most parts of one: so that deep plans take no longer than
@@ -25,7 +25,7 @@ Parts = Mapping[tuple[bytes, Term], Fraction]
 
 
 @dataclass(frozen=True, slots=True)
-class Lineage:
+class Proportions:
     """A dataset, none of whose weights is negative, as a sum of images of datasets below, its *grounds*.
 
     In all data, the weight that any function of the fields known here has at any value is the sum over `parts` of the
@@ -42,39 +42,39 @@ class Lineage:
     parts: Parts
     change: Change
 
-    def mapped(self, function: Callable[[Term], Term]) -> Lineage:
+    def mapped(self, function: Callable[[Term], Term]) -> Proportions:
         """Of records that become others, each with its whole weight."""
         parts = _added(((ground, function(term)), factor) for (ground, term), factor in self.parts.items())
-        return Lineage(parts, self.change.mapped(function))
+        return Proportions(parts, self.change.mapped(function))
 
-    def times(self, factor: Fraction) -> Lineage:
+    def times(self, factor: Fraction) -> Proportions:
         """Of all weights times a factor above 0."""
         parts = {part: coefficient * factor for part, coefficient in self.parts.items()}
-        return Lineage(parts, self.change.each(lambda move: move * factor))
+        return Proportions(parts, self.change.each(lambda move: move * factor))
 
 
-Lineages = tuple[Lineage, ...]
+KnownProportions = tuple[Proportions, ...]
 
 
-def with_itself(known: Lineages, digest: bytes, type_: Type, change: Change) -> Lineages:
+def with_itself(known: KnownProportions, digest: bytes, type_: Type, change: Change) -> KnownProportions:
     """What a dataset descends from, and the dataset as its own ground: all of its fields are known there."""
-    itself = Lineage({(digest, any_record("ground", type_)): Fraction(1)}, change)
+    itself = Proportions({(digest, any_record("ground", type_)): Fraction(1)}, change)
     return (*known[: _LINEAGES - 1], itself)
 
 
-def summed(ways: Iterable[Sequence[Lineage]]) -> Lineages:
+def summed(ways: Iterable[Sequence[Proportions]]) -> KnownProportions:
     """Of datasets that are put together, in each of the ways in which they descend."""
     return some(map(_sum, ways))
 
 
-def some(found: Iterable[Lineage]) -> Lineages:
+def some(found: Iterable[Proportions]) -> KnownProportions:
     """As many as are kept of what is known of one dataset."""
     return tuple(islice((lineage for lineage in found if len(lineage.parts) <= _PARTS), _LINEAGES))
 
 
-def _sum(chosen: Sequence[Lineage]) -> Lineage:
+def _sum(chosen: Sequence[Proportions]) -> Proportions:
     parts = _added(item for lineage in chosen for item in lineage.parts.items())
-    return Lineage(parts, together(lineage.change for lineage in chosen))
+    return Proportions(parts, together(lineage.change for lineage in chosen))
 
 
 def _added(items: Iterable[tuple[tuple[bytes, Term], Fraction]]) -> Parts:
@@ -101,7 +101,7 @@ class Ratio:
     scale: Change
 
 
-def ratio_of(left: Lineages, right: Lineages, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
+def ratio_of(left: KnownProportions, right: KnownProportions, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
     """The ratio of the sides of a Join by these keys, where what they descend from tells it."""
     by_key, others = ([lineage.mapped(key) for lineage in side] for side, key in zip((left, right), keys, strict=True))
     for one, other in product(by_key, others):

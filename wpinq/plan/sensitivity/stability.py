@@ -13,15 +13,15 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.expr.nodes import below_first
-from wpinq.plan.closed_wedges import BY_FORM, closed_wedges
-from wpinq.plan.moves.ceiling import NO_CEILING
-from wpinq.plan.moves.change import ONE, Change, Move, added
-from wpinq.plan.moves.lineage import Lineages, with_itself
-from wpinq.plan.moves.terms import UNKNOWN, any_record
 from wpinq.plan.node import Node, upward
-from wpinq.plan.operator import Moved
+from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Partition, Source
 from wpinq.plan.operators.join import RATIO
+from wpinq.plan.sensitivity.change import ONE, Change, ChangeBounds, added
+from wpinq.plan.sensitivity.closed_wedges import BY_FORM, closed_wedges
+from wpinq.plan.sensitivity.proportions import KnownProportions, with_itself
+from wpinq.plan.sensitivity.records import UNKNOWN, any_record
+from wpinq.plan.sensitivity.weight_bound import NO_WEIGHT_BOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class _Way:
     ratios: bool
 
 
-_KNOWN: dict[tuple[bytes, int, bool, bytes], Moved] = {}
+_KNOWN: dict[tuple[bytes, int, bool, bytes], InputChange] = {}
 """Digest of a cut, way of its change, use of ratios, digest of a step -> what is known there: plans of a batch share
 most steps."""
 
@@ -152,7 +152,7 @@ def _moved(way: _Way, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
     """How the root changes by one step at a cut."""
     if len(_KNOWN) > _KNOWN_LIMIT:
         _KNOWN.clear()
-    found: dict[bytes, Moved] = {}
+    found: dict[bytes, InputChange] = {}
     for node in steps:
         key = way.cut.digest, way.number, way.ratios, node.digest
         moved = _KNOWN.get(key)
@@ -162,7 +162,7 @@ def _moved(way: _Way, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
     return found[steps[-1].digest].change
 
 
-def _at(node: Node, found: Mapping[bytes, Moved], nonnegative: bool, way: _Way) -> Moved:
+def _at(node: Node, found: Mapping[bytes, InputChange], nonnegative: bool, way: _Way) -> InputChange:
     """What is known of one step, and of those below it before.
 
     Bounds on weights, and forms, are of use only where steps are of whole records of weight 1.
@@ -171,19 +171,19 @@ def _at(node: Node, found: Mapping[bytes, Moved], nonnegative: bool, way: _Way) 
     of_cut = way.change if node == way.cut else NOTHING_MOVES
     of_node = of_cut if _is_cut(node) else node.operator.change(*below)
     exact = isinstance(way.cut.operator, Source) and way.cut.operator.exact
-    ceiling = NO_CEILING
+    ceiling = NO_WEIGHT_BOUND
     if exact:
         of_node = _by_form(node, of_node, found, way.cut)
     if exact and nonnegative and not isinstance(node.operator, Partition):
         ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
-    lineages: Lineages = ()
+    lineages: KnownProportions = ()
     if way.ratios and nonnegative:
         known = () if _is_cut(node) else node.operator.lineages(*below)
         lineages = with_itself(known, node.digest, node.type, of_node)
-    return Moved(of_node, nonnegative, ceiling, lineages)
+    return InputChange(of_node, nonnegative, ceiling, lineages)
 
 
-def _by_form(node: Node, change: Change, found: Mapping[bytes, Moved], cut: Node) -> Change:
+def _by_form(node: Node, change: Change, found: Mapping[bytes, InputChange], cut: Node) -> Change:
     """The change of a step, or less where the form of all that is below it tells so."""
     form = closed_wedges(node)
     if form is None or form.source != cut:
@@ -192,4 +192,4 @@ def _by_form(node: Node, change: Change, found: Mapping[bytes, Moved], cut: Node
     if most >= change.total:
         return change
     gain, loss = (sum(getattr(move, part) for move in change.atoms.values()) for part in ("increase", "decrease"))
-    return added([(UNKNOWN, Move.of(min(gain, most), min(loss, most), most))], change.rules | {BY_FORM})
+    return added([(UNKNOWN, ChangeBounds.of(min(gain, most), min(loss, most), most))], change.rules | {BY_FORM})

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from wpinq.plan.moves.terms import Path, Term
+from wpinq.plan.sensitivity.records import Path, Term
 
 Fields = frozenset[Path]
 """Fields of a record: which records hold the same values there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class WeightBound:
     """Bounds on the weights of a dataset in which none is negative.
 
     Attributes
@@ -40,7 +40,7 @@ class Ceiling:
         return min(known, default=None)
 
 
-NO_CEILING = Ceiling()
+NO_WEIGHT_BOUND = WeightBound()
 
 
 def following(bounds: Mapping[Fields, Fraction], record: Term, image: Term) -> dict[Fields, Fraction]:

@@ -14,28 +14,35 @@ from starlette.exceptions import HTTPException
 import wpinq
 from wpinq.errors import WpinqError
 from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.service.bodies import (
-    AnswersBody,
-    AskedBody,
-    BalanceBody,
-    CallerBody,
-    ErrorBody,
-    EventBody,
-    ExplanationBody,
-    ReleaseBody,
-    SourceBody,
+from wpinq.service.app import Front
+from wpinq.service.dependencies import (
+    AnalystCaller,
+    AnyCaller,
+    KnownCheck,
+    balance_response,
+    event_response,
+    source_response,
 )
-from wpinq.service.callers import AnalystCaller, AnyCaller, KnownCheck, balance_body, event_body, source_body
-from wpinq.service.curating import curate
-from wpinq.service.front import Front
-from wpinq.service.guard import GUARDED
-from wpinq.service.refusals import Refusal, refusal_of, response_parts
-from wpinq.service.token_register import ANALYST, Caller
+from wpinq.service.errors import Refusal, refusal_of, response_parts
+from wpinq.service.middleware import GUARDED
+from wpinq.service.routes.admin import curate
+from wpinq.service.schemas import (
+    AnswersResponse,
+    BalanceResponse,
+    ErrorResponse,
+    EventResponse,
+    ExplanationResponse,
+    ProgramRequest,
+    ReleaseRequest,
+    SourceResponse,
+    UserResponse,
+)
+from wpinq.service.users import ANALYST, Caller
 
 PAGE = Path(__file__).parent / "page"
 _MOST_FAULTS = 3
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorBody}
+    status: {"model": ErrorResponse}
     for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 503, "default")  # the last instead of FastAPI's own 422
 }
 _WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
@@ -88,18 +95,18 @@ def _handle_errors(made: FastAPI) -> None:
 
 def _for_all(made: FastAPI, front: Front) -> None:
     @made.get(f"{GUARDED}me", summary="Who you are to the service")
-    def me(caller: AnyCaller) -> CallerBody:
-        return CallerBody(name=caller.name, role=caller.role)
+    def me(caller: AnyCaller) -> UserResponse:
+        return UserResponse(name=caller.name, role=caller.role)
 
     @made.get(f"{GUARDED}sources", summary="The sources and their declarations")
-    def sources(caller: AnyCaller) -> list[SourceBody]:
-        closed = front.ledger.closed_to_analysts()
-        return [source_body(name, held, closed) for name, held in front.declared.items()]
+    def sources(caller: AnyCaller) -> list[SourceResponse]:
+        closed = front.ledger.suspended()
+        return [source_response(name, held, closed) for name, held in front.declared.items()]
 
     @made.post(f"{GUARDED}explain", summary="What a program costs and gives; nothing is spent")
-    async def explain(asked: AskedBody, caller: AnyCaller, known: KnownCheck) -> ExplanationBody:
+    async def explain(asked: ProgramRequest, caller: AnyCaller, known: KnownCheck) -> ExplanationResponse:
         told = await front.explained(asked.model_dump(), caller.name if caller.role == ANALYST else None, known)
-        return ExplanationBody(**told)
+        return ExplanationResponse(**told)
 
 
 def _for_analysts(made: FastAPI, front: Front) -> None:
@@ -107,14 +114,14 @@ def _for_analysts(made: FastAPI, front: Front) -> None:
         return AnalystBudgets(front.ledger, caller.name, front.declared)
 
     @made.post(f"{GUARDED}release", summary="Debit the own budgets, and answer")
-    async def release(asked: ReleaseBody, caller: AnalystCaller, known: KnownCheck) -> AnswersBody:
+    async def release(asked: ReleaseRequest, caller: AnalystCaller, known: KnownCheck) -> AnswersResponse:
         told = await front.released(asked.model_dump(exclude={"label"}), caller.name, asked.label, known)
-        return AnswersBody(**told)
+        return AnswersResponse(**told)
 
     @made.get(f"{GUARDED}remaining", summary="How your budgets stand")
-    def remaining(caller: AnalystCaller) -> list[BalanceBody]:
-        return list(map(balance_body, own(caller).balances()))
+    def remaining(caller: AnalystCaller) -> list[BalanceResponse]:
+        return list(map(balance_response, own(caller).balances()))
 
     @made.get(f"{GUARDED}history", summary="What was debited from your budgets")
-    def history(caller: AnalystCaller) -> list[EventBody]:
-        return list(map(event_body, own(caller).history()))
+    def history(caller: AnalystCaller) -> list[EventResponse]:
+        return list(map(event_response, own(caller).history()))

@@ -11,18 +11,17 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
-from wpinq.kernel.admission import admitted, granted_seconds
 from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.kernel.asking_limits import Limits
-from wpinq.kernel.batches import prepared
-from wpinq.kernel.ledger import Ledger
-from wpinq.kernel.orders import DeclaredSource, Order
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.query import Query
-from wpinq.service.asked_for import Releases, releases_of
-from wpinq.service.handing_over import Desk, serve_one
-from wpinq.service.told import explained
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.prepare import DeclaredSource, Order, prepared
+from wpinq.kernel.sandbox.admission import admitted, granted_seconds
+from wpinq.kernel.sandbox.limits import Limits
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.service.ipc import Desk, serve_one
+from wpinq.service.programs import Releases, releases_of
+from wpinq.service.serializers import explained
 
 _MEMORY = 4 << 30
 """Bytes of address space."""

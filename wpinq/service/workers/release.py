@@ -14,18 +14,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from wpinq.errors import WpinqError
-from wpinq.kernel.confinement import ASKED_TO_END
-from wpinq.kernel.gates import GateError
-from wpinq.kernel.orders import DeclaredSource
+from wpinq.kernel.ledger.suspensions import SuspensionError
+from wpinq.kernel.prepare import DeclaredSource
+from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
-from wpinq.measure.epsilon import format_epsilon
-from wpinq.service.asked_for import releases_of
-from wpinq.service.configuration import Configuration
-from wpinq.service.handing_over import Desk, received, serve_one
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.service.config import Configuration
+from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import Desk, received, serve_one
 from wpinq.service.logs import log
-from wpinq.service.offspring import Offspring, Role
-from wpinq.service.told import released
-from wpinq.service.under_way import ReleasesUnderWay
+from wpinq.service.programs import releases_of
+from wpinq.service.serializers import released
+from wpinq.service.supervisor import Role, Supervisor
 
 
 class Keeper:
@@ -54,8 +54,8 @@ class Keeper:
             self._tell(error)
             return
         self._tell(dict(session.declared()))
-        slots = Offspring()
-        slot = Role("slot", ReleaseSlot(self._configuration, self._desk, session).work, again=True)
+        slots = Supervisor()
+        slot = Role("slot", ReleaseWorker(self._configuration, self._desk, session).work, again=True)
         for _ in range(self._configuration.slots):
             slots.fork(slot)
         if slots.tend_until(ASKED_TO_END) is None:
@@ -77,11 +77,11 @@ class Keeper:
             ready.sendall(pickle.dumps(what))
 
 
-def told_by_keeper(ready: socket.socket) -> dict[str, DeclaredSource]:
+def read_declared(ready: socket.socket) -> dict[str, DeclaredSource]:
     """What the sources are, once the keeper has protected their data; its error where it could not."""
     sent = received(ready)
     if not sent:
-        raise KeeperDied("the data could not be protected: the process that reads them died, as for want of memory")
+        raise DataWorkerDied("the data could not be protected: the process that reads them died, as for want of memory")
     found = pickle.loads(sent)  # from our own child
     if isinstance(found, WpinqError):
         raise found
@@ -93,11 +93,11 @@ GRACE = 60.0
 """Seconds that a slot may take beyond what it is held for, before it is given up."""
 
 
-class KeeperDied(WpinqError):
+class DataWorkerDied(WpinqError):
     """The process that holds the data is gone."""
 
 
-class ReleaseSlot:
+class ReleaseWorker:
     """A child of the keeper: one release.
 
     Parameters
@@ -112,7 +112,7 @@ class ReleaseSlot:
 
     def __init__(self, configuration: Configuration, desk: Desk, session: Session) -> None:
         self._configuration, self._desk, self._session = configuration, desk, session
-        self._under_way = ReleasesUnderWay(configuration.ledger)
+        self._under_way = InflightReleases(configuration.ledger)
 
     def work(self) -> None:
         """Take one request and answer it."""
@@ -127,7 +127,7 @@ class ReleaseSlot:
         try:
             with self._under_way.recorded(request["name"], request["accounts"]):
                 results = analyst.release(asked, fresh=request["fresh"], label=request["label"])
-        except GateError:  # a failure is not answered before its sources are closed: as if it had died over it
+        except SuspensionError:  # a failure is not answered before its sources are closed: as if it had died over it
             os._exit(1)
         left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
         return {"answers": released(results, request["confidence"]), "remaining": left}

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from wpinq.engines.incremental.compiled.steps.steps import (
+from wpinq.engines.delta.compiled.steps import (
     ExtremeStep,
     GroupStep,
     JoinStep,
@@ -27,7 +27,7 @@ from wpinq.engines.incremental.compiled.steps.steps import (
     Step,
     Steps,
 )
-from wpinq.engines.incremental.compiled.words.code import Writer
+from wpinq.engines.delta.compiled.values import Writer
 
 
 @dataclass(frozen=True, slots=True)

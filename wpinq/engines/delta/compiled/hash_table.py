@@ -10,36 +10,37 @@ from __future__ import annotations
 
 from functools import cache
 
-from wpinq.engines.incremental.compiled.routines.header import (
+from wpinq.engines.delta.compiled.routine import (
     CAP,
     COUNT,
     DUST,
+    FLOAT64,
     FREE,
+    INT64,
+    INT64S,
     LIVE,
     LOG,
     LOG_END,
     LOG_FULL,
+    M32,
     MASK,
     ROWS,
     SLOTS,
+    STATE,
     STATUS,
     STRIDE,
-)
-from wpinq.engines.incremental.compiled.routines.machine import M32, as_float, load, save
-from wpinq.engines.incremental.compiled.routines.routine import (
-    FLOAT64,
-    INT64,
-    INT64S,
-    STATE,
     Boolean,
     Float64,
     Float64s,
     Int64,
     Int64s,
     Routine,
+    as_float,
     call,
     fixed,
     library,
+    load,
+    save,
 )
 
 

@@ -11,7 +11,7 @@ from numba.core.compiler import Compiler as Pipeline
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import intrinsic
 
-from wpinq.engines.incremental.compiled.refusal import CannotCompile
+from wpinq.engines.delta.compiled.routine import CannotCompile
 
 _OPTIONS = {"error_model": "numpy", "nogil": True}
 

@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.calculation import range_end
-from wpinq.engines.incremental.compiled.routines.routine import call
-from wpinq.engines.incremental.compiled.words.code import ScalarCode, ValueCode, Writer, both, constant, from_words
-from wpinq.engines.incremental.compiled.words.expressions import emit, shaped, truth
-from wpinq.engines.incremental.compiled.words.memo import element_of, length_of
+from wpinq.engines.delta.compiled.expressions import element_of, emit, length_of, shaped, truth
+from wpinq.engines.delta.compiled.routine import CannotCompile, call, range_end
+from wpinq.engines.delta.compiled.values import ScalarCode, ValueCode, Writer, both, constant, from_words
 from wpinq.expr import build
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk

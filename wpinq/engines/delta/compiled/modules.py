@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.installing import install
+from wpinq.engines.delta.compiled.routine import CannotCompile
+from wpinq.runtime.optional_imports import install
 
 CACHE_VARIABLE = "WPINQ_CACHE"
 """The environment variable that names the folder for generated modules."""
@@ -26,7 +26,7 @@ def import_module(text: str) -> ModuleType:
         raise CannotCompile(f"the compiled engine needs numba: {install('synthesis')}; the python engine runs without")
     import numba
 
-    from wpinq.engines.incremental.compiled.routines import intrinsics
+    from wpinq.engines.delta.compiled import intrinsics
 
     held = f"{numba.__version__}\n{inspect.getsource(intrinsics)}\n{text}"
     digest = hashlib.blake2b(held.encode(), digest_size=12).hexdigest()
@@ -89,3 +89,6 @@ def _write(path: Path, text: str) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(temporary, path)
+
+
+# Routines with typed arguments, out of which the text of a module is made, and the modules themselves.

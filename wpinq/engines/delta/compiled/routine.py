@@ -12,17 +12,167 @@ from __future__ import annotations
 
 import ast
 import inspect
+import struct
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.names import name, names_in, spelled
+from wpinq.engines.delta.goals import loss
+from wpinq.errors import PlanError
+from wpinq.runtime.arrays import Integers
+
+# Instructions on machine words: what they mean, in Python. Compiled code has them from `intrinsics`.
+
+M32 = 0xFFFFFFFF
+ONE = np.uint64(1)
+
+
+def load(state: Integers, at: int) -> int:
+    """The word at a place."""
+    return int(state[at])
+
+
+def save(state: Integers, at: int, value: int) -> None:
+    """Write a word."""
+    state[at] = wrapped(value)
+
+
+def as_float(word: int) -> float:
+    """The float of these bits."""
+    return float(struct.unpack("<d", struct.pack("<q", wrapped(word)))[0])
+
+
+def as_word(number: float) -> int:
+    """The bits of a float."""
+    return int(struct.unpack("<q", struct.pack("<d", number))[0])
+
+
+def add_fits(a: int, b: int) -> bool:
+    """Whether the sum fits into a word."""
+    return _fits(int(a) + int(b))
+
+
+def subtract_fits(a: int, b: int) -> bool:
+    """Whether the difference fits into a word."""
+    return _fits(int(a) - int(b))
+
+
+def multiply_fits(a: int, b: int) -> bool:
+    """Whether the product fits into a word."""
+    return _fits(int(a) * int(b))
+
+
+def wrapped(value: int) -> int:
+    """The word that is left of an integer."""
+    return (int(value) + 2**63) % 2**64 - 2**63
+
+
+def _fits(value: int) -> bool:
+    return wrapped(value) == value
+
+
+CACHE_LINES = 256
+"""Bytes on either side: a line is 64 or 128, and processors fetch two at a time."""
+
+
+def apart(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy that begins a cache line and shares none with another array: threads that write side by side slow each
+    other down, and so does a row on more lines than it needs."""
+    margin = CACHE_LINES // array.itemsize
+    held = np.zeros(array.size + 2 * margin, dtype=array.dtype)
+    first = -held.ctypes.data % CACHE_LINES // array.itemsize
+    mine = held[first : first + array.size].reshape(array.shape)
+    mine[...] = array
+    return mine
+
+
+# The array of words that holds all state, so that undoing is writing words back: what its first words are.
+#
+# Then come the headers of tables (see `store`).
+
+STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
+HEADERS = 64
+PARAMETERS, PARAMETERS_EACH = 5, 3
+"""Where the parameters of outputs begin, and for each: its price within the domain and outside, and the width."""
+MISSED, UNCHECKED = HEADERS - 1, HEADERS - 2
+SLOTS, MASK, ROWS, STRIDE, COUNT, FREE, CAP, LIVE = range(8)
+HEADER_WORDS = 8
+LOG_FULL, NEGATIVE, NOT_UNIT, MISSING, UNSTEADY = range(1, 6)
+DUST = 1e-12
+GROWTH = 2.0**22
+"""How far a norm n may grow at once, to m: records change before it does, so `m²/n` comes and goes, and takes digits of
+`m` with it, 1e-9 of them where `m² = GROWTH · n · max(1, m)`."""
+
+CONSTANTS = {
+    name: globals()[name]
+    for name in (
+        *("STATUS", "LOG", "LOG_START", "LOG_END", "SCORE", "MISSED", "UNCHECKED"),
+        *("SLOTS", "MASK", "ROWS", "STRIDE", "COUNT", "FREE", "CAP", "LIVE"),
+        *("LOG_FULL", "NEGATIVE", "NOT_UNIT", "MISSING", "UNSTEADY", "DUST", "GROWTH"),
+    )
+}
+"""Those that routines name."""
+
+
+# What the compiled engine raises when a plan is beyond it.
+
+
+class CannotCompile(PlanError):
+    """A plan, or numba itself, is out of the compiled engine's reach. The message names the step and the reason.
+
+    The python engine (`wpinq.engines.delta.Evaluator`) runs every plan; a caller that falls back to it shows
+    this message.
+    """
+
+
+# Names in code under construction: a character each, so that what code uses is on record and nobody reads it back.
+#
+# A spelling gets its character once, and code holds the character until `spelled` writes it out. Whatever else stands
+# in generated code is ASCII. So the names in a line are its other characters, and renaming is translation.
+
+_FIRST = 0x10000
+_characters: dict[tuple[str, str], str] = {}
+_spellings: dict[int, str] = {}
+_lock = Lock()
+
+
+def name(spelling: str, kind: str = "value") -> str:
+    """The character of a name. Names of two kinds have two, though they be spelled alike.
+
+    Examples
+    --------
+    >>> x, y = name("x"), name("y")
+    >>> line = f"{x} = {y} + 1"
+    >>> spelled(line), names_in(line) == [x, y]
+    ('x = y + 1', True)
+    """
+    key = kind, spelling
+    if key not in _characters:
+        with _lock:
+            place = _FIRST + len(_spellings)
+            if place > sys.maxunicode:
+                raise CannotCompile("its functions need more names than there are")
+            _spellings[place] = spelling
+            _characters.setdefault(key, chr(place))
+    return _characters[key]
+
+
+def spelled(code: str) -> str:
+    """The code with its names written out."""
+    return code.translate(_spellings)
+
+
+def names_in(*codes: str) -> list[str]:
+    """The names in code, each once, in order."""
+    return [c for c in dict.fromkeys("".join(codes)) if ord(c) >= _FIRST]
+
 
 INT64, FLOAT64, BOOLEAN, UINT32, UINT64, VOID = "int64", "float64", "boolean", "uint32", "uint64", "void"
 INT64S, FLOAT64S, UINT32S, UINT64S = (f"{each}[::1]" for each in (INT64, FLOAT64, UINT32, UINT64))
@@ -49,7 +199,7 @@ from math import exp, isfinite
 
 import numpy as np
 
-from wpinq.engines.incremental.compiled.routines.intrinsics import (
+from wpinq.engines.delta.compiled.intrinsics import (
     Compiler, add_fits, as_float, as_word, load, multiply_fits, save, subtract_fits,
 )
 
@@ -202,3 +352,63 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
     return (
         "\n\n\n".join([f"{PRELUDE}{DECLARING.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
     )
+
+
+# Arithmetic on words, and random numbers.
+
+fixed(loss)
+
+
+@fixed
+def divides(a: Int64, b: Int64) -> Boolean:
+    return b != 0 and not (b == -1 and a == -9223372036854775807 - 1)
+
+
+@fixed
+def floor_divide(a: Int64, b: Int64) -> Int64:
+    return a // b if divides(a, b) else 0
+
+
+@fixed
+def modulo(a: Int64, b: Int64) -> Int64:
+    return 0 if b == 0 or b == -1 else a % b
+
+
+@fixed
+def truncate(number: Float64) -> Int64:
+    return np.int64(number) if -9.223372036854775808e18 <= number < 9.223372036854775808e18 else 0  # type: ignore[return-value]
+
+
+@fixed
+def mix(h: Int64, word: Int64) -> Int64:
+    h = (h ^ word) * -7046029254386353131
+    return h ^ ((h >> 32) & M32)
+
+
+@fixed
+def mix_too(h: Int64, word: Int64) -> Int64:
+    h = (h ^ word) * -4417276706812531889
+    return h ^ ((h >> 29) & M32)
+
+
+@fixed
+def plus(a: Int64, b: Int64) -> Int64:
+    return a + b
+
+
+@fixed
+def range_end(start: Int64, stop: Int64, limit: Int64) -> Int64:
+    if stop <= start:
+        return start
+    return stop if np.uint64(stop) - np.uint64(start) <= np.uint64(limit) else start + limit
+
+
+@fixed
+def draw(seeds: Uint64s) -> Float64:
+    """xoroshiro128+ (Blackman and Vigna): the top 53 bits as a number in [0, 1)."""
+    s0, s1 = seeds[0], seeds[1]
+    result = s0 + s1
+    s1 ^= s0
+    seeds[0] = ((s0 << np.uint64(24)) | (s0 >> np.uint64(40))) ^ s1 ^ (s1 << np.uint64(16))
+    seeds[1] = (s1 << np.uint64(37)) | (s1 >> np.uint64(27))
+    return np.float64(result >> np.uint64(11)) * 1.1102230246251565e-16

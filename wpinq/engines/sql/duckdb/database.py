@@ -7,30 +7,59 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any, ClassVar
 
-from wpinq.columns.python_rows import fetch
+from wpinq.columns.records import fetch
 from wpinq.engines.contract import WantedRanges
-from wpinq.engines.relational.compiler import in_ranges, source_tables
-from wpinq.engines.relational.duckdb.asking import ask
-from wpinq.engines.relational.duckdb.attempts import Work
-from wpinq.engines.relational.duckdb.instance import Instance, check_options
-from wpinq.engines.relational.duckdb.loading import load, unload
-from wpinq.engines.relational.duckdb.rehearsals import NOTHING
-from wpinq.engines.relational.engine import RelationalEngine, check_given
-from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.programs import Plan
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import run
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.sql.compile import in_ranges, source_tables
+from wpinq.engines.sql.duckdb.connection import load, unload
+from wpinq.engines.sql.duckdb.dry_run import NOTHING
+from wpinq.engines.sql.duckdb.instance import Instance, check_options
+from wpinq.engines.sql.duckdb.key_query import ask
+from wpinq.engines.sql.engine import Batch, SqlEngine, check_given
+from wpinq.engines.sql.program import Plan, check_nesting, run
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
-from wpinq.interrupts import interruptible
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
-from wpinq.plan.erasure import physical_plan
+from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.signals import interruptible
+
+# One evaluation of a plan, which may be attempted twice.
+
+
+@dataclass(slots=True)
+class Work:
+    """A plan with its data and its company, what is asked of it, and how many of its steps were announced."""
+
+    plan: Plan
+    batch: Batch | None
+    declared: Mapping[str, Source]
+    data: Mapping[str, Any]
+    on_step: Callable[[str], None] | None
+    keys: Sequence[Value] | None
+    within: WantedRanges
+    announced: int = 0
+
+    def announcer(self) -> Callable[[str], None]:
+        """What to announce the steps to: each is announced once, also when the work is done again."""
+        numbers = count(1)
+
+        def announce(step: str) -> None:
+            number = next(numbers)
+            if number > self.announced:
+                self.announced = number
+                if self.on_step is not None:
+                    self.on_step(step)
+
+        return announce
+
 
 FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of memory; the reason cannot be shown'
 
@@ -40,7 +69,7 @@ ADMITTED = 1024
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
-class Database(RelationalEngine):
+class Database(SqlEngine):
     """A DuckDB that evaluates plans and keeps the datasets that it was given for the next ones.
 
     It opens when it is first used. A dataset is loaded again when it comes as another mapping; the mapping must not
@@ -189,7 +218,7 @@ class Database(RelationalEngine):
         """The output of a plan, in canonical order; or what some keys weigh.
 
         Weights are the same to the last bit whatever the number of threads, the order of the rows and the memory, and
-        within the plan's `Certificate.rounding_error` of the exact ones.
+        within the plan's `PlanProperties.rounding_error` of the exact ones.
 
         Parameters
         ----------
@@ -336,3 +365,24 @@ def _left_behind() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_left_behind)
+
+
+# A DuckDB that takes the steps of a plan one by one, as the plan has them: bounds on rows of steps hold for its rows.
+#
+# The rewrites choose another order of joins, and leave out or put together what they can: mostly fewer rows, which no
+# declaration bounds. Without them each step's output is a table of its own. The weights are the same to the last bit.
+
+
+class UnoptimisedDatabase(Database):
+    """A DuckDB on one thread that makes no rewrites."""
+
+    rewrites = ()
+
+    def __init__(self, memory_limit: str | None = None, threads: int | None = 1) -> None:
+        super().__init__(memory_limit, threads)
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def check(root: Node) -> None:
+        """Refuse a plan whose steps DuckDB cannot run one by one, from the plan alone."""
+        check_with(root, ())

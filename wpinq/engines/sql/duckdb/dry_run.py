@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from wpinq.engines.relational.batch import Batch
-from wpinq.engines.relational.compiler import source_tables
-from wpinq.engines.relational.duckdb.asking import ask
-from wpinq.engines.relational.duckdb.connection import Connection
-from wpinq.engines.relational.duckdb.loading import load, unload
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.programs import Plan
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.sql.compile import source_tables
+from wpinq.engines.sql.duckdb.connection import Connection, load, unload
+from wpinq.engines.sql.duckdb.key_query import ask
+from wpinq.engines.sql.duckdb.table_cache import TableCache
+from wpinq.engines.sql.engine import Batch
+from wpinq.engines.sql.program import Plan, check_nesting
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.script import Rewrite
 from wpinq.expr.values import Value
-from wpinq.plan.erasure import physical_plan
+from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
@@ -38,7 +36,7 @@ class Rehearsals:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._tables = WarmTables(connection)
+        self._tables = TableCache(connection)
         self._standing: dict[str, Source] = {}
 
     def run(self, roots: Sequence[Node], rewrites: tuple[Rewrite, ...]) -> bool:

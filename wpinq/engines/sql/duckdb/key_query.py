@@ -16,12 +16,10 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
-from wpinq.engines.relational.batch import Batch
-from wpinq.engines.relational.duckdb.key_lookup import FEW, fetch_keys, narrowing
-from wpinq.engines.relational.duckdb.warm_tables import WarmTables
-from wpinq.engines.relational.programs import Plan
-from wpinq.engines.relational.running import run
-from wpinq.engines.relational.sql.sums_at_once import RowsToSum
+from wpinq.engines.sql.batch_sums import RowsToSum
+from wpinq.engines.sql.duckdb.table_cache import FEW, TableCache, fetch_keys, narrowing
+from wpinq.engines.sql.engine import Batch
+from wpinq.engines.sql.program import Plan, run
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
 
@@ -35,7 +33,7 @@ _NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
 
 
 def ask(
-    tables: WarmTables,
+    tables: TableCache,
     plan: Plan,
     keys: Sequence[Value],
     on_step: Callable[[str], None],
@@ -80,7 +78,7 @@ def ask(
     return output
 
 
-def _try(tables: WarmTables, query: str) -> None:
+def _try(tables: TableCache, query: str) -> None:
     """Run a query to see that it can be, unless one was that differs from it in small whole numbers alone.
 
     Whether DuckDB can run it hangs on none of these, except that a list may be as long as one says: what makes lists is

@@ -4,8 +4,8 @@ A rule `(script, subject) -> subject` betters one kind of subject (`blocks.subje
 switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
-from wpinq.engines.relational.blocks.block import Block
-from wpinq.engines.relational.blocks.subjects import (
+from wpinq.engines.sql.blocks import Block
+from wpinq.engines.sql.rewrite_targets import (
     Addends,
     KeyNorm,
     Minimum,
@@ -15,23 +15,16 @@ from wpinq.engines.relational.blocks.subjects import (
     StoredTable,
     Total,
 )
-from wpinq.engines.relational.rewrites.equal_weights import read_equal_weights
-from wpinq.engines.relational.rewrites.fuse import fuse
-from wpinq.engines.relational.rewrites.intersect_as_join import intersect_as_join
-from wpinq.engines.relational.rewrites.join_order import order_tables
-from wpinq.engines.relational.rewrites.join_order_by_row import order_by_row
-from wpinq.engines.relational.rewrites.late_aggregation import count_rows
-from wpinq.engines.relational.rewrites.lookups import fold_lookups
-from wpinq.engines.relational.rewrites.mirror_images import one_of_two
-from wpinq.engines.relational.rewrites.one_piece import make_one_piece
-from wpinq.engines.relational.rewrites.partner_filter import filter_by_partner
-from wpinq.engines.relational.rewrites.self_joins import drop_self_joins
-from wpinq.engines.relational.rewrites.side_by_side import put_side_by_side
-from wpinq.engines.relational.rewrites.sorted_pairs import look_up_either_way
-from wpinq.engines.relational.rewrites.symmetry import one_an_orbit
-from wpinq.engines.relational.rewrites.unique_norms import read_own_norm
-from wpinq.engines.relational.rewrites.wanted_pieces import cut_wanted_records
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.sql.rewrites.fuse import drop_self_joins, fuse
+from wpinq.engines.sql.rewrites.intersect import filter_by_partner, intersect_as_join
+from wpinq.engines.sql.rewrites.join_order import order_by_row, order_tables
+from wpinq.engines.sql.rewrites.lookups import fold_lookups, look_up_either_way
+from wpinq.engines.sql.rewrites.mirror_images import one_of_two
+from wpinq.engines.sql.rewrites.pieces import cut_wanted_records, make_one_piece
+from wpinq.engines.sql.rewrites.side_by_side import put_side_by_side
+from wpinq.engines.sql.rewrites.symmetry import one_an_orbit
+from wpinq.engines.sql.rewrites.weights import count_rows, read_equal_weights, read_own_norm
+from wpinq.engines.sql.script import Rewrite
 
 REWRITES = (
     Rewrite("fuse", Reuse, fuse),

@@ -23,13 +23,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wpinq.columns.flat import column_names
-from wpinq.engines.relational.blocks.block import Block, restricted
-from wpinq.engines.relational.blocks.relation import Relation, column_list, derived, reads
-from wpinq.engines.relational.blocks.shape import aligned, coerce, same_value
-from wpinq.engines.relational.blocks.subjects import Minimum
-from wpinq.engines.relational.blocks.term import both, call, number
-from wpinq.engines.relational.sql.script import Script
+from wpinq.columns.records import column_names
+from wpinq.engines.sql.blocks import (
+    Block,
+    Relation,
+    SqlTable,
+    column_list,
+    derived,
+    few_terms,
+    grows,
+    looked_up,
+    reads,
+    restricted,
+)
+from wpinq.engines.sql.rewrite_targets import Minimum
+from wpinq.engines.sql.script import Script, numbered
+from wpinq.engines.sql.terms import TRUE, SqlTerm, aligned, both, call, coerce, leaves, number, same_value
+from wpinq.expr.types import Type
 
 
 def intersect_as_join(script: Script, minimum: Minimum) -> Minimum:
@@ -66,3 +76,89 @@ def _alone(script: Script, side: Relation, partner: Relation) -> Block:
     sql = f"SELECT a.* FROM {held.source} AS a ANTI JOIN {found.source} AS b ON {on}"
     table = derived(sql, column_list(side.type), reads([*negative.blocks, *met.blocks]), (frozenset(names),))
     return script.scan(table, side.type)
+
+
+# Rows of an Intersect's side that its partner does not have are left out before equal records are added up.
+#
+# Where nothing is negative, a record that only one side has comes out with weight 0. Of a side that must be added up,
+# and
+# that joins make larger than its tables, only the rows are needed whose record the partner has: the wedges of a graph
+# whose ends are joined by an edge, say, of all wedges. The partner's records stand in a table, which becomes one more
+# of the tables that the rows are joined from. So it filters them before they are put in groups, and, where `join_order`
+# sees fit, before all are made.
+#
+# By how much of the record? Columns of a side that take few values whatever the data are, the pieces of a Shave, are
+# left
+# out of the filter, as long as there are others: hardly any record differs from the partner's in them alone, and each
+# row of the filter would stand there once for each of them. What the filter lets through the minimum looks up as
+# before.
+#
+# Needs: a side without negative rows, as the certificate says; of the partner's sign nothing. The partner is stored
+# anyway, or no larger than its tables. Each record stands in the filter once, so no row is doubled.
+#
+# Weights: all rows of a record stay or go together. What stays is summed over the same rows, on the same grid (`sums`),
+# and has the bits that it had. What goes would have come out as `min(a, 0) = 0`, for a sum of weights that are not
+# negative is not either. The norms of a Join are made from its own inputs, unfiltered, below this; so is what a GroupBy
+# or a Shave sees, for these take their input as it is.
+#
+# Before: `FROM (SELECT c0, sum(w) FROM A GROUP BY c0) AS a, B AS b WHERE a.c0 = b.c0`.
+# After: `FROM (SELECT a.c0, sum(a.w) FROM A AS a, B AS b WHERE a.c0 = b.c0 GROUP BY a.c0) AS a, B AS b WHERE …`.
+
+
+def filter_by_partner(script: Script, minimum: Minimum) -> Minimum:
+    """The Intersect of sides of which one has only rows whose record, as far as it is compared, the other has too."""
+    left, right = minimum.inputs
+    type_ = minimum.output.type
+    if _grows(left) and not _grows(right):
+        right, left = _filtered(script, right, left, type_)
+    else:
+        left, right = _filtered(script, left, right, type_)
+    return replace(minimum, inputs=(left, right))
+
+
+def _grows(relation: Relation) -> bool:
+    return any(grows(block) for block in relation.blocks)
+
+
+def _filtered(script: Script, partner: Relation, side: Relation, type_: Type) -> tuple[Relation, Relation]:
+    """The partner, and the side with no more rows than it lets through; as they are where there is nothing to gain."""
+    if side.unique or not side.nonnegative or not _grows(side) or (partner.unique and _grows(partner)):
+        return partner, side
+    partner = script.once(partner)
+    records = [_record(block, side.type, type_) for block in side.blocks]
+    places = _telling(side, records)
+    if not places:
+        return partner, side
+    held = script.single(partner)
+    shown = _record(held, partner.type, type_)
+    table = _values(script, held, [shown[i] for i in places])
+    blocks = [
+        looked_up(block, script.alias(), table, [record[i] for i in places])
+        for block, record in zip(side.blocks, records, strict=True)
+    ]
+    return partner, replace(side, blocks=tuple(blocks))
+
+
+def _record(block: Block, given: Type, wanted: Type) -> list[SqlTerm]:
+    """The columns of a block's record, in the layout of the Intersect's output."""
+    return list(leaves(aligned(coerce(block.output, given, wanted), wanted)))
+
+
+def _telling(side: Relation, records: list[list[SqlTerm]]) -> list[int]:
+    """The places of the record that are worth comparing."""
+    few = set[SqlTerm]().union(*map(few_terms, side.blocks))
+    places = range(len(records[0]))
+    return [i for i in places if not few.issuperset(record[i] for record in records)] or list(places)
+
+
+def _values(script: Script, block: Block, terms: list[SqlTerm]) -> SqlTable:
+    """The values of some terms in the rows of a block, each once: in its table, if they stand so there, or stored."""
+    table = block.tables[0][1]
+    if len(block.tables) == 1 and block.condition == TRUE and not table.reads:
+        held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
+        if len(held) == len(terms) and any(key <= dict(held).keys() for key in table.keys):
+            return replace(table, columns=tuple(held), mirrored=False)
+    names = numbered("c", terms)
+    rows, read = script.select(block, terms, names)
+    listed = tuple((name, term.nullable) for name, term in zip(names, terms, strict=True))
+    return SqlTable(script.table(f"SELECT DISTINCT * FROM ({rows})", read), listed, (frozenset(names),))

@@ -21,12 +21,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, classes, grows, links, restricted
-from wpinq.engines.relational.blocks.shape import leaves
-from wpinq.engines.relational.blocks.subjects import Addend, Addends
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column, conjuncts, substitute
-from wpinq.engines.relational.rewrites.normal_forms import NormalForms
-from wpinq.engines.relational.sql.script import Script
+from wpinq.engines.sql.blocks import Block, SqlTable, classes, grows, links, restricted
+from wpinq.engines.sql.rewrite_targets import Addend, Addends
+from wpinq.engines.sql.rewrites.symmetry import NormalForms
+from wpinq.engines.sql.script import Script
+from wpinq.engines.sql.terms import SqlTerm, call, column, conjuncts, leaves, substitute
 
 Exchange = Callable[[SqlTerm], SqlTerm]
 """A term, read from the mirrored rows."""

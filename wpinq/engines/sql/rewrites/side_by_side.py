@@ -24,11 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, closure, grows
-from wpinq.engines.relational.blocks.shape import RecordShape, leaves
-from wpinq.engines.relational.blocks.subjects import SideBySide
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column, columns, number, renamed, substitute
-from wpinq.engines.relational.sql.script import Script, grouping
+from wpinq.engines.sql.blocks import Block, SqlTable, closure, grows
+from wpinq.engines.sql.rewrite_targets import SideBySide
+from wpinq.engines.sql.script import Script, grouping
+from wpinq.engines.sql.terms import RecordShape, SqlTerm, call, column, columns, leaves, number, renamed, substitute
 
 VALUES_LIMIT = 8
 """The most weights that stand side by side: that many sums take about as long as one more row of a group."""

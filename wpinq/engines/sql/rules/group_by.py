@@ -12,15 +12,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wpinq.columns.flat import leaf_types
-from wpinq.engines.relational.blocks.block import Block, SqlTable, determines_weight
-from wpinq.engines.relational.blocks.relation import Relation
-from wpinq.engines.relational.blocks.shape import RecordShape, aligned, leaves, pack, shape_of
-from wpinq.engines.relational.blocks.term import SqlTerm, literal, number, number_value, parameter
-from wpinq.engines.relational.rules.lowering import lower, lower_with
-from wpinq.engines.relational.rules.primitives import canonical
-from wpinq.engines.relational.sql.dialect import Dialect
-from wpinq.engines.relational.sql.script import Script, grouping, numbered
+from wpinq.columns.records import leaf_types
+from wpinq.engines.sql.blocks import Block, Relation, SqlTable, determines_weight
+from wpinq.engines.sql.dialect import Dialect
+from wpinq.engines.sql.rules.lowering import canonical, lower, lower_with
+from wpinq.engines.sql.script import Script, grouping, numbered
+from wpinq.engines.sql.terms import (
+    RecordShape,
+    SqlTerm,
+    aligned,
+    leaves,
+    literal,
+    number,
+    number_value,
+    pack,
+    parameter,
+    shape_of,
+)
 from wpinq.expr.nodes import Call, Lambda, Variable, walk
 from wpinq.expr.types import INT
 from wpinq.plan.operators import GroupBy

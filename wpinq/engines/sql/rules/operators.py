@@ -2,7 +2,7 @@
 
 Rounding. Each rule rounds as said at it, and `sums` once where equal records are added up. That happens when a dataset
 whose records may repeat is stored. Such a dataset has blocks above the last stored one that merge (Select, SelectMany,
-Concat, Except, Intersect, GroupBy, Join), perhaps under a Where or a Partition, and `Operator.roundoffs` allows
+Concat, Except, Intersect, GroupBy, Join), perhaps under a Where or a Partition, and `Operator.rounding_units` allows
 one sum to each of those; Where, Partition, Union and Shave keep a dataset free of repeats as it is.
 """
 
@@ -13,27 +13,30 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
-from wpinq.engines.relational.blocks.block import Block, SqlTable, looked_up, restricted
-from wpinq.engines.relational.blocks.relation import Relation, column_list
-from wpinq.engines.relational.blocks.shape import (
+from wpinq.engines.sql import sums
+from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, looked_up, restricted
+from wpinq.engines.sql.dialect import Unsupported
+from wpinq.engines.sql.rewrite_targets import KeyNorm, Minimum, StoredTable, Total
+from wpinq.engines.sql.rules.group_by import group_by
+from wpinq.engines.sql.rules.lowering import lower
+from wpinq.engines.sql.rules.select_many import select_many
+from wpinq.engines.sql.rules.shave import shave_constant, shave_varying
+from wpinq.engines.sql.script import Script, grouping, numbered
+from wpinq.engines.sql.terms import (
+    TRUE,
     RecordShape,
     Shape,
+    SqlTerm,
     aligned,
     as_term,
+    both,
+    call,
     coerce,
     leaves,
     merged,
     same_value,
+    times,
 )
-from wpinq.engines.relational.blocks.subjects import KeyNorm, Minimum, StoredTable, Total
-from wpinq.engines.relational.blocks.term import TRUE, SqlTerm, both, call, times
-from wpinq.engines.relational.rules.grouping import group_by
-from wpinq.engines.relational.rules.lowering import lower
-from wpinq.engines.relational.rules.shaving import shave_constant, shave_varying
-from wpinq.engines.relational.rules.spreading import select_many
-from wpinq.engines.relational.sql import sums
-from wpinq.engines.relational.sql.dialect import Unsupported
-from wpinq.engines.relational.sql.script import Script, grouping, numbered
 from wpinq.expr.nodes import Lambda
 from wpinq.plan.operator import Combination, Operator
 from wpinq.plan.operators import (
@@ -158,7 +161,7 @@ def _(operator: Union | Intersect, script: Script, inputs: list[Relation], outpu
 
 @relation_of.register
 def _(operator: Join, script: Script, inputs: list[Relation], output: Relation) -> Relation:
-    """A product, a quotient, a sum of two norms, their three roundoffs: 6 u relative, and one for `sums.norm_sql`."""
+    """A product, a quotient, a sum of two norms, their three roundings: 6 u relative, and one for `sums.norm_sql`."""
     sides: list[Block] = []
     keys: list[Shape] = []
     norms: list[SqlTerm] = []

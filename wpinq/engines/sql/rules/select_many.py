@@ -12,15 +12,27 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from wpinq.columns.flat import column_types, plain
-from wpinq.engines.relational.blocks.block import Block
-from wpinq.engines.relational.blocks.relation import Relation, column_list, derived
-from wpinq.engines.relational.blocks.shape import RecordShape, Shape, aligned, as_term, leaves, unpack
-from wpinq.engines.relational.blocks.term import SqlTerm, call, column, function, literal, number, parameter
-from wpinq.engines.relational.rules.lowering import lower
-from wpinq.engines.relational.sql.dialect import Dialect
-from wpinq.engines.relational.sql.script import Script, numbered
-from wpinq.engines.relational.sql.sums_at_once import share
+from wpinq.columns.records import column_types, plain
+from wpinq.engines.sql.batch_sums import share
+from wpinq.engines.sql.blocks import Block, Relation, column_list, derived
+from wpinq.engines.sql.dialect import Dialect
+from wpinq.engines.sql.rules.lowering import lower
+from wpinq.engines.sql.script import Script, numbered
+from wpinq.engines.sql.terms import (
+    RecordShape,
+    Shape,
+    SqlTerm,
+    aligned,
+    as_term,
+    call,
+    column,
+    function,
+    leaves,
+    literal,
+    number,
+    parameter,
+    unpack,
+)
 from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
 
@@ -30,7 +42,7 @@ _FEW = 2
 
 def select_many(operator: SelectMany, script: Script, given: Relation, output: Relation) -> Relation:
     """The elements of every record's list, each row with its share of the weight."""
-    wanted = operator.as_run(operator.function)
+    wanted = operator.bounded_function(operator.function)
     type_ = wanted.type
     assert isinstance(type_, ListOf)
     blocks = []

@@ -10,14 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from wpinq.columns.flat import column_names
-from wpinq.engines.relational.blocks.block import Block, output_keys
-from wpinq.engines.relational.blocks.relation import Relation, column_list, derived
-from wpinq.engines.relational.blocks.shape import RecordShape, aligned, as_term, leaves, shape_of
-from wpinq.engines.relational.blocks.term import SqlTerm, call, literal, number, number_value
-from wpinq.engines.relational.rules.lowering import lower
-from wpinq.engines.relational.sql import sums
-from wpinq.engines.relational.sql.script import Script
+from wpinq.columns.records import column_names
+from wpinq.engines.sql import sums
+from wpinq.engines.sql.blocks import Block, Relation, column_list, derived, output_keys
+from wpinq.engines.sql.rules.lowering import lower
+from wpinq.engines.sql.script import Script
+from wpinq.engines.sql.terms import (
+    RecordShape,
+    SqlTerm,
+    aligned,
+    as_term,
+    call,
+    leaves,
+    literal,
+    number,
+    number_value,
+    shape_of,
+)
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, ListOf
 from wpinq.plan.operators import Shave
@@ -50,7 +59,7 @@ def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relati
     """Pieces of the widths that a function gives, as long as there is weight."""
     dialect = script.emitter.dialect
     block, names, keys = _rows(script, given)
-    widths = operator.as_run(widths)
+    widths = operator.bounded_function(widths)
     type_ = widths.type
     assert isinstance(type_, ListOf)
     assert operator.bound is not None

@@ -11,24 +11,29 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, TypeVar
 
-from wpinq.dataset import EngineDataset
+from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.contract import Sides, WantedRanges
-from wpinq.engines.relational.compiler import Compiled, compile_plan, source_tables
-from wpinq.engines.relational.engine import RelationalEngine, check_given
-from wpinq.engines.relational.nesting import check_nesting
-from wpinq.engines.relational.programs import Plan
-from wpinq.engines.relational.rewrites import REWRITES
-from wpinq.engines.relational.running import run
-from wpinq.engines.relational.spark.fetching import fetch_all, fetch_keys, fetch_sides
-from wpinq.engines.relational.spark.frames import frame_of, let_go, no_rows
-from wpinq.engines.relational.spark.spark_sql import SPARK
-from wpinq.engines.relational.spark.starting import Started, start
-from wpinq.engines.relational.spark.views import Rehearsal, SparkViews
-from wpinq.engines.relational.sql.script import Rewrite
+from wpinq.engines.sql.compile import Compiled, compile_plan, source_tables
+from wpinq.engines.sql.engine import SqlEngine, check_given
+from wpinq.engines.sql.program import Plan, check_nesting, run
+from wpinq.engines.sql.rewrites import REWRITES
+from wpinq.engines.sql.script import Rewrite
+from wpinq.engines.sql.spark.dialect import SPARK
+from wpinq.engines.sql.spark.frames import (
+    Rehearsal,
+    SparkViews,
+    fetch_all,
+    fetch_keys,
+    fetch_sides,
+    frame_of,
+    let_go,
+    no_rows,
+)
+from wpinq.engines.sql.spark.session import Started, start
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
-from wpinq.plan.erasure import physical_plan
+from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 
@@ -50,7 +55,7 @@ DEPTH_LIMIT = 100
 """Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
 
 
-class SparkDatabase(RelationalEngine):
+class SparkDatabase(SqlEngine):
     """A Spark session of its own that evaluates plans and keeps the datasets that it was given for the next ones.
 
     It is made from the active Spark session when it is first used; where none is active, one is started as

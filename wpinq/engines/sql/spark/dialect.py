@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.relational.sql.dialect import FLOAT_TEXT, INT_TEXT, STANDARD, Dialect, Unsupported
+from wpinq.engines.sql.dialect import FLOAT_TEXT, INT_TEXT, STANDARD, Dialect, Unsupported
 
 _WIDE = "DECIMAL(38,0)"
 _TWO_64 = f"{2**64}BD"

@@ -7,9 +7,9 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from wpinq.engines.relational.sql import exact_sums
+from wpinq.engines.sql import exact_sums
 from wpinq.errors import PlanError
-from wpinq.installing import install
+from wpinq.runtime.optional_imports import install
 
 MISSING = f'the engine "spark" needs pyspark and Java 17 or later: {install("spark")}, and a JDK (JAVA_HOME)'
 STOPPED = "Spark was stopped, and the data that it held are gone: protect them in another session of wpinq"

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
-from wpinq.graphs.synthesis.estimates.laplace_misfit import INFORMATION, laplace_misfit
-from wpinq.graphs.synthesis.estimates.splines import curve_basis, evidence_mean, most_likely
+from wpinq.graphs.synthesis.estimates.splines import (
+    INFORMATION,
+    curve_basis,
+    evidence_mean,
+    laplace_misfit,
+    most_likely,
+)
+from wpinq.runtime.arrays import Floats, Integers
 
 BENDS, _SLOPE, _ITERATIONS = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 
@@ -45,7 +50,7 @@ def estimate_clustering(
 
     Examples
     --------
-    >>> from wpinq.graphs.limits import wedge_weights
+    >>> from wpinq.graphs.tags import wedge_weights
     >>> degrees, weights = np.full(300, 4), wedge_weights([0, 2, 8], 4)
     >>> estimate_clustering(degrees, weights, 300 * 6 * 0.25 * weights[4], scale=0.01).round(2).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.25]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wpinq.arrays import Floats, Integers
-from wpinq.graphs.synthesis.estimates.laplace_misfit import INFORMATION, laplace_misfit
-from wpinq.graphs.synthesis.estimates.splines import evidence_mean, most_likely
+from wpinq.graphs.synthesis.estimates.splines import INFORMATION, evidence_mean, laplace_misfit, most_likely
+from wpinq.runtime.arrays import Floats, Integers
 
 REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
 _PRIOR_ODDS = 0.3

@@ -15,12 +15,13 @@ neighbour. Records of an output may hold invariant words and numbers, but no ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from wpinq.engines.incremental.compiled.neighbours.links import Link, Links
-from wpinq.engines.incremental.compiled.steps.formulas import (
+import numpy as np
+
+from wpinq.engines.delta.compiled.formulas import (
     Assumptions,
     Atom,
     Expander,
@@ -33,8 +34,152 @@ from wpinq.engines.incremental.compiled.steps.formulas import (
     required,
     variables_of,
 )
-from wpinq.engines.incremental.compiled.steps.steps import ExtremeStep, JoinStep, MapStep, Step, Steps, SumStep
-from wpinq.engines.incremental.compiled.words.code import Writer
+from wpinq.engines.delta.compiled.routine import CannotCompile, name
+from wpinq.engines.delta.compiled.steps import (
+    ExtremeStep,
+    GroupStep,
+    JoinStep,
+    MapStep,
+    SourceStep,
+    Step,
+    Steps,
+    SumStep,
+)
+from wpinq.engines.delta.compiled.values import Dictionary, Writer
+from wpinq.expr.nodes import Call
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT
+from wpinq.plan.node import Node
+from wpinq.plan.operators import SelectMany
+from wpinq.runtime.arrays import Floats
+
+# What a step makes of one undirected edge, where that is known without computing: the leaves of a walk over lists.
+#
+# The ends of the edge are called `x` and `y`, x being the vertex with the smaller label. A step that is linear in the
+# edges, and only moves their ends about, is then a short list of images. Two kinds matter:
+#
+# - a **link** holds both ends: the edges themselves in one direction or both, half-edges, edges with a tag;
+# - a **invariant** step depends on degrees alone, which swaps keep: where every image holds one end and both ends are
+#   treated alike; a count of neighbours; and whatever is made of invariant steps. It is evaluated once.
+
+X, Y = name("x"), name("y")
+MOST_IMAGES = 1024
+Images = dict[tuple[str, ...], float]
+"""The weight of each record that one edge makes; a word is an end or a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Edges with both ends, and tags.
+
+    `columns` gives the variable of each column: 0 and 1 are the ends, others are tags. `shares` gives the weight of an
+    edge, by whether variable 0 is its larger vertex, and its tags.
+    """
+
+    columns: tuple[int, ...]
+    shares: dict[tuple[bool, tuple[int, ...]], float]
+
+    @property
+    def width(self) -> int:
+        """The number of variables."""
+        return max(self.columns) + 1
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions weigh the same."""
+        return all(self.shares.get((not turned, tags)) == share for (turned, tags), share in self.shares.items())
+
+
+class Links:
+    """The images, links and invariant steps of a plan over a source of edges."""
+
+    def __init__(self, steps: Iterable[Step], source: str, symmetric: bool, dictionary: Dictionary) -> None:
+        self._source, self._symmetric, self._dictionary = source, symmetric, dictionary
+        self.images: dict[Step, Images | None] = {}
+        self.links: dict[Step, Link] = {}
+        self.invariant: set[Step] = set()
+        for step in steps:
+            images = self.images[step] = self._images_of(step)
+            if images is not None and (link := _link(images)) is not None:
+                self.links[step] = link
+            if self._is_invariant(step, images):
+                self.invariant.add(step)
+
+    def _images_of(self, step: Step) -> Images | None:
+        if isinstance(step, SourceStep):
+            if step.source != self._source or step.width != 2:
+                return None
+            return {(X, Y): 1.0, (Y, X): 1.0} if self._symmetric else {(X, Y): 1.0}
+        if not isinstance(step, (MapStep, SumStep)):
+            return None
+        inputs = [self.images[below] for below in step.inputs]
+        found: Images = {}
+        for position, images in enumerate(inputs):
+            if images is None:
+                return None
+            for words, share in images.items():
+                made = self._made(step, words) if isinstance(step, MapStep) else [(words, step.coefficients[position])]
+                if made is None or len(found) > MOST_IMAGES:
+                    return None
+                for image, factor in made:
+                    found[image] = found.get(image, 0.0) + share * factor
+        return {words: share for words, share in found.items() if share != 0.0}
+
+    def _made(self, step: MapStep, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], float]] | None:
+        def writer() -> Writer:
+            made = Writer(self._dictionary)
+            made.order, made.memoizes = {X: 0, Y: 1}, False
+            return made
+
+        try:
+            if step.condition is not None:
+                return {"True": [(words, 1.0)], "False": []}.get(step.condition(writer(), words))
+            out = [tuple(text.strip("()") for text in image.words(writer(), words)) for image in step.images]
+        except CannotCompile:
+            return None
+        known_words = all(word in (X, Y) or is_number(word) for image in out for word in image)
+        shares = [image.share for image in step.images]
+        return list(zip(out, shares, strict=True)) if out and known_words else None
+
+    def _is_invariant(self, step: Step, images: Images | None) -> bool:
+        if images is not None:
+            one_end = all(not (X in words and Y in words) for words in images)
+            turned = {tuple({X: Y, Y: X}.get(word, word) for word in words): share for words, share in images.items()}
+            return one_end and turned == images
+        if isinstance(step, GroupStep) and (link := self.links.get(step.inputs[0])) is not None:
+            keys = {link.columns[i] for i in step.key}
+            writer = Writer(self._dictionary)
+            counts_only = step.group(writer, [f"k{i}" for i in range(len(step.key))]).counts_only
+            return counts_only and keys in ({0}, {1}) and link.symmetric and link.width == 2
+        return bool(step.inputs) and all(below in self.invariant for below in step.inputs)
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is written as a number."""
+    return text.strip("()").lstrip("-").isdigit()
+
+
+def _link(images: Images) -> Link | None:
+    """The link that images are, where every one has both ends in like places."""
+    rows = list(images)
+    width = len(rows[0]) if rows else 0
+    ends = [c for c in range(width) if all(row[c] in (X, Y) for row in rows)]
+    tags = [c for c in range(width) if all(is_number(row[c]) for row in rows)]
+    if not ends or len(ends) + len(tags) < width:
+        return None
+    columns = [0] * width
+    for c in ends:
+        same = {row[c] == row[ends[0]] for row in rows}
+        if len(same) > 1:
+            return None
+        columns[c] = 0 if same.pop() else 1
+    if not any(columns):
+        return None
+    for number, c in enumerate(tags):
+        columns[c] = 2 + number
+    shares = {(row[ends[0]] == Y, tuple(int(row[c]) for c in tags)): share for row, share in images.items()}
+    return Link(tuple(columns), shares)
+
 
 WordsOf = Callable[[Writer, Sequence[str]], list[str]]
 
@@ -211,3 +356,49 @@ def _after(image: WordsOf, then: WordsOf) -> WordsOf:
 def norms_of(formula: Formula) -> list[Norm]:
     """The norms that a formula looks up."""
     return list(dict.fromkeys(entry for entry in lookups_of(formula) if isinstance(entry, Norm)))
+
+
+# Plans whose last step gives each record another weight, public and by the record alone: a walk serves what is below.
+#
+# `loss(w·x − v; width) = w · loss(x − v/w; width/w)`, so that goals of what is below say the same.
+
+_LEAST = 1e-100
+"""Goals are divided by factors, and squared: by less they might overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """A plan without its last step, where that does no more than to scale weights.
+
+    Attributes
+    ----------
+    plan : Node
+        What the walk serves.
+    last : SelectMany, optional
+        The step that scales.
+    """
+
+    plan: Node
+    last: SelectMany | None
+
+    @staticmethod
+    def of(plan: Node) -> Rescaled:
+        """The plan without a step that scales, or all of it."""
+        operator = plan.operator
+        if isinstance(operator, SelectMany) and operator.weighted and operator.bound == 1:
+            core = operator.function.core
+            items = core.body.arguments if isinstance(core.body, Call) and core.body.name == "list" else ()
+            elements = [item.arguments[0] for item in items if isinstance(item, Call) and item.name == "weighted"]
+            if elements == [core.parameters[0]]:
+                return Rescaled(plan.inputs[0], operator)
+        return Rescaled(plan, None)
+
+    def factors(self, records: Sequence[Value]) -> Floats:
+        """What weight 1 of each record becomes; OutOfReach where that is next to nothing, or of another sign."""
+        if self.last is None:
+            return np.ones(len(records))
+        images = self.last.images(FLOAT)
+        found = np.array([sum(float(weight) for _, weight in images(record)) for record in records])
+        if not np.all(found > _LEAST):
+            raise OutOfReach("a record whose weight is dropped")
+        return found

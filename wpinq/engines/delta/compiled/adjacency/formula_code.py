@@ -8,11 +8,16 @@ depends on is what it names.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
-from wpinq.engines.incremental.compiled.neighbours.decomposition import Decomposition, OutOfReach
-from wpinq.engines.incremental.compiled.neighbours.walk_routines import (
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.engines.delta.compiled.adjacency.decomposition import Decomposition, OutOfReach, norms_of
+from wpinq.engines.delta.compiled.adjacency.walk_routines import (
     AMOUNTS,
     INVERSES,
     PLACES,
@@ -22,10 +27,11 @@ from wpinq.engines.incremental.compiled.neighbours.walk_routines import (
     WORDS,
     label,
 )
-from wpinq.engines.incremental.compiled.routines.names import name, names_in
-from wpinq.engines.incremental.compiled.steps.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of
-from wpinq.engines.incremental.compiled.steps.steps import JoinStep, Step
-from wpinq.engines.incremental.compiled.words.code import Writer
+from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of
+from wpinq.engines.delta.compiled.routine import name, names_in
+from wpinq.engines.delta.compiled.steps import JoinStep, Step
+from wpinq.engines.delta.compiled.values import Rows, Writer
+from wpinq.runtime.arrays import Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +205,115 @@ class FormulaWriter(Writer):
 def depends_on(lines: list[str], vertices: str) -> bool:
     """Whether code names one of these vertices, or its label."""
     return any(name(vertex) in line or label(name(vertex)) in line for vertex in vertices for line in lines)
+
+
+# Norms of joins by vertex that swaps leave as they are: what each side adds, from the degree of the vertex.
+
+
+def note_norms(plan: Decomposition, registry: Registry, formula: Formula) -> None:
+    """Note the norms by vertex that a formula looks up; OutOfReach where one is not invariant."""
+    for norm in norms_of(formula):
+        if len(norm.variables) == 1 and norm.step not in registry.norms:
+            _note(plan, registry, norm.step)
+
+
+def _note(plan: Decomposition, registry: Registry, join: JoinStep) -> None:
+    parts: list[tuple[str, list[str]]] = []
+    for side in (0, 1):
+        formula, key = plan.expander.side(join, side)
+        if not plan.expander.nonnegative[join.inputs[side]]:
+            raise OutOfReach("a norm of weights that may be negative")
+        parts += _parts(plan, registry, formula, key[0])
+    registry.norms.append(join)
+    registry.parts += [NormPart(len(registry.norms) - 1, kind, tuple(lines)) for kind, lines in parts]
+
+
+def _parts(plan: Decomposition, registry: Registry, formula: Formula, key: int) -> list[tuple[str, list[str]]]:
+    pairs, vertices = plan.pattern(formula)
+    if not pairs:
+        return [("own", _part(plan, registry, formula, {key: "v"}))]
+    others = [vertex for vertex in vertices if vertex != key]
+    if pairs != {frozenset((key, other)) for other in others} or len(others) > 2:
+        raise OutOfReach("a norm over records of another shape")
+    distinct = _part(plan, registry, formula, {key: "v", **dict(zip(others, "xy", strict=False))})
+    if not depends_on(distinct, "xy"):
+        if len(others) == 1:
+            return [("each", distinct)]
+        together = _part(plan, registry, formula, {key: "v", others[0]: "x", others[1]: "x"})
+        if not depends_on(together, "xy"):
+            return [("pairs", distinct), ("each", together)]
+    if len(others) == 1:
+        turned = _part(plan, registry, formula, {key: "x", others[0]: "v"})
+        if not depends_on(turned, "x"):
+            return [("spread", turned)]
+    raise OutOfReach("a norm that depends on who the neighbours are")
+
+
+def _part(plan: Decomposition, registry: Registry, formula: Formula, vertices: dict[int, str]) -> list[str]:
+    note_norms(plan, registry, formula)
+    writer = FormulaWriter(plan, registry, vertices)
+    writer.open(formula)
+    value = writer.value(formula)
+    if value != "0.0":
+        writer.line(f"total += abs({value})")
+    return renumbered(writer.close(), writer.made)
+
+
+def renumbered(lines: list[str], made: set[str]) -> list[str]:
+    """The lines with their own names numbered in order, so that like lines are alike."""
+    own = [each for each in names_in(*lines) if each in made]
+    return [line.translate({ord(each): name(f"v{n}") for n, each in enumerate(own)}) for line in lines]
+
+
+# The tags that vertices have in invariant steps, as arrays.
+
+
+class TagLists:
+    """For each list and vertex, the tags that the vertex has there, and their weights.
+
+    `words` has those of the tags of each list; a list that is a number holds the tags of rows, which come later.
+    """
+
+    def __init__(self, lists: Sequence[InvariantList | int], records: Mapping[Step, Rows], labels: Integers) -> None:
+        self._order = np.argsort(labels[:, 0], kind="stable")
+        self._labels = labels[self._order, 0]
+        count = len(labels)
+        places = np.zeros((max(1, len(lists)), count + 1), dtype=np.uint64)
+        tags, amounts = [np.zeros(0, np.uint32)], [np.zeros(0)]
+        self.words: list[Integers] = []
+        used = 0
+        for number, held in enumerate(lists):
+            known: Integers = np.zeros((0, 1), dtype=np.int64)
+            if isinstance(held, InvariantList):
+                rows = records[held.step]
+                vertex, inside = self._vertices_of(rows.words[:, held.column])
+                known, numbers = distinct(np.delete(rows.words[inside], held.column, axis=1))
+                order = np.lexsort((numbers, vertex[inside]))  # whatever the order of evaluation was
+                places[number] = used + np.concatenate([[0], np.cumsum(np.bincount(vertex[inside], minlength=count))])
+                tags.append(numbers[order].astype(np.uint32))
+                amounts.append(rows.weights[inside][order])
+                used += len(numbers)
+            self.words.append(known)
+        self.arrays: dict[str, NDArray[Any]] = {"places": places, "tags": np.concatenate(tags)}
+        self.arrays |= {"amounts": np.concatenate(amounts), **self.joined}
+
+    def _vertices_of(self, labels: Integers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        at = np.minimum(np.searchsorted(self._labels, labels), len(self._labels) - 1)
+        return self._order[at], self._labels[at] == labels
+
+    @property
+    def joined(self) -> dict[str, NDArray[Any]]:
+        """`words`: those of the tags of all lists; `sizes`: for each list, how many tags, and where they begin."""
+        starts = np.concatenate([[0], np.cumsum([len(words) for words in self.words])]).astype(np.int64)
+        joined = np.zeros((max(1, starts[-1]), max([1, *(words.shape[1] for words in self.words)])), dtype=np.int64)
+        for start, words in zip(starts[:-1], self.words, strict=True):
+            joined[start : start + len(words), : words.shape[1]] = words
+        return {"words": joined, "sizes": np.stack([np.diff(starts), starts[:-1]], axis=1).reshape(-1)}
+
+
+def distinct(rows: Integers) -> tuple[Integers, NDArray[np.int64]]:
+    """The distinct rows, and for each row the number of its like."""
+    if rows.shape[1] == 0:
+        return np.zeros((min(1, len(rows)), 0), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    found, numbers = np.unique(rows, axis=0, return_inverse=True)
+    return found, numbers.reshape(-1).astype(np.int64)

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from wpinq.engines.incremental.compiled.neighbours import effects, proposals
-from wpinq.engines.incremental.compiled.routines.calculation import draw
-from wpinq.engines.incremental.compiled.routines.names import name, names_in, spelled
-from wpinq.engines.incremental.compiled.routines.routine import (
+from wpinq.engines.delta.compiled.adjacency import proposals
+from wpinq.engines.delta.compiled.routine import (
     FLOAT64,
     FLOAT64_ROWS,
     FLOAT64S,
@@ -29,10 +27,13 @@ from wpinq.engines.incremental.compiled.routines.routine import (
     Routine,
     call,
     call_by_name,
+    draw,
+    name,
+    names_in,
+    spelled,
 )
-from wpinq.engines.incremental.compiled.words.code import Writer
-from wpinq.engines.incremental.compiled.words.encoding import Dictionary
-from wpinq.engines.incremental.loss import loss
+from wpinq.engines.delta.compiled.values import Dictionary, Writer
+from wpinq.engines.delta.goals import loss
 
 ARRAYS: dict[str, str] = {}
 """The arrays of a walk, by name, and their types: what a routine takes of them is what its lines hold."""
@@ -144,10 +145,10 @@ class WalkRoutines:
                     called = call_by_name(self._triangle, sign="1.0")
                     writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
             if self._close is not None:
-                line(call_by_name(effects.sum_rows, edge="i"))
+                line(call_by_name(proposals.sum_rows, edge="i"))
         if self._close is not None:
             line(f"for e in range(np.uint64(len({EDGES}))):", f"    {call_by_name(self._close, sign='1.0')}")
-        line(call_by_name(effects.settle_sums))
+        line(call_by_name(proposals.settle_sums))
         line(f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
 
     def _walk(self, writer: Writer) -> None:
@@ -164,7 +165,7 @@ class WalkRoutines:
             self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
             self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
             self._change_rows(writer)
-            line(call_by_name(effects.settle_sums, stamp="mark"), "evaluated += 1")
+            line(call_by_name(proposals.settle_sums, stamp="mark"), "evaluated += 1")
             self._judge(writer)
             line(f"level = {call_by_name(draw)}")
             # most exchanges are refused whatever the chances, so these are computed where they decide
@@ -173,14 +174,14 @@ class WalkRoutines:
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
                 moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
-                kept += [f"for r in range({FRESH}.shape[1]):", moved, call_by_name(effects.keep_rows)]
+                kept += [f"for r in range({FRESH}.shape[1]):", moved, call_by_name(proposals.keep_rows)]
             kept.append(call_by_name(proposals.exchange))
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
         """Draw an exchange; the neighbours of a and p are marked after it."""
-        mark = proposals.mark_neighbours if self._close is None else effects.mark_with_edges
+        mark = proposals.mark_neighbours if self._close is None else proposals.mark_with_edges
         writer.line(f"drawn, a, b, p, q, i, j = {call_by_name(proposals.draw_ends)}")
         writer.when("not drawn", "continue")
         writer.line("mark = np.uint32(mark + np.uint32(1))")
@@ -235,11 +236,11 @@ class WalkRoutines:
         for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
             ends = {"near": near, "lost": lost, "won": won, "other": other}
             lost_side, won_side = (f"np.uint64({side})" for side in sides)
-            line(call_by_name(effects.note_events, lost_side=lost_side, won_side=won_side, **ends))
-        line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", call_by_name(effects.copy_rows))
+            line(call_by_name(proposals.note_events, lost_side=lost_side, won_side=won_side, **ends))
+        line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", call_by_name(proposals.copy_rows))
         line(*(call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
         removed, added = (call_by_name(self._close, rows=SPARE, e="n", sign=sign) for sign in ("-1.0", "1.0"))
         line("for n in range(np.uint64(held)):", f"    {removed}")
-        line(call_by_name(effects.change_rows))
+        line(call_by_name(proposals.change_rows))
         line("for n in range(np.uint64(held)):", f"    {added}")
         line(*(call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))

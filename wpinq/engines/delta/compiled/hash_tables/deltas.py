@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines.names import spelled
-from wpinq.engines.incremental.compiled.routines.routine import FLOAT64
-from wpinq.engines.incremental.compiled.routines.store import words_of
-from wpinq.engines.incremental.compiled.steps.formulas import (
+from wpinq.engines.delta.compiled.formulas import (
     Atom,
     Formula,
     Guard,
@@ -18,7 +14,9 @@ from wpinq.engines.incremental.compiled.steps.formulas import (
     required_with,
     variables_of,
 )
-from wpinq.engines.incremental.compiled.tables.design import Delta, Design
+from wpinq.engines.delta.compiled.hash_table import words_of
+from wpinq.engines.delta.compiled.hash_tables.arena import Delta, Design
+from wpinq.engines.delta.compiled.routine import FLOAT64, CannotCompile, spelled
 
 
 def write_delta(delta: Delta, design: Design) -> None:

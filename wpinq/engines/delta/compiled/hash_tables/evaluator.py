@@ -8,21 +8,27 @@ from types import ModuleType
 
 import numpy as np
 
-from wpinq.arrays import Integers
-from wpinq.engines.incremental.compiled.refusal import CannotCompile
-from wpinq.engines.incremental.compiled.routines import header as layout
-from wpinq.engines.incremental.compiled.routines.modules import import_module
-from wpinq.engines.incremental.compiled.steps.formulas import Assumptions
-from wpinq.engines.incremental.compiled.steps.plans import lower
-from wpinq.engines.incremental.compiled.tables.driver import Driver, RunChunk, SourceChanges
-from wpinq.engines.incremental.compiled.tables.generate import ExtraLoops, Generated, generate
-from wpinq.engines.incremental.compiled.words.encoding import Dictionary, Rows
-from wpinq.engines.incremental.evaluator import Datasets, check_sources
-from wpinq.engines.incremental.goals import Goal
+from wpinq.engines.delta.compiled import routine as layout
+from wpinq.engines.delta.compiled.formulas import Assumptions
+from wpinq.engines.delta.compiled.hash_tables.driver import (
+    Driver,
+    ExtraLoops,
+    Generated,
+    RunChunk,
+    SourceChanges,
+    generate,
+)
+from wpinq.engines.delta.compiled.modules import import_module
+from wpinq.engines.delta.compiled.plan_steps import lower
+from wpinq.engines.delta.compiled.routine import CannotCompile
+from wpinq.engines.delta.compiled.values import Dictionary, Rows
+from wpinq.engines.delta.evaluator import Datasets, check_sources
+from wpinq.engines.delta.goals import Goal
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.plan.erasure import physical_plan
+from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
+from wpinq.runtime.arrays import Integers
 
 FloatWeights = dict[Value, float]
 
@@ -32,7 +38,7 @@ MOST_OUTPUTS = (layout.UNCHECKED - layout.PARAMETERS) // layout.PARAMETERS_EACH
 class CompiledEvaluator:
     """Several plans over one candidate, kept up to date by code generated for them.
 
-    Floats only. Its meaning is that of `wpinq.engines.incremental.Evaluator`.
+    Floats only. Its meaning is that of `wpinq.engines.delta.Evaluator`.
 
     Parameters
     ----------

@@ -7,13 +7,12 @@ from types import ModuleType
 
 import numpy as np
 
-from wpinq.arrays import Integers
-from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Numbers, numbered
-from wpinq.engines.incremental.compiled.walks.graph_walk import GraphTables, GraphWalk, vertex_type
-from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
-from wpinq.engines.incremental.goals import Goal
+from wpinq.engines.delta.compiled.adjacency.state import Edges, Numbers, numbered
+from wpinq.engines.delta.compiled.walks.graph_walk import GraphTables, GraphWalk, WalkLoops, vertex_type
+from wpinq.engines.delta.goals import Goal
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
+from wpinq.runtime.arrays import Integers
 
 
 class EdgeWalk(GraphWalk):

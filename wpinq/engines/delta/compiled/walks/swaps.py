@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from wpinq.arrays import Integers
-from wpinq.engines.incremental.compiled.neighbours.decomposition import OutOfReach
-from wpinq.engines.incremental.compiled.neighbours.generation import generate
-from wpinq.engines.incremental.compiled.neighbours.graph import Edges, Graph, Numbers, numbered
-from wpinq.engines.incremental.compiled.neighbours.rescaled import Rescaled
-from wpinq.engines.incremental.compiled.neighbours.state import NeighbourWalk
-from wpinq.engines.incremental.compiled.steps.plans import lower
-from wpinq.engines.incremental.compiled.walks.graph_walk import GraphWalk, vertex_type
-from wpinq.engines.incremental.compiled.walks.table_loops import WalkLoops
-from wpinq.engines.incremental.compiled.words.encoding import Dictionary
-from wpinq.engines.incremental.goals import Goal
+from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach, Rescaled
+from wpinq.engines.delta.compiled.adjacency.generation import generate
+from wpinq.engines.delta.compiled.adjacency.state import Edges, Graph, NeighbourWalk, Numbers, numbered
+from wpinq.engines.delta.compiled.plan_steps import lower
+from wpinq.engines.delta.compiled.values import Dictionary
+from wpinq.engines.delta.compiled.walks.graph_walk import GraphWalk, WalkLoops, vertex_type
+from wpinq.engines.delta.goals import Goal
 from wpinq.errors import PlanError
+from wpinq.runtime.arrays import Integers
 
 
 class SwapWalk(GraphWalk):

@@ -1,0 +1,1 @@
+"""The public ways to write, price, simulate and release queries."""

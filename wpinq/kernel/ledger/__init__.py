@@ -1,0 +1,1 @@
+"""The ledger: budgets, debits and answers in one durable, verified file."""

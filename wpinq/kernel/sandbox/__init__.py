@@ -1,0 +1,1 @@
+"""Untrusted mode: admission, resource limits and child processes."""

@@ -1,0 +1,1 @@
+"""Progress bars, signals and optional imports."""

@@ -1,0 +1,1 @@
+"""Worker processes of the service: data, releases and planning."""

@@ -1,0 +1,1 @@
+"""Sinks: the mechanisms that release a plan's output."""

@@ -1,0 +1,1 @@
+"""Whole jobs, from data to synthetic data."""
