@@ -11,7 +11,6 @@ import pytest
 import wpinq as wp
 from tests.support.relational import evaluate as evaluate_relational
 from wpinq.histograms import (
-    Bucketed,
     CountOfCounts,
     Hierarchical,
     HierarchicalCounts,
@@ -30,7 +29,6 @@ items = wp.source("items", group=int, bin=int)
 STRATEGIES = {
     "identity": Identity(6),
     "sorted": Sorted(6),
-    "bucketed": Bucketed(6, [0, 1, 4], Hierarchical(3)),
     "hierarchical": Hierarchical(6, 3),
     "wavelet": Wavelet(6),
     "matrix": MatrixMechanism([[1, 1, 1, 1], [2, 0, 0, -1], [0, 0, 1.5, 0]]),

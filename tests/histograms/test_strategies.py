@@ -16,7 +16,6 @@ from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms import (
     AllRanges,
     Bins,
-    Bucketed,
     CountOfCounts,
     Hierarchical,
     HierarchicalCounts,
@@ -160,8 +159,6 @@ SLACK = {
     "marginals": Marginals((4, 3, 5)),
     "marginals apart": Marginals((3, 4, 2), objective="apart"),
     "sorted": Sorted(6),
-    "bucketed": Bucketed(6, [0, 1, 4]),
-    "a tree over buckets": Bucketed(6, [0, 1, 4], Hierarchical(3)),
     **{method: CountOfCounts(5, 9, method) for method in ("naive", "cumulative", "unattributed")},
 }
 

@@ -332,7 +332,6 @@ class Releasable(Planned):
         Notes
         -----
         Source: McSherry, Talwar, FOCS 2007, for the law; docs/proofs/buckets.md proves it and how it is drawn.
-        `histograms.TwoStage` measures the buckets.
 
         Examples
         --------

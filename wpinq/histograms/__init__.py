@@ -13,7 +13,6 @@ from wpinq.histograms.ranking import choose as choose
 from wpinq.histograms.ranking import simulated_distance as simulated_distance
 from wpinq.histograms.ranking import simulated_error as simulated_error
 from wpinq.histograms.ranking import simulated_sorted_error as simulated_sorted_error
-from wpinq.histograms.strategies.bucketed import Bucketed as Bucketed
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts as CountOfCounts
 from wpinq.histograms.strategies.count_of_counts import earth_movers_distance as earth_movers_distance
 from wpinq.histograms.strategies.hierarchical import Hierarchical as Hierarchical
@@ -30,8 +29,6 @@ from wpinq.histograms.strategies.product import UnionOfProducts as UnionOfProduc
 from wpinq.histograms.strategies.sorted import Sorted as Sorted
 from wpinq.histograms.strategies.strategy import Strategy as Strategy
 from wpinq.histograms.strategies.wavelet import Wavelet as Wavelet
-from wpinq.histograms.two_stage import TwoStage as TwoStage
-from wpinq.histograms.two_stage import TwoStageHistogram as TwoStageHistogram
 from wpinq.histograms.workload import AllRanges as AllRanges
 from wpinq.histograms.workload import Bins as Bins
 from wpinq.histograms.workload import Kronecker as Kronecker

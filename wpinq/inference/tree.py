@@ -247,34 +247,6 @@ def range_variances(tree: Tree, spread: Spread, starts: Integers, stops: Integer
     return result
 
 
-def workload_variance(tree: Tree, gram: Floats) -> float:
-    """The sum of the variances of the estimates of a workload's queries, `tr[(AᵀA)⁻¹ G]` with `G = WᵀW`, shape (n, n).
-
-    In units of the variance of one answer. Time `O(n²)` or little more.
-
-    Notes
-    -----
-    Of what is below a node, the node's own row makes `A'ᵀA' = AᵀA + 1·1ᵀ`. With `s = (AᵀA)⁻¹ 1` the inverse loses
-    `s sᵀ / (1 + Σ s)` (Sherman, Morrison), and s itself is divided by `1 + Σ s`.
-
-    Examples
-    --------
-    >>> round(workload_variance(Tree.uniform(2, 2), np.eye(2)), 4)
-    1.3333
-    """
-    total, solved, leaves = float(np.trace(gram)), np.ones(len(gram)), np.ones(len(gram), dtype=np.int64)
-    for level in reversed(range(tree.levels - 1)):
-        firsts = np.cumsum(tree.children[level]) - tree.children[level]
-        leaves = np.add.reduceat(leaves, firsts)
-        stops = np.cumsum(leaves)
-        shares = 1 / (1 + np.add.reduceat(solved, stops - leaves))
-        for start, stop, share in zip((stops - leaves).tolist(), stops.tolist(), shares.tolist(), strict=True):
-            below = solved[start:stop]
-            total -= share * float(below @ gram[start:stop, start:stop] @ below)
-        solved = solved * np.repeat(shares, leaves)
-    return total
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """For each leaf, the sum over a part of its node's leaves: its share of the node's total, and what else varies."""

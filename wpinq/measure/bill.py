@@ -93,23 +93,6 @@ class Bill(Mapping[str, Fraction]):
         left = (math.floor(budgets.get(name, Fraction(0)) * NANO) for name in self)
         return min((held // math.ceil(cost * NANO) for held, cost in zip(left, self.values(), strict=True)), default=0)
 
-    def in_turn(self) -> dict[str, Fraction]:
-        """What is debited where these are released one after another: each debit is rounded up to whole billionths.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> items = wp.source("items", int)
-        >>> bill = wp.bill([items.noisy_count("1/3"), items.noisy_count("2/3")])
-        >>> float(bill["items"]), float(bill.in_turn()["items"])
-        (1.0, 1.000000001)
-        """
-        found = dict.fromkeys(self, Fraction(0))
-        for measurement in self._paid:
-            for account, cost in charges(demand([measurement.asked]).sources, self.sources).items():
-                found[account] += Fraction(math.ceil(cost * NANO), NANO)
-        return found
-
     def __repr__(self) -> str:
         return f"Bill({self._costs!r})"
 
