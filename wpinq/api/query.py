@@ -40,14 +40,12 @@ from wpinq.plan.operators import (
     Where,
 )
 from wpinq.plan.properties import plan_properties
-from wpinq.runtime.habits import QUERY_CALLS, NoTable, methods_told
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
-@methods_told(QUERY_CALLS)
-class Query(NoTable, Releasable):
+class Query(Releasable):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.

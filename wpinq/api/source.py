@@ -16,7 +16,6 @@ from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
-from wpinq.runtime.habits import told
 
 DEFAULT_CAP = 2**30
 """The bound on a source's norm unless one is declared: public, never computed from data."""
@@ -27,7 +26,6 @@ DEFAULT_UNIT, DEFAULT_PERSON = "one record", "one person"
 _OF_PERSONS = ("person", "at_most", "nested", "account")
 
 
-@told('source("people", city=str, age=int)')
 def source(
     name: str,
     schema: object = None,

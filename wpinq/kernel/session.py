@@ -32,7 +32,6 @@ from wpinq.measure.statement import Balance, Event
 from wpinq.measure.statement_page import statement_html
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Planned
-from wpinq.runtime.habits import SESSION_CALLS, methods_told
 from wpinq.runtime.progress import OnStep, StepDisplay
 
 # The budgets of a session's sources: what its curator decides of them, and is told; and what a release would cost.
@@ -221,7 +220,6 @@ class SessionBudgets:
         return name if held is None else held.source.account
 
 
-@methods_told(SESSION_CALLS)
 class Session(SessionBudgets):
     """Holds protected data, spends their budgets, and releases noisy answers.
 

@@ -19,7 +19,6 @@ from wpinq.noise.epsilon import NANO, format_epsilon, format_factor, parse_epsil
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.runtime.habits import told
 from wpinq.runtime.markup import block, element, title
 
 Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
@@ -215,7 +214,6 @@ def fit_to_budget(measurements: Mapping[str, M], budgets: Mapping[str, object]) 
 def fit_to_budget(measurements: Sequence[M], budgets: Mapping[str, object]) -> tuple[M, ...]: ...
 
 
-@told('fit_to_budget(measurements, {"people": 3})')
 def fit_to_budget(
     measurements: Sequence[M] | Mapping[str, M], budgets: Mapping[str, object]
 ) -> tuple[M, ...] | dict[str, M]:

@@ -28,7 +28,6 @@ from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
-from wpinq.runtime.habits import told
 from wpinq.runtime.markup import block, element, table, title
 from wpinq.runtime.optional_imports import install
 
@@ -155,7 +154,6 @@ class SyntheticGraph:
         write_edges(self.edges.tolist(), path)
 
 
-@told("synthesize(answers, method, settings), with the answers of measure_graph(graph, method, epsilon)")
 def synthesize(
     answers: Mapping[str, Answers],
     method: Method | str,
