@@ -7,6 +7,7 @@ from protected data has no place in a message.
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import warnings
 from collections.abc import Iterable
@@ -37,6 +38,10 @@ class LanguageError(WpinqError):
         super().__init__(message)
         self.line = line
         self.column = column
+
+
+class UsageError(WpinqError):
+    """A command line or a configuration lacks what is needed, or contradicts itself."""
 
 
 class EpsilonError(WpinqError):
@@ -83,6 +88,11 @@ class SourceClosed(SessionError):
 
 class AnswersError(WpinqError):
     """Answers do not hold what was asked of them, or a file does not hold answers."""
+
+
+def system_reason(error: OSError) -> str:
+    """The system's own words for an error, without the name of a file."""
+    return os.strerror(error.errno) if error.errno else "the system gives no reason"
 
 
 class WpinqWarning(UserWarning):

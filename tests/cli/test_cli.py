@@ -104,7 +104,7 @@ def test_warnings_are_told_and_never_raised(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(program, tmp_path / "l.db", "--parameter", "epsilon=0.25") == 0
+    assert run(program, tmp_path / "l.db", "--param", "epsilon=0.25") == 0
     assert "edges: 0.5" in capsys.readouterr().out
 
 
@@ -120,7 +120,7 @@ def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pyt
         (["--budget", "edges=0.1e-9"], 1, "1e-9"),
         (["--budget", "nodes=1"], 2, "no source 'nodes'"),
         (["--budget", "edges"], 2, "NAME=VALUE"),
-        (["--parameter", "delta=1"], 7, "delta"),
+        (["--param", "delta=1"], 7, "delta"),
     ],
 )
 def test_errors_are_one_line_with_an_exit_code(
@@ -193,7 +193,7 @@ def test_a_bound_on_records_is_declared_checked_and_told_as_work(
     assert "promised of it: at most 5,000 records" in shown
     assert "Work: at most" in shown
     ledger = tmp_path / "ledger.db"
-    bounded = ("--records-at-most", "edges=3", "--parameter", "epsilon=0.1")
+    bounded = ("--records-at-most", "edges=3", "--param", "epsilon=0.1")
     program.write_text(PROGRAM.replace("NoisyCount(epsilon);", "NoisyCount(epsilon, over: [0, 1]);"), encoding="utf-8")
     assert run(program, ledger, *bounded) != 0
     assert "at most 3 records" in capsys.readouterr().err
@@ -419,7 +419,7 @@ def test_times_are_told_only_when_asked_for(
 
 def test_the_main_job_on_the_duckdb_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run", str(ROOT / "examples" / "graph.wpq"), "--source", f"edges={GRAPH}", "--edge-list", UNDIRECTED]
-    more = ["--budget", "edges=2000", "--parameter", "epsilon=100", "--parameter", "nodes=5", "--json"]
+    more = ["--budget", "edges=2000", "--param", "epsilon=100", "--param", "nodes=5", "--json"]
     values = []
     for engine in ("reference", "duckdb"):
         assert main([*arguments, *more, "--ledger", str(tmp_path / f"{engine}.db"), "--engine", engine]) == 0
@@ -594,5 +594,5 @@ def test_budget_tells_how_many_more_of_a_program(
         "enough for 3 more of parity",
         "enough for 1 more of all together",
     ]
-    assert main([*arguments, "--parameter", "epsilon=0.1", "--json"]) == 0
+    assert main([*arguments, "--param", "epsilon=0.1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["more"] == {"nodes": 16, "parity": 16, "all together": 8}

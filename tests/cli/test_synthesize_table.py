@@ -90,7 +90,7 @@ def test_other_rows_of_the_same_marginals_cost_nothing(people: Path, capsys: pyt
         *("people.csv", *ATTRIBUTES[:4], "--epsilon", "1", "--ledger", "l.db", "--budget", "1", "--data-version", "1")
     ]
     assert command(*told, "--out", "a.csv") == 0
-    assert command(*told, "--out", "b.csv", "--seed", "9", "--weighted", "3") == 0, "replayed"
+    assert command(*told, "--out", "b.csv", "--seed", "9", "--weighted-rows", "3") == 0, "replayed"
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "c.csv") == 0
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "d.parquet", "--draw", "50") == 0
     folder = people.parent
@@ -121,7 +121,7 @@ def test_another_choice_of_attributes_is_paid_by_the_same_account(
 
 def test_a_person_can_be_the_unit(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = ["people.csv", *ATTRIBUTES[:4], "--epsilon", "0.5", "--person", "id", "--at-most", "2", "--out", "rows.csv"]
-    assert command(*told, "--no-other", "city", "--marginal", "age,city") == 0
+    assert command(*told, "--drop-other", "city", "--marginal", "age,city") == 0
     printed, errors = capsys.readouterr()
     assert "people: 1\n  protects one person, at most 2 rows, of weight 2\n" in printed
     assert "no ledger: nothing but you remembers" in errors
@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "a range": (["people.csv", "--epsilon", "1", "--attribute", "age:int=5..1"], 2, "is no range"),
     "bins that fall": (["people.csv", "--epsilon", "1", "--attribute", "age:int=bins:9,0"], 1, "ends that ascend"),
     "one twice": ([*ASKED, "--attribute", "city=b"], 1, "two attributes"),
-    "no such other": ([*ASKED, "--no-other", "sex"], 2, "there is no such attribute"),
+    "no such other": ([*ASKED, "--drop-other", "sex"], 2, "there is no such attribute"),
     "both orders": (
         [*ASKED, "--order", "1", "--marginal", "age"], 2, "give one of them",
     ),
@@ -180,7 +180,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "a person alone": ([*ASKED, "--person", "id"], 2, "go together"),
     "no person": ([*ASKED, "--person", "who", "--at-most", "1"], 2, "no column 'who'"),
     "draws": ([*ASKED, "--draw", "0"], 2, "--draw is at least 1"),
-    "both draws": ([*ASKED, "--draw", "9", "--weighted"], 2, "give one of them"),
+    "both draws": ([*ASKED, "--draw", "9", "--weighted-rows"], 2, "give one of them"),
     "a seed": ([*ASKED, "--seed", "-1"], 2, "--seed is at least 0"),
     "the report": ([*ASKED, "--report", "no/r.json"], 2, "cannot write no/r.json"),
     "over the table": ([*ASKED, "--report", "people.csv"], 2, "write to another"),
@@ -224,14 +224,13 @@ def test_the_ending_says_the_format(people: Path, capsys: pytest.CaptureFixture[
 def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(
     people: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ["people.csv", *ATTRIBUTES[:4], "--epsilon", "1", "--out", "rows.csv", "--weighted", "1000000000"]
+    told = ["people.csv", *ATTRIBUTES[:4], "--epsilon", "1", "--out", "rows.csv", "--weighted-rows", "1000000000"]
     told += ["--model", "tree", "--seed", "5", "--page", "my page.html"]
     assert command(*told) == 1, "how many rows that is, only the noisy number of records says"
     errors = capsys.readouterr().err
     again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model tree --seed 5"
-    assert f"what was measured is paid for and kept. Go on with: {again} --weighted 1000000000 --page my page.html" in (
-        errors.replace("'", "")
-    )
+    again += " --weighted-rows 1000000000 --page my page.html"
+    assert f"what was measured is paid for and kept. Go on with: {again}" in errors.replace("'", "")
     assert main(again.split()[1:]) == 0
     assert (people.parent / "rows.csv").exists()
 

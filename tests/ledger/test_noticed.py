@@ -453,7 +453,7 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
         ],
     ),
     "the same where `-head` was put back too, or is gone": (
-        "`--expect-head` only",
+        "`--expected-head` only",
         [
             without_head(lost_log),
             without_head(older),
@@ -463,7 +463,7 @@ ATTACKS: dict[str, tuple[str, list[Attack]]] = {
         ],
     ),
     "the history written anew, with all hashes and totals right, and without `-head`": (
-        "`--expect-head` only",
+        "`--expected-head` only",
         [rewritten],
     ),
     "an older copy with its `-head`, in which the head that you kept is": ("not at all", [forgotten]),

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.service import configured
-from wpinq.errors import WpinqError
-from wpinq.runtime.exits import UsageError
+from wpinq.errors import UsageError, WpinqError
 from wpinq.service.config import read_configuration
 from wpinq.service.server import server_context
 

@@ -16,7 +16,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.service import RunningService, configured, running
-from wpinq.runtime.exits import UsageError
+from wpinq.errors import UsageError
 from wpinq.service.client import ServiceError
 from wpinq.service.config import read_configuration
 from wpinq.service.server import server_context

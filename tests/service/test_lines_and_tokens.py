@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from tests.support.service import COUNT, configured
+from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.runtime.exits import UsageError
 from wpinq.service.app import Front
 from wpinq.service.config import read_configuration
 from wpinq.service.inflight import InflightReleases

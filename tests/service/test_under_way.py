@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.runtime.exits import UsageError
+from wpinq.errors import UsageError
 from wpinq.service.inflight import InflightReleases
 
 

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from wpinq.cli.arguments import add_engine, add_parameters, add_sizes, load_program
 from wpinq.display.explanation import explain_plan
 from wpinq.measure.accuracy import accuracy
 from wpinq.measure.bill import Bill
-from wpinq.service.arguments import add_engine, add_parameters, add_sizes, load_program
 
 
 def add_parser(commands: Any) -> None:

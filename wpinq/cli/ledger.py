@@ -9,6 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from wpinq.cli.arguments import add_expected_head, add_parameters, add_sizes, load_program, pairs
+from wpinq.errors import UsageError
 from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
@@ -18,14 +20,12 @@ from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.runtime.exits import UsageError
-from wpinq.service.arguments import add_expected_head, add_parameters, add_sizes, load_program, pairs
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
     made = commands.add_parser("budget", help="show or change the budgets in a ledger, copy it, or restore a copy")
-    named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expect-head"
+    named = "a ledger; or backup LEDGER COPY, to copy it while it is used; or restore COPY LEDGER, with --expected-head"
     made.add_argument("ledger", type=Path, nargs="+", metavar="LEDGER", help=named)
     made.add_argument("--set", action="append", default=[], metavar="NAME=EPSILON", help="change a budget, on record")
     opened = "answer analysts again over an account that a failed evaluation closed to them, on record"
@@ -109,7 +109,7 @@ def _copy(options: argparse.Namespace) -> None:
     changing = options.set or options.history or options.verify or options.delta or options.program or options.json
     changing = changing or options.reopen or options.analyst is not None
     if str(what) not in ("backup", "restore") or len(paths) != 2 or changing:
-        raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expect-head HEAD")
+        raise UsageError("give one ledger; or backup LEDGER COPY; or restore COPY LEDGER --expected-head HEAD")
     if str(what) == "backup":
         with Ledger(paths[0], create=False, expected_head=options.expected_head):
             head = backup(*paths)
@@ -117,7 +117,7 @@ def _copy(options: argparse.Namespace) -> None:
         return
     if options.expected_head is None:
         raise UsageError(
-            "restore needs --expect-head HEAD, the last head of the ledger that you know: a copy that is older gives "
+            "restore needs --expected-head HEAD, the last head of the ledger that you know: a copy that is older gives "
             "back what was spent since"
         )
     copy, ledger_path = paths

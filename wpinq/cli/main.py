@@ -18,8 +18,8 @@ from typing import Any
 
 import wpinq
 from wpinq.cli import explain, ledger, run, schema, serve, synthesize, synthesize_table
-from wpinq.errors import WpinqError, WpinqWarning
-from wpinq.runtime.exits import EXIT_CODES, abandon_stdout, reason, tell
+from wpinq.cli.exits import EXIT_CODES, abandon_stdout, tell
+from wpinq.errors import WpinqError, WpinqWarning, system_reason
 
 # `wpinq --print-completion SHELL`: what a shell needs to complete commands, options and files.
 
@@ -88,7 +88,7 @@ def _run(arguments: Sequence[str] | None, own_process: bool) -> int:
     except BrokenPipeError:
         return 141
     except OSError as error:  # of the output: all else that commands read and write has errors of its own
-        tell(f"wpinq: the output could not be written ({reason(error)})")
+        tell(f"wpinq: the output could not be written ({system_reason(error)})")
         return 1
     return 0
 

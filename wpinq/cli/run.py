@@ -13,20 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.output import answers_table, output_files, write_answers
-from wpinq.data import EdgeList
-from wpinq.engines.contract import find_engine
-from wpinq.errors import WpinqError
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
-from wpinq.kernel.session import Session
-from wpinq.marginals.released import MarginalTables
-from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
-from wpinq.measure.group import check_label, waits_for_keys
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.plan.node import sources
-from wpinq.runtime.exits import NotSaved, UsageError, check_stdout, tell, unwritten
-from wpinq.service.arguments import (
+from wpinq.cli.arguments import (
     add_engine,
     add_expected_head,
     add_parameters,
@@ -36,7 +23,20 @@ from wpinq.service.arguments import (
     load_program,
     pairs,
 )
-from wpinq.service.source_files import EDGE_OPTIONS, source_data
+from wpinq.cli.exits import NotSaved, check_stdout, tell, unwritten
+from wpinq.cli.output import answers_table, output_files, write_answers
+from wpinq.data import EdgeList
+from wpinq.data.source_files import EDGE_OPTIONS, source_data
+from wpinq.engines.contract import find_engine
+from wpinq.errors import UsageError, WpinqError
+from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
+from wpinq.kernel.session import Session
+from wpinq.marginals.released import MarginalTables
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.group import check_label, waits_for_keys
+from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.plan.node import sources
 from wpinq.tables.released import Table
 
 RunResult = Answers | Table | MarginalTables

@@ -9,10 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from wpinq.cli.arguments import pairs
+from wpinq.cli.exits import check_stdout
+from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.runtime.exits import UsageError, check_stdout
 from wpinq.runtime.optional_imports import install
-from wpinq.service.arguments import pairs
 from wpinq.service.config import Configuration, configuration_of, read_configuration
 from wpinq.service.users import ANALYST, CURATOR, Register, admit
 

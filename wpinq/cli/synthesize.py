@@ -14,11 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wpinq.cli.arguments import check_distinct, check_writable, is_new, pairs
+from wpinq.cli.exits import Interrupted, NotSaved, check_stdout, tell, unwritten
 from wpinq.data import EdgeList
 from wpinq.data.files import format_of
+from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
-from wpinq.errors import EvaluationFailed, SourceRejected, WpinqError
+from wpinq.errors import EvaluationFailed, SourceRejected, UsageError, WpinqError
 from wpinq.graphs.synthesis.degrees import import_igraph
 from wpinq.graphs.synthesis.folder import (
     FittingOptions,
@@ -53,8 +56,6 @@ from wpinq.mcmc.settings import (
 )
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.runtime.exits import Interrupted, NotSaved, UsageError, check_stdout, tell, unwritten
-from wpinq.service.arguments import check_distinct, check_writable, column_names, is_new, pairs
 from wpinq.workflows.graph import measure_graph
 
 # The measuring half of `wpinq synthesize`: noted in the folder, saved as it comes, taken up again after any end.
@@ -383,7 +384,7 @@ def _measuring(options: argparse.Namespace) -> MeasuringOptions:
         budget=options.budget,
         version=options.data_version,
         engine=options.engine,
-        columns=None if options.columns is None else column_names(options.columns, "--columns"),
+        columns=None if options.columns is None else edge_columns(options.columns, "--columns"),
     )
 
 

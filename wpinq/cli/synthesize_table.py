@@ -17,11 +17,13 @@ from typing import Any
 from wpinq.api.query import Query
 from wpinq.api.schema import schema
 from wpinq.api.source import source
+from wpinq.cli.arguments import check_distinct, check_writable, is_new
+from wpinq.cli.exits import Interrupted, NotSaved, check_stdout, tell, unwritten
 from wpinq.cli.output import checked_output, write_answers
 from wpinq.data.files import format_of
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
-from wpinq.errors import WpinqError, suggest
+from wpinq.errors import UsageError, WpinqError, suggest, system_reason
 from wpinq.expr import library
 from wpinq.expr.logical_values import parse, presenter
 from wpinq.expr.types import (
@@ -51,8 +53,6 @@ from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.checkpoint import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.runtime.exits import Interrupted, NotSaved, UsageError, check_stdout, reason, tell, unwritten
-from wpinq.service.arguments import check_distinct, check_writable, is_new
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 
@@ -185,7 +185,7 @@ def add_parser(commands: Any) -> None:
     several: dict[str, Any] = {"action": "append", "default": []}
     measured.add_argument("--attribute", **several, metavar=SHAPE, help="a column with its public cells")
     closed = "no cell for other values of this attribute: rows with such are left out"
-    measured.add_argument("--no-other", **several, dest="closed", metavar="NAME", help=closed)
+    measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
     measured.add_argument("--epsilon", metavar="E", help="the whole cost, to one unit")
     order = "of how many attributes each marginal is (default 2)"
     measured.add_argument("--order", type=int, metavar="K", help=order)
@@ -208,7 +208,7 @@ def add_parser(commands: Any) -> None:
     drawn.add_argument("--model", choices=models, default="mixture", help="default: mixture")
     drawn.add_argument("--draw", type=int, metavar="N", help="how many rows (default: the noisy number of records)")
     each = "N rows for each record instead, with weights"
-    drawn.add_argument("--weighted", type=int, nargs="?", const=10, metavar="N", help=each)
+    drawn.add_argument("--weighted-rows", type=int, nargs="?", const=10, metavar="N", help=each)
     drawn.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is public (default 0)")
     kept = made.add_argument_group("what is kept")
     kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
@@ -232,9 +232,9 @@ def run(options: argparse.Namespace) -> None:
         check_writable(place)
     read = [options.table, options.ledger, options.from_marginals]
     check_distinct(written, [place for place in read if place is not None])
-    if options.draw is not None and options.weighted is not None:
-        raise UsageError("--draw says how many rows, --weighted how many for each record: give one of them")
-    for number, name in ((options.draw, "--draw"), (options.weighted, "--weighted")):
+    if options.draw is not None and options.weighted_rows is not None:
+        raise UsageError("--draw says how many rows, --weighted-rows how many for each record: give one of them")
+    for number, name in ((options.draw, "--draw"), (options.weighted_rows, "--weighted-rows")):
         if number is not None and number < 1:
             raise UsageError(f"{name} is at least 1")
     if options.seed < 0:
@@ -335,7 +335,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     except (CheckpointError, OSError) as error:
         again = "The same command gives the same marginals again, for nothing"
         lost = again if options.data_version else "They are lost; with --ledger and --data-version they would not be"
-        why = reason(error) if isinstance(error, OSError) else str(error)
+        why = system_reason(error) if isinstance(error, OSError) else str(error)
         raise NotSaved(f"what was measured could not be written to {kept} ({why}), and is paid for. {lost}") from None
     print(f"Measured; the table is closed. The marginals are in {kept}")
     for name, epsilon in left.items():
@@ -373,7 +373,7 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     attributes = [read_attribute(given, fields, options.closed) for given in options.attribute]
     for name in options.closed:
         if name not in [each.name for each in attributes]:
-            raise UsageError(f"--no-other {name}: there is no such attribute")
+            raise UsageError(f"--drop-other {name}: there is no such attribute")
     if options.marginal and options.order is not None:
         raise UsageError("--order wants all marginals of an order, --marginal these: give one of them")
     workload = [tuple(given.split(",")) for given in options.marginal] or None
@@ -396,8 +396,8 @@ def _print_accuracy(asked: MarginalTabulation) -> None:
 def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: Path) -> None:
     """The model, the rows, the report and the page."""
     fitted = marginals.fit(_model(options), seed=options.seed)
-    if options.weighted is not None:
-        rows = fitted.weighted_rows(options.weighted, seed=options.seed)
+    if options.weighted_rows is not None:
+        rows = fitted.weighted_rows(options.weighted_rows, seed=options.seed)
     else:
         rows = fitted.rows(options.draw, seed=options.seed)
     report = marginal_report(marginals, fitted, rows)

@@ -13,12 +13,11 @@ from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.data import EdgeList
-from wpinq.errors import LanguageError, SessionError, WpinqError
+from wpinq.data.source_files import as_key, source_data
+from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.language import parse
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.runtime.exits import UsageError
-from wpinq.service.source_files import as_key, source_data
 
 _SECTIONS = ("service", "limits", "untrusted", "declarations", "sources")
 _SOURCE_KEYS = ("file", "edge_list", "columns", "budget", "version")

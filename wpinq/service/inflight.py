@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.suspensions import SuspensionError
-from wpinq.runtime.exits import UsageError, reason
 
 _UNFINISHED = "."
 """Where the names of records begin that are not yet written: nothing was looked at for them."""
@@ -52,19 +52,19 @@ class InflightReleases:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             mode = self._folder.stat().st_mode
         except OSError as error:
-            raise UsageError(f"{self._folder} cannot hold the releases under way ({reason(error)})") from None
+            raise UsageError(f"{self._folder} cannot hold the releases under way ({system_reason(error)})") from None
         if mode & 0o077:
             raise UsageError(f"{self._folder} is open to others: chmod 700 it")
         try:
             file = os.open(self._folder / _SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise UsageError(f"{self._folder / _SERVICE} cannot be opened ({reason(error)})") from None
+            raise UsageError(f"{self._folder / _SERVICE} cannot be opened ({system_reason(error)})") from None
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process and not of its children, until it ends
         except OSError as error:
             os.close(file)
             if error.errno not in (errno.EACCES, errno.EAGAIN):
-                raise UsageError(f"{self._folder / _SERVICE} cannot be locked ({reason(error)})") from None
+                raise UsageError(f"{self._folder / _SERVICE} cannot be locked ({system_reason(error)})") from None
             raise UsageError(
                 f"another service runs over this ledger, by {self._folder}: stop it first, or serve its sources there"
             ) from None

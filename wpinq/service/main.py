@@ -12,10 +12,10 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
+from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.process import ASKED_TO_END
-from wpinq.runtime.exits import UsageError, reason
 from wpinq.service.app import Front
 from wpinq.service.config import Configuration
 from wpinq.service.inflight import InflightReleases
@@ -99,7 +99,7 @@ def _listener(configuration: Configuration) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise UsageError(f"cannot listen on {host}, port {port} ({reason(error)}): name another port") from None
+        raise UsageError(f"cannot listen on {host}, port {port} ({system_reason(error)}): name another port") from None
 
 
 def _address(configuration: Configuration, listener: socket.socket) -> str:

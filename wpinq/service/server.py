@@ -14,7 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from wpinq.runtime.exits import UsageError
+from wpinq.errors import UsageError
 from wpinq.service.app import Front
 from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal

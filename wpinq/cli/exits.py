@@ -6,11 +6,16 @@ import contextlib
 import os
 import sys
 
-from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError, SourceRejected, WpinqError
-
-
-class UsageError(WpinqError):
-    """The command line does not say what is needed."""
+from wpinq.errors import (
+    BudgetExceeded,
+    EvaluationFailed,
+    LanguageError,
+    LedgerError,
+    SourceRejected,
+    UsageError,
+    WpinqError,
+    system_reason,
+)
 
 
 class NotSaved(WpinqError):
@@ -50,12 +55,7 @@ def unwritten(error: OSError, consequence: str) -> WpinqError:
     """The error that ends a command whose output was paid for and could not be written."""
     if isinstance(error, BrokenPipeError):
         return ReaderGone(f"the reader of the output went away: {consequence}")
-    return NotSaved(f"the output could not be written ({reason(error)}): {consequence}")
-
-
-def reason(error: OSError) -> str:
-    """What the system says, without the name of a file."""
-    return os.strerror(error.errno) if error.errno else "the system does not say why"
+    return NotSaved(f"the output could not be written ({system_reason(error)}): {consequence}")
 
 
 def check_stdout() -> None:

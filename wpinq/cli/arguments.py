@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
-from wpinq.errors import LedgerError
+from wpinq.errors import LedgerError, UsageError
 from wpinq.kernel.ledger import place
 from wpinq.kernel.ledger.head import Head
 from wpinq.language import Program, parse
-from wpinq.runtime.exits import UsageError
 
 _DATABASE = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-shm", "-journal", "-head", "-new")
@@ -26,9 +24,9 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
-    """Add `--parameter`."""
+    """Add `--param`."""
     parser.add_argument(
-        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="the value of a program's parameter"
+        "--param", action="append", default=[], metavar="NAME=VALUE", help="the value of a program's parameter"
     )
 
 
@@ -45,7 +43,7 @@ def load_program(options: argparse.Namespace) -> Program:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path} cannot be read as a text program") from None
-    program = parse(text, pairs(options.parameter, "--parameter"), name=str(path))
+    program = parse(text, pairs(options.param, "--param"), name=str(path))
     records: dict[str, int] = {}
     for name, number in pairs(options.records_at_most, "--records-at-most").items():
         if name not in program.sources:
@@ -68,14 +66,6 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
             raise UsageError(f"{option} {name} is given twice")
         found[name] = value
     return found
-
-
-def column_names(given: str, option: str) -> tuple[str, str]:
-    """The two columns that hold an edge, as given with a comma between; names with commas stand in double quotes."""
-    names = next(csv.reader([given]), [])
-    if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise UsageError(f"{option} takes the names of two columns, as origin,destination; not {given!r}")
-    return names[0], names[1]
 
 
 def check_writable(path: Path) -> None:
@@ -130,9 +120,9 @@ def is_new(ledger: Path) -> bool:
 
 
 def add_expected_head(parser: argparse.ArgumentParser) -> None:
-    """Add `--expect-head`."""
+    """Add `--expected-head`."""
     told = "refuse a ledger that lost this entry: the head that was printed after the last run you know of"
-    parser.add_argument("--expect-head", metavar="HEAD", type=_head, help=told)
+    parser.add_argument("--expected-head", metavar="HEAD", type=_head, help=told)
 
 
 def _head(text: str) -> str:

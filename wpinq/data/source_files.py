@@ -1,7 +1,8 @@
-"""The data of a source, from a file and words that say how to read it: as options give them, and configurations."""
+"""Source files: the path, edge-list options and columns that a command line or a configuration gives."""
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,7 @@ from typing import Any
 
 from wpinq.data import EdgeList
 from wpinq.data.files import format_of
-from wpinq.runtime.exits import UsageError
-from wpinq.service.arguments import column_names
+from wpinq.errors import UsageError
 
 EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
@@ -79,5 +79,13 @@ def source_data(
         chosen |= EDGE_OPTIONS[option]
     if "directed" not in chosen:
         raise UsageError(f"{told} must say what an edge is: directed or undirected")
-    ends = None if columns is None else column_names(columns, spelled("columns", name))
+    ends = None if columns is None else edge_columns(columns, spelled("columns", name))
     return EdgeList(path, **chosen, columns=ends)
+
+
+def edge_columns(given: str, option: str) -> tuple[str, str]:
+    """The two columns that hold an edge, as given with a comma between; names with commas stand in double quotes."""
+    names = next(csv.reader([given]), [])
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise UsageError(f"{option} takes the names of two columns, as origin,destination; not {given!r}")
+    return names[0], names[1]
