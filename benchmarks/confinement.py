@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.duckdb.database import UnoptimisedDatabase
 from wpinq.expr.types import ListOf, TupleOf, Type, physical
@@ -33,41 +34,37 @@ from wpinq.plan.work import plan_work
 from wpinq.runtime.progress import StepDisplay
 
 LISTS: dict[str, Callable[[Any], Any]] = {
-    "split": lambda r: wp.split(r.text, ","),
-    "map": lambda r: wp.map(r.items, lambda s: wp.length(s)),
-    "flatten": lambda r: wp.flatten(wp.map(wp.split(r.text, ","), lambda s: wp.split(s, "b"))),
-    "subsets": lambda r: wp.subsets(wp.split(r.text, ","), 2),
-    "first": lambda r: wp.first(wp.split(r.text, ","), 20),
-    "range": lambda r: wp.range(0, r.number, limit=1000),
-    "sort": lambda r: wp.sort(wp.split(r.text, ",")),
-    "collect": lambda r: wp.collect(r.items, lambda s: wp.lower(s)),
-    "list": lambda r: [r.text, r.text, wp.lower(r.text)],
-    "weighted": lambda r: [wp.weighted(r.text, 1e300), wp.weighted("", 1e-300), wp.weighted(r.text, -1e300)],
-    "weights of elements": lambda r: wp.map(r.numbers, lambda n: wp.weighted(n, 0.1)),
+    "split": lambda r: F.split(r.text, ","),
+    "map": lambda r: F.map(r.items, lambda s: F.length(s)),
+    "flatten": lambda r: F.flatten(F.map(F.split(r.text, ","), lambda s: F.split(s, "b"))),
+    "subsets": lambda r: F.subsets(F.split(r.text, ","), 2),
+    "first": lambda r: F.first(F.split(r.text, ","), 20),
+    "range": lambda r: F.range(0, r.number, limit=1000),
+    "sort": lambda r: F.sort(F.split(r.text, ",")),
+    "collect": lambda r: F.collect(r.items, lambda s: F.lower(s)),
+    "list": lambda r: [r.text, r.text, F.lower(r.text)],
+    "weighted": lambda r: [F.weighted(r.text, 1e300), F.weighted("", 1e-300), F.weighted(r.text, -1e300)],
+    "weights of elements": lambda r: F.map(r.numbers, lambda n: F.weighted(n, 0.1)),
 }
 """Functions that give a list: of a SelectMany with a limit of 10."""
 
 VALUES: dict[str, Callable[[Any], Any]] = {
-    "count": lambda r: wp.count(wp.split(r.text, ",")),
-    "length": lambda r: wp.length(r.text),
-    "sum": lambda r: wp.sum(wp.map(r.numbers, lambda n: wp.sum(wp.range(0, n, limit=20)))),
-    "sum of floats": lambda r: wp.sum(wp.map(r.numbers, lambda n: wp.cast(n, float) * 1e303)),
-    "min": lambda r: wp.min(r.items),
-    "max": lambda r: wp.max(r.numbers, lambda n: -n),
-    "element": lambda r: wp.element(wp.sort(r.items), 7),
+    "count": lambda r: F.count(F.split(r.text, ",")),
+    "length": lambda r: F.length(r.text),
+    "sum": lambda r: F.sum(F.map(r.numbers, lambda n: F.sum(F.range(0, n, limit=20)))),
+    "sum of floats": lambda r: F.sum(F.map(r.numbers, lambda n: F.cast(n, float) * 1e303)),
+    "min": lambda r: F.min(r.items),
+    "max": lambda r: F.max(r.numbers, lambda n: -n),
+    "element": lambda r: F.element(F.sort(r.items), 7),
     "concatenate": lambda r: r.text + r.text + r.text,
-    "lower": lambda r: wp.lower(r.text),
-    "contains": lambda r: wp.contains(r.text, ",,,x"),
-    "substring": lambda r: wp.substring(r.text, 5, r.number),
-    "to_float": lambda r: wp.cast(r.text, float),
-    "to_decimal": lambda r: wp.cast(r.text, wp.decimal(2)),
-    "map inside map": lambda r: wp.sum(
-        wp.map(r.numbers, lambda n: wp.sum(wp.map(wp.first(r.numbers, 9), lambda m: n * m)))
-    ),
-    "sort inside map": lambda r: wp.map(
-        wp.range(0, 9, limit=9), lambda i: wp.element(wp.sort(wp.split(r.text, ",")), i)
-    ),
-    "subsets inside a value": lambda r: wp.count(wp.subsets(wp.first(r.items, 20), 3)),
+    "lower": lambda r: F.lower(r.text),
+    "contains": lambda r: F.contains(r.text, ",,,x"),
+    "substring": lambda r: F.substring(r.text, 5, r.number),
+    "to_float": lambda r: F.cast(r.text, float),
+    "to_decimal": lambda r: F.cast(r.text, wp.decimal(2)),
+    "map inside map": lambda r: F.sum(F.map(r.numbers, lambda n: F.sum(F.map(F.first(r.numbers, 9), lambda m: n * m)))),
+    "sort inside map": lambda r: F.map(F.range(0, 9, limit=9), lambda i: F.element(F.sort(F.split(r.text, ",")), i)),
+    "subsets inside a value": lambda r: F.count(F.subsets(F.first(r.items, 20), 3)),
 }
 """Functions of a Select."""
 
@@ -75,28 +72,28 @@ PAIRS: dict[str, Callable[[Query, Query], Query]] = {
     "Select": lambda rows, few: rows.select(lambda r: (r.a, r.b, r.a + r.b)),
     "Where": lambda rows, few: rows.where(lambda r: r.a >= 0),
     "SelectMany": lambda rows, few: rows.select_many(
-        lambda r: wp.map(wp.range(0, 10, limit=10), lambda i: (r.a, r.b, i))
+        lambda r: F.map(F.range(0, 10, limit=10), lambda i: (r.a, r.b, i))
     ),
     "SelectMany, weighted": lambda rows, few: rows.select_many(
-        lambda r: [wp.weighted((r.a, r.b, 0), 1e300), wp.weighted((r.a, r.b, 1), -1e-300)]
+        lambda r: [F.weighted((r.a, r.b, 0), 1e300), F.weighted((r.a, r.b, 1), -1e-300)]
     ),
     "Shave": lambda rows, few: rows.shave(0.3),
     "Shave by widths": lambda rows, few: rows.shave(lambda r: [0.1, 0.2, 0.3]),
-    "Concat": lambda rows, few: rows.concat(rows.select(lambda r: wp.record(a=r.b, b=r.a + 1))),
-    "Except": lambda rows, few: rows.difference(rows.select(lambda r: wp.record(a=r.b, b=r.a + 1))),
-    "Union": lambda rows, few: rows.union(rows.select(lambda r: wp.record(a=r.b, b=r.a + 1))),
-    "Intersect": lambda rows, few: rows.intersect(rows.select(lambda r: wp.record(a=r.a, b=r.b))),
+    "Concat": lambda rows, few: rows.concat(rows.select(lambda r: F.record(a=r.b, b=r.a + 1))),
+    "Except": lambda rows, few: rows.difference(rows.select(lambda r: F.record(a=r.b, b=r.a + 1))),
+    "Union": lambda rows, few: rows.union(rows.select(lambda r: F.record(a=r.b, b=r.a + 1))),
+    "Intersect": lambda rows, few: rows.intersect(rows.select(lambda r: F.record(a=r.a, b=r.b))),
     "Partition": lambda rows, few: rows.partition(lambda r: r.a * 0, [0, 1])[0],
-    "GroupBy, count": lambda rows, few: few.group_by(lambda r: r.a, lambda g: wp.count(g)),
+    "GroupBy, count": lambda rows, few: few.group_by(lambda r: r.a, lambda g: F.count(g)),
     "GroupBy, list": lambda rows, few: few.group_by(lambda r: r.a),
     "GroupBy, float sum": lambda rows, few: few.group_by(
-        lambda r: r.a, lambda g: wp.sum(wp.map(g, lambda r: wp.cast(r.b, float) * 1e300))
+        lambda r: r.a, lambda g: F.sum(F.map(g, lambda r: F.cast(r.b, float) * 1e300))
     ),
     "GroupBy, sorted": lambda rows, few: few.group_by(
-        lambda r: r.a, lambda g: wp.element(wp.sort(wp.map(g, lambda r: -r.b)), 3)
+        lambda r: r.a, lambda g: F.element(F.sort(F.map(g, lambda r: -r.b)), 3)
     ),
     "GroupBy, then its list": lambda rows, few: few.group_by(lambda r: r.a).select(
-        lambda r: wp.sum(wp.map(r.val, lambda x: x.b))
+        lambda r: F.sum(F.map(r.val, lambda x: x.b))
     ),
     "Join": lambda rows, few: few.join(few, lambda x: x.a, lambda y: y.a, lambda x, y: (x.a, x.b, y.b)),
     "Join, triangles": lambda rows, few: (
@@ -105,8 +102,8 @@ PAIRS: dict[str, Callable[[Query, Query], Query]] = {
         .join(few, lambda t: (t[0], t[1]), lambda e: (e.a, e.b), lambda t, e: t)
     ),
     "Join, list of all pairs": lambda rows, few: few.join(
-        few, lambda x: x.a, lambda y: y.a, lambda x, y: wp.record(a=x.a, b=x.b, c=y.b)
-    ).group_by(lambda r: (r.a, r.b), lambda g: wp.sum(wp.map(g, lambda r: r.c))),
+        few, lambda x: x.a, lambda y: y.a, lambda x, y: F.record(a=x.a, b=x.b, c=y.b)
+    ).group_by(lambda r: (r.a, r.b), lambda g: F.sum(F.map(g, lambda r: r.c))),
 }
 """Operators, on pairs of numbers: all rows, and as few as a key of at most so many needs."""
 
@@ -256,7 +253,7 @@ def cases(options: argparse.Namespace) -> Iterator[tuple[str, Query, dict[str, A
 GROUPS: dict[str, Callable[[Query], Query]] = {
     "groups of texts": lambda rows: rows.group_by(lambda r: r.k),
     "parts of groups of texts": lambda rows: rows.group_by(
-        lambda r: r.k, lambda g: wp.count(wp.flatten(wp.map(g, lambda r: wp.split(r.s, ","))))
+        lambda r: r.k, lambda g: F.count(F.flatten(F.map(g, lambda r: F.split(r.s, ","))))
     ),
     "joined texts": lambda rows: rows.join(rows, lambda x: x.k, lambda y: y.k, lambda x, y: x.s + y.s),
 }

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.graphs.recipes import squares_by_degree, triangles_by_degree
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
@@ -74,7 +75,7 @@ def batch(path: str, threads: int) -> dict[str, Any]:
 
 
 def dashboard(path: str, threads: int) -> dict[str, Any]:
-    degrees = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda g: g[1])
+    degrees = EDGES.group_by(lambda e: e.src, lambda group: F.count(group)).select(lambda g: g[1])
     plans = []
     for i in range(32):
         plans.append(degrees.where(lambda d, i=i: d % 32 == i).noisy_count(0.1, over=range(100)))

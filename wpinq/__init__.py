@@ -32,7 +32,6 @@ from wpinq.errors import WpinqError as WpinqError
 from wpinq.errors import WpinqWarning as WpinqWarning
 from wpinq.expr.column import Column as Column
 from wpinq.expr.column import col as col
-from wpinq.expr.library import *  # noqa: F403 - the functions of lambdas
 from wpinq.expr.types import category as category
 from wpinq.expr.types import decimal as decimal
 from wpinq.kernel.release import Release as Release
@@ -76,13 +75,14 @@ from wpinq.tables.saved import Table as Table
 from wpinq.tables.tabulation import Tabulation as Tabulation
 
 if typing.TYPE_CHECKING:
+    from wpinq import functions as functions
     from wpinq import graphs as graphs
     from wpinq import histograms as histograms
     from wpinq import mcmc as mcmc
 
 __version__ = "0.1.0"
 
-_LATER = ("graphs", "histograms", "synthesis")
+_LATER = ("functions", "graphs", "histograms", "synthesis")
 _HERE = [name for name, value in globals().items() if name[0] != "_" and not isinstance(value, types.ModuleType)]
 globals()["__all__"] = sorted((*_HERE, *_LATER))  # for run time: type checkers see from the imports what is public
 

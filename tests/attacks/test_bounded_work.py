@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.contract import gap
 from wpinq.expr import build, catalogue, infix
+from wpinq.expr.functions import LIST_LIMIT, PRIMITIVES
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda
-from wpinq.expr.primitives import LIST_LIMIT, PRIMITIVES
 from wpinq.expr.types import BOOL, FLOAT, INT, STR
 from wpinq.expr.work import work
 from wpinq.plan.format import plan_from_json, plan_to_json
@@ -24,7 +25,7 @@ MILLION = 10**6
 
 
 def ranges(query: Query, count: int) -> Query:
-    return query.select_many(lambda x: wp.range(0, count, limit=count))
+    return query.select_many(lambda x: F.range(0, count, limit=count))
 
 
 def doubled(name: Any, times: int) -> Any:
@@ -41,14 +42,14 @@ def spread(query: Query, steps: int) -> Query:
 
 
 def mapped(count: int, function: Callable[[Any], Any]) -> Any:
-    return wp.map(wp.range(0, count, limit=count), function)
+    return F.map(F.range(0, count, limit=count), function)
 
 
 @pytest.mark.parametrize("limit", [LIST_LIMIT + 1, 2**63 - 1, 2**63, 10**30])
 def test_a_limit_beyond_what_python_can_count_is_refused_when_the_plan_is_made(limit: int) -> None:
     writings: tuple[Callable[[], Query], ...] = (
-        lambda: PEOPLE.select_many(lambda p: wp.split(p.name, ","), limit=limit),
-        lambda: PEOPLE.shave(lambda p: wp.map(wp.split(p.name, ","), lambda x: 1.0), limit=limit),
+        lambda: PEOPLE.select_many(lambda p: F.split(p.name, ","), limit=limit),
+        lambda: PEOPLE.shave(lambda p: F.map(F.split(p.name, ","), lambda x: 1.0), limit=limit),
         lambda: PEOPLE.shave(1.0, limit=limit),
     )
     for write in writings:
@@ -59,16 +60,16 @@ def test_a_limit_beyond_what_python_can_count_is_refused_when_the_plan_is_made(l
 IN_PROCESS = ("duckdb", "reference")  # Spark has tests of its own, with a Spark that is started for them
 
 EXTREME: dict[str, Callable[[], Query]] = {
-    "split": lambda: PEOPLE.select_many(lambda p: wp.split(p.name, ","), limit=LIST_LIMIT),
-    "widths": lambda: PEOPLE.shave(lambda p: wp.map(wp.split(p.name, ","), lambda x: 5e-324), limit=LIST_LIMIT),
+    "split": lambda: PEOPLE.select_many(lambda p: F.split(p.name, ","), limit=LIST_LIMIT),
+    "widths": lambda: PEOPLE.shave(lambda p: F.map(F.split(p.name, ","), lambda x: 5e-324), limit=LIST_LIMIT),
     "tiny pieces": lambda: PEOPLE.shave(5e-324, limit=3),
     "limited pieces": lambda: PEOPLE.shave(1.0, limit=LIST_LIMIT),
     "wide pieces": lambda: PEOPLE.shave(1.7e308),
-    "weights": lambda: PEOPLE.select_many(lambda p: [wp.weighted(p.name, 1.7e308), wp.weighted("", -1.7e308)]),
-    "empty range": lambda: PEOPLE.select_many(lambda p: wp.range(2**63 - 1, -(2**63), limit=LIST_LIMIT)),
-    "high range": lambda: PEOPLE.select_many(lambda p: wp.range(2**63 - 3, 2**63 - 1, limit=LIST_LIMIT)),
-    "substring": lambda: PEOPLE.select(lambda p: wp.substring(p.name, 2**63 - 1, 2**63 - 1)),
-    "subsets": lambda: PEOPLE.select_many(lambda p: wp.subsets(wp.split(p.name, ","), 8), limit=4),
+    "weights": lambda: PEOPLE.select_many(lambda p: [F.weighted(p.name, 1.7e308), F.weighted("", -1.7e308)]),
+    "empty range": lambda: PEOPLE.select_many(lambda p: F.range(2**63 - 1, -(2**63), limit=LIST_LIMIT)),
+    "high range": lambda: PEOPLE.select_many(lambda p: F.range(2**63 - 3, 2**63 - 1, limit=LIST_LIMIT)),
+    "substring": lambda: PEOPLE.select(lambda p: F.substring(p.name, 2**63 - 1, 2**63 - 1)),
+    "subsets": lambda: PEOPLE.select_many(lambda p: F.subsets(F.split(p.name, ","), 8), limit=4),
 }
 
 
@@ -152,18 +153,18 @@ def test_a_plan_from_a_file_with_a_function_for_a_result_is_refused() -> None:
 
 GROWING: dict[str, Callable[[], Query]] = {
     "ranges of ranges": lambda: ranges(ranges(NUMBERS, MILLION), MILLION),
-    "lists of records": lambda: ranges(NUMBERS, MILLION).select(lambda x: wp.collect(mapped(MILLION, lambda i: i))),
-    "built strings": lambda: PEOPLE.select(lambda p: wp.collect(mapped(MILLION, lambda i: doubled(p.name, 18)))),
+    "lists of records": lambda: ranges(NUMBERS, MILLION).select(lambda x: F.collect(mapped(MILLION, lambda i: i))),
+    "built strings": lambda: PEOPLE.select(lambda p: F.collect(mapped(MILLION, lambda i: doubled(p.name, 18)))),
     "strings of a step below": lambda: (
         PEOPLE.select(lambda p: doubled(p.name, 18))
         .select_many(lambda t: mapped(1000, lambda i: (t, i)))
-        .select(lambda r: r[0] + wp.cast(r[1], str))
+        .select(lambda r: r[0] + F.cast(r[1], str))
     ),
     "pieces of a built string": lambda: PEOPLE.select(
-        lambda p: wp.sum(wp.map(wp.split(doubled(p.name, 18), "x"), lambda s: wp.sum(mapped(1000, lambda i: i))))
+        lambda p: F.sum(F.map(F.split(doubled(p.name, 18), "x"), lambda s: F.sum(mapped(1000, lambda i: i))))
     ),
     "sums of sums": lambda: NUMBERS.select(
-        lambda x: wp.sum(mapped(10**5, lambda i: wp.sum(mapped(10**5, lambda j: i * j))))
+        lambda x: F.sum(mapped(10**5, lambda i: F.sum(mapped(10**5, lambda j: i * j))))
     ),
     "own pairs": lambda: ranges(NUMBERS, 10**4).join(ranges(NUMBERS, 10**4), lambda x: 0, lambda x: 0),
     "copies": lambda: spread(NUMBERS, 40),
@@ -181,14 +182,14 @@ def test_a_plan_that_lets_one_record_grow_without_measure_is_refused(name: str) 
 
 HOLDING = wp.source("holding", items=list[int], other=list[int], text=str)
 SQUARES: dict[str, Callable[[], Query]] = {
-    "lists in a list": lambda: HOLDING.select(lambda r: wp.map(r.items, lambda i: (i, r.other))),
-    "lists in a list that is counted": lambda: HOLDING.select(lambda r: wp.count(wp.map(r.items, lambda i: [r.items]))),
+    "lists in a list": lambda: HOLDING.select(lambda r: F.map(r.items, lambda i: (i, r.other))),
+    "lists in a list that is counted": lambda: HOLDING.select(lambda r: F.count(F.map(r.items, lambda i: [r.items]))),
     "lists chosen": lambda: HOLDING.select(
-        lambda r: wp.count(wp.map(r.items, lambda i: wp.where(i > 0, r.items, r.other)))
+        lambda r: F.count(F.map(r.items, lambda i: F.where(i > 0, r.items, r.other)))
     ),
-    "texts in a list": lambda: HOLDING.select(lambda r: wp.map(wp.split(r.text, " "), lambda w: (w, r.text))),
+    "texts in a list": lambda: HOLDING.select(lambda r: F.map(F.split(r.text, " "), lambda w: (w, r.text))),
     "elements that hold the list": lambda: HOLDING.select_many(
-        lambda r: wp.sort(wp.map(r.items, lambda i: (i, r.items))), limit=3
+        lambda r: F.sort(F.map(r.items, lambda i: (i, r.items))), limit=3
     ),
 }
 
@@ -201,9 +202,9 @@ def test_a_record_that_would_be_copied_for_each_of_its_own_elements_is_refused(n
 
 @pytest.mark.parametrize("engine", IN_PROCESS)
 def test_of_a_list_that_nothing_bounds_the_first_are_taken_before_a_function_of_each(engine: str) -> None:
-    words = HOLDING.select_many(lambda r: wp.map(wp.split(r.text, " "), lambda w: (w, r.text, r.items)), limit=3)
-    held = HOLDING.select_many(lambda r: wp.map(r.items, lambda i: wp.weighted((i, r.other), i)), limit=2)
-    widths = HOLDING.shave(lambda r: wp.map(r.items, lambda i: i), limit=2)
+    words = HOLDING.select_many(lambda r: F.map(F.split(r.text, " "), lambda w: (w, r.text, r.items)), limit=3)
+    held = HOLDING.select_many(lambda r: F.map(r.items, lambda i: F.weighted((i, r.other), i)), limit=2)
+    widths = HOLDING.shave(lambda r: F.map(r.items, lambda i: i), limit=2)
     rows = [((2, 1, 5), (7,), "a b c d b"), ((), (), "")]
     texts = {(w, rows[0][2], rows[0][0]): 1 / 3 for w in "abc"} | {("", "", ()): 1.0}
     assert wp.evaluate(words, {"holding": rows}, engine) == texts
@@ -221,7 +222,7 @@ def test_common_plans_are_within_the_bounds() -> None:
     for _ in range(200):
         shared = shared.concat(shared)
     edges = wp.source("edges", src=int, dst=int)
-    both = edges.concat(edges.select(lambda e: wp.record(src=e.dst, dst=e.src)))
+    both = edges.concat(edges.select(lambda e: F.record(src=e.dst, dst=e.src)))
     paths = both.join(both, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
     ccdf = both.select(lambda e: e.src).shave(1.0).select(lambda p: p.index)
     assert shared.plan.reach.records == 1
@@ -229,7 +230,7 @@ def test_common_plans_are_within_the_bounds() -> None:
     assert paths.plan.reach.records == 4
     assert ccdf.plan.reach.records == 4  # two records of weight 1 have at most two whole pieces and two rests
     assert ranges(NUMBERS, MILLION).select(lambda x: x % 10).plan.reach.records == MILLION
-    labels = PEOPLE.select_many(lambda p: mapped(1000, lambda i: p.name + ": bin " + wp.cast(i, str)))
+    labels = PEOPLE.select_many(lambda p: mapped(1000, lambda i: p.name + ": bin " + F.cast(i, str)))
     assert labels.plan.reach.text == 27
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq import functions as F
 
 FLOATS = wp.source("floats", float)
 MIXED = wp.source("mixed", i=int, x=float, b=bool, s=str)
@@ -36,7 +37,7 @@ def test_nulls_are_one_record_and_meet_in_joins(engine: OnEngine) -> None:
     """Null is a value: grouped once, joined with itself, of one part; no third truth value."""
     source = wp.source("maybe", key=int | None, n=int)
     data = {(None, 1): 1.0, (None, 2): 1.0, (3, 3): 1.0}
-    assert engine(source.group_by(lambda r: r.key, lambda g: wp.count(g)), maybe=data) == {(None, 2): 0.5, (3, 1): 0.5}
+    assert engine(source.group_by(lambda r: r.key, lambda g: F.count(g)), maybe=data) == {(None, 2): 0.5, (3, 1): 0.5}
     met = source.join(source, lambda r: r.key, lambda r: r.key, lambda a, b: (a.n, b.n))
     assert set(engine(met, maybe=data)) == {(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)}
     missing = source.where(lambda r: r.key == None)  # noqa: E711 - as users write it

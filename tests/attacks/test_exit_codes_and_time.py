@@ -25,9 +25,9 @@ VICTIM = [(7, i) for i in range(6)]
 OTHERS = [(7 + 1000 * (i + 1), i % 11) for i in range(54)]
 
 def thrice(q, limit):
-    pairs = q.join(q, lambda x: x.what, lambda y: y.what, lambda x, y: wp.record(a=x.who, b=y.who))
-    more = pairs.join(q, lambda x: x.b, lambda y: y.who, lambda x, y: wp.record(a=x.a, b=y.what))
-    return more.group_by(lambda r: r.a, lambda g: wp.count(wp.subsets(wp.first(g, limit), 2)))
+    pairs = q.join(q, lambda x: x.what, lambda y: y.what, lambda x, y: F.record(a=x.who, b=y.who))
+    more = pairs.join(q, lambda x: x.b, lambda y: y.who, lambda x, y: F.record(a=x.a, b=y.what))
+    return more.group_by(lambda r: r.a, lambda g: F.count(F.subsets(F.first(g, limit), 2)))
 """
 """A victim who is joined three times with the others' records, then a reducer of lists."""
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.node import Node
@@ -23,8 +24,8 @@ QUERIES: dict[str, wp.Query] = {
     "one": EDGES.select(lambda e: 0),
     "cancel": EDGES.select(lambda e: 0).difference(EDGES.select(lambda e: e.src - e.src)),
     "many": EDGES.select_many(lambda e: [e.src, e.dst, 0]),
-    "weighted": EDGES.select_many(lambda e: [wp.weighted(0, 0.1), wp.weighted(e.src, -0.7)]),
-    "group": EDGES.group_by(lambda e: e.src, lambda g: wp.count(g)),
+    "weighted": EDGES.select_many(lambda e: [F.weighted(0, 0.1), F.weighted(e.src, -0.7)]),
+    "group": EDGES.group_by(lambda e: e.src, lambda g: F.count(g)),
     "shave": SOURCES.shave(1e8).select(lambda p: p.index),
     "shave thinly": SOURCES.shave(3e7, limit=3),
     "join": PATHS,

@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.fuzz.targets import TARGETS
+from wpinq import functions as F
 from wpinq.engines.sql.program import _Execution
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.measurement import Measurement, NoisyCount
@@ -65,7 +66,7 @@ def test_many_releases_of_one_chain_are_certified_step_by_step_and_not_release_b
     monkeypatch.setattr(GroupBy, "rows", lambda self, *given: (calls.append(self), rows(self, *given))[1])
     query, chain = wp.source("numbers", int), []
     for i in range(40):
-        query = query.group_by(lambda x, i=i: x % (i + 2), lambda g: wp.count(g)).select(lambda p: p.val)
+        query = query.group_by(lambda x, i=i: x % (i + 2), lambda g: F.count(g)).select(lambda p: p.val)
         chain.append(query)
     for each in chain:
         assert each.explain(0.5)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol
 
@@ -24,7 +25,7 @@ def test_a_function_is_called_once_with_symbols_when_the_query_is_written(visits
         query = visits.select(curious)
         calls = len(seen)
         session.release(query.noisy_count(1, over=[1]))
-        session.release(query.noisy_sum(1, lambda x: curious(wp.record(amount=x)), 0, 1))
+        session.release(query.noisy_sum(1, lambda x: curious(F.record(amount=x)), 0, 1))
     assert calls == 1
     assert [type(record) for record in seen] == [Symbol, Symbol]
 
@@ -170,7 +171,7 @@ def test_a_plan_that_lies_about_types_is_refused(session: wp.Session) -> None:
         with pytest.raises(wp.WpinqError):
             plan_from_json(json.loads(lie))
     listed = wp.source("lists", list[int])
-    honest = json.dumps(plan_to_json(listed.select(lambda r: wp.map(r, lambda x: x + 1)).plan))
+    honest = json.dumps(plan_to_json(listed.select(lambda r: F.map(r, lambda x: x + 1)).plan))
     inner = honest.rindex('"lambda": [["x", {"scalar": "int"')
     lie = honest[:inner] + honest[inner:].replace('"int"', '"str"', 1)
     assert lie != honest

@@ -14,6 +14,7 @@ import pandas
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 
 
 def spilling(kind: type[BaseException]) -> Callable[..., Any]:
@@ -157,7 +158,7 @@ def test_a_rejected_file_is_not_quoted(session: wp.Session, visits: wp.Query, se
 
 
 def test_steps_are_the_same_whatever_the_data(visits: wp.Query) -> None:
-    grouped = visits.group_by(lambda v: v.who, lambda g: wp.count(g)).shave(0.5)
+    grouped = visits.group_by(lambda v: v.who, lambda g: F.count(g)).shave(0.5)
     joined = visits.join(grouped, lambda v: v.amount, lambda g: g.index, lambda v, g: v.amount)
     heard = []
     for data in ([], [("a", 0)], [(str(i), i % 3) for i in range(300)]):
@@ -186,19 +187,19 @@ def test_no_record_makes_an_evaluation_fail() -> None:
         source.select(lambda r: r.i // (r.i - r.i)),
         source.select(lambda r: r.i % r.i * r.i - r.i + r.i),
         source.select(lambda r: r.x / r.x + r.x * 1e308),
-        source.select(lambda r: wp.cast(r.s, int)),
-        source.select(lambda r: wp.floor(wp.cast(r.s, float))),
-        source.select(lambda r: wp.substring(r.s, r.i, r.i)),
-        source.select(lambda r: wp.element(r.items, r.i)),
-        source.select(lambda r: wp.sum(r.items)),
-        source.select(lambda r: wp.max(r.items)),
-        source.select(lambda r: wp.bucket(r.i, 7)),
-        source.select(lambda r: wp.absolute(-r.i)),
+        source.select(lambda r: F.cast(r.s, int)),
+        source.select(lambda r: F.floor(F.cast(r.s, float))),
+        source.select(lambda r: F.substring(r.s, r.i, r.i)),
+        source.select(lambda r: F.element(r.items, r.i)),
+        source.select(lambda r: F.sum(r.items)),
+        source.select(lambda r: F.max(r.items)),
+        source.select(lambda r: F.bucket(r.i, 7)),
+        source.select(lambda r: F.absolute(-r.i)),
         source.where(lambda r: r.x < r.x / 0.0).select(lambda r: r.i),
-        source.select_many(lambda r: wp.range(r.i, r.i + 3, limit=5)),
-        source.select_many(lambda r: [wp.weighted(r.i, r.x), wp.weighted(1, r.x * 1e300)]),
+        source.select_many(lambda r: F.range(r.i, r.i + 3, limit=5)),
+        source.select_many(lambda r: [F.weighted(r.i, r.x), F.weighted(1, r.x * 1e300)]),
         source.shave(lambda r: [r.x, r.x]).select(lambda p: p.index),
-        source.group_by(lambda r: r.x, lambda g: wp.sum(g, lambda r: r.i)),
+        source.group_by(lambda r: r.x, lambda g: F.sum(g, lambda r: r.i)),
     ]
     with wp.Session() as session:
         session.protect(source, data, budget=1000)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
@@ -38,47 +39,43 @@ WORST = ("," * LONG, ("ab",) * LONG, tuple(range(LONG)), 2**62)
 PLAIN = {("a,b" + str(i), ("a", "b"), (i, 2), i): 1.0 for i in range(20)}
 
 LISTS: dict[str, Callable[[Any], Any]] = {
-    "split": lambda r: wp.split(r.text, ","),
-    "map": lambda r: wp.map(r.items, lambda s: wp.length(s)),
-    "flatten": lambda r: wp.flatten(wp.map(wp.split(r.text, ","), lambda s: wp.split(s, "b"))),
-    "subsets": lambda r: wp.subsets(wp.split(r.text, ","), 2),
-    "first": lambda r: wp.first(wp.split(r.text, ","), 20),
-    "range": lambda r: wp.range(0, r.number, limit=1000),
-    "sort": lambda r: wp.sort(wp.split(r.text, ",")),
-    "collect": lambda r: wp.collect(r.items, lambda s: wp.lower(s)),
-    "list": lambda r: [r.text, r.text, wp.lower(r.text)],
-    "weighted": lambda r: [wp.weighted(r.text, 1.0), wp.weighted("", 2.0)],
+    "split": lambda r: F.split(r.text, ","),
+    "map": lambda r: F.map(r.items, lambda s: F.length(s)),
+    "flatten": lambda r: F.flatten(F.map(F.split(r.text, ","), lambda s: F.split(s, "b"))),
+    "subsets": lambda r: F.subsets(F.split(r.text, ","), 2),
+    "first": lambda r: F.first(F.split(r.text, ","), 20),
+    "range": lambda r: F.range(0, r.number, limit=1000),
+    "sort": lambda r: F.sort(F.split(r.text, ",")),
+    "collect": lambda r: F.collect(r.items, lambda s: F.lower(s)),
+    "list": lambda r: [r.text, r.text, F.lower(r.text)],
+    "weighted": lambda r: [F.weighted(r.text, 1.0), F.weighted("", 2.0)],
 }
 """Functions that give a list: of a SelectMany with a limit of 10."""
 
 VALUES: dict[str, Callable[[Any], Any]] = {
-    "count": lambda r: wp.count(wp.split(r.text, ",")),
-    "length": lambda r: wp.length(r.text),
-    "sum": lambda r: wp.sum(wp.map(r.numbers, lambda n: wp.sum(wp.range(0, n, limit=20)))),
-    "min": lambda r: wp.min(r.items),
-    "max": lambda r: wp.max(r.numbers, lambda n: -n),
-    "element": lambda r: wp.element(wp.sort(r.items), 7),
+    "count": lambda r: F.count(F.split(r.text, ",")),
+    "length": lambda r: F.length(r.text),
+    "sum": lambda r: F.sum(F.map(r.numbers, lambda n: F.sum(F.range(0, n, limit=20)))),
+    "min": lambda r: F.min(r.items),
+    "max": lambda r: F.max(r.numbers, lambda n: -n),
+    "element": lambda r: F.element(F.sort(r.items), 7),
     "concatenate": lambda r: r.text + r.text + r.text,
-    "lower": lambda r: wp.lower(r.text),
-    "find": lambda r: wp.find(r.text, "x"),
-    "contains": lambda r: wp.contains(r.text, ",,,x"),
-    "starts_with": lambda r: wp.starts_with(r.text, r.text),
-    "substring": lambda r: wp.substring(r.text, 5, r.number),
-    "to_float": lambda r: wp.cast(r.text, float),
-    "to_int": lambda r: wp.cast(r.text, int),
-    "to_str": lambda r: wp.cast(r.number, str),
-    "to_date": lambda r: wp.cast(r.text, datetime.date),
-    "to_time": lambda r: wp.cast(r.text, datetime.time),
-    "to_decimal": lambda r: wp.cast(r.text, wp.decimal(2)),
-    "to_category": lambda r: wp.cast(r.text, wp.category("a", "b")),
-    "where": lambda r: wp.where(r.number > 3, wp.length(r.text), wp.count(r.items)),
-    "map inside map": lambda r: wp.sum(
-        wp.map(r.numbers, lambda n: wp.sum(wp.map(wp.first(r.numbers, 9), lambda m: n * m)))
-    ),
-    "sort inside map": lambda r: wp.map(
-        wp.range(0, 9, limit=9), lambda i: wp.element(wp.sort(wp.split(r.text, ",")), i)
-    ),
-    "subsets inside a value": lambda r: wp.count(wp.subsets(wp.first(r.items, 20), 3)),
+    "lower": lambda r: F.lower(r.text),
+    "find": lambda r: F.find(r.text, "x"),
+    "contains": lambda r: F.contains(r.text, ",,,x"),
+    "starts_with": lambda r: F.starts_with(r.text, r.text),
+    "substring": lambda r: F.substring(r.text, 5, r.number),
+    "to_float": lambda r: F.cast(r.text, float),
+    "to_int": lambda r: F.cast(r.text, int),
+    "to_str": lambda r: F.cast(r.number, str),
+    "to_date": lambda r: F.cast(r.text, datetime.date),
+    "to_time": lambda r: F.cast(r.text, datetime.time),
+    "to_decimal": lambda r: F.cast(r.text, wp.decimal(2)),
+    "to_category": lambda r: F.cast(r.text, wp.category("a", "b")),
+    "where": lambda r: F.where(r.number > 3, F.length(r.text), F.count(r.items)),
+    "map inside map": lambda r: F.sum(F.map(r.numbers, lambda n: F.sum(F.map(F.first(r.numbers, 9), lambda m: n * m)))),
+    "sort inside map": lambda r: F.map(F.range(0, 9, limit=9), lambda i: F.element(F.sort(F.split(r.text, ",")), i)),
+    "subsets inside a value": lambda r: F.count(F.subsets(F.first(r.items, 20), 3)),
 }
 """All others that handle texts or lists, and some inside one another: of a Select."""
 
@@ -90,19 +87,19 @@ OF_ONE_NUMBER = {
 """Functions of single values, or of the fields of a record, that take the same for all of them."""
 
 OPERATORS: dict[str, Callable[[], Query]] = {
-    "Select": lambda: ROWS.select(lambda r: wp.sort(r.items)),
-    "Where": lambda: ROWS.where(lambda r: wp.count(wp.split(r.text, ",")) > 2),
+    "Select": lambda: ROWS.select(lambda r: F.sort(r.items)),
+    "Where": lambda: ROWS.where(lambda r: F.count(F.split(r.text, ",")) > 2),
     "SelectMany": lambda: ROWS.select_many(lambda r: r.items, limit=50),
-    "GroupBy": lambda: ROWS.group_by(lambda r: wp.count(r.items), lambda g: wp.sum(g, lambda r: wp.length(r.text))),
-    "Shave": lambda: ROWS.shave(lambda r: wp.map(r.numbers, lambda n: 0.001), limit=500),
+    "GroupBy": lambda: ROWS.group_by(lambda r: F.count(r.items), lambda g: F.sum(g, lambda r: F.length(r.text))),
+    "Shave": lambda: ROWS.shave(lambda r: F.map(r.numbers, lambda n: 0.001), limit=500),
     "Join": lambda: ROWS.join(ROWS, lambda r: r.text, lambda r: r.text, lambda r, s: (r.items, s.numbers)),
     "Union": lambda: ROWS.union(
-        ROWS.select(lambda r: wp.record(text=r.text, items=r.items, numbers=r.numbers, number=1))
+        ROWS.select(lambda r: F.record(text=r.text, items=r.items, numbers=r.numbers, number=1))
     ),
     "Intersect": lambda: ROWS.intersect(ROWS.where(lambda r: r.number > 2)),
     "Concat": lambda: ROWS.concat(ROWS),
     "Except": lambda: ROWS.difference(ROWS.where(lambda r: r.number > 2)),
-    "Partition": lambda: ROWS.partition(lambda r: wp.lower(r.text), ["a", "b"])["a"],
+    "Partition": lambda: ROWS.partition(lambda r: F.lower(r.text), ["a", "b"])["a"],
 }
 
 QUERIES: dict[str, Callable[[], Query]] = {
@@ -162,20 +159,20 @@ def test_the_reference_takes_no_more_time_and_memory_for_a_bad_unit_than_its_pla
 
 
 def test_a_limit_of_ten_pairs_makes_about_ten_pairs_of_any_text() -> None:
-    plan = ROWS.select_many(lambda r: wp.subsets(wp.split(r.text, ","), 2), limit=10).plan
+    plan = ROWS.select_many(lambda r: F.subsets(F.split(r.text, ","), 2), limit=10).plan
     assert work(plan.operator.bounded_function(plan.operator.function), (1,)).steps < 10_000
 
 
 @pytest.mark.parametrize(
     "write",
     [
-        lambda: ROWS.select(lambda r: wp.subsets(r.items, 2)),
-        lambda: ROWS.select(lambda r: wp.count(wp.subsets(wp.split(r.text, ","), 3))),
-        lambda: ROWS.select(lambda r: wp.map(r.items, lambda s: wp.map(r.items, lambda t: s == t))),
-        lambda: ROWS.select(lambda r: wp.sum(wp.map(r.numbers, lambda n: wp.find(r.text, ",")))),
-        lambda: ROWS.where(lambda r: wp.max(wp.map(r.numbers, lambda n: wp.element(wp.sort(r.numbers), n))) > 0),
-        lambda: ROWS.group_by(lambda r: r.number, lambda g: wp.map(g, lambda r: wp.count(wp.map(g, lambda s: 1)))),
-        lambda: ROWS.join(ROWS, lambda r: 0, lambda s: 0, lambda r, s: wp.map(r.items, lambda t: wp.find(s.text, t))),
+        lambda: ROWS.select(lambda r: F.subsets(r.items, 2)),
+        lambda: ROWS.select(lambda r: F.count(F.subsets(F.split(r.text, ","), 3))),
+        lambda: ROWS.select(lambda r: F.map(r.items, lambda s: F.map(r.items, lambda t: s == t))),
+        lambda: ROWS.select(lambda r: F.sum(F.map(r.numbers, lambda n: F.find(r.text, ",")))),
+        lambda: ROWS.where(lambda r: F.max(F.map(r.numbers, lambda n: F.element(F.sort(r.numbers), n))) > 0),
+        lambda: ROWS.group_by(lambda r: r.number, lambda g: F.map(g, lambda r: F.count(F.map(g, lambda s: 1)))),
+        lambda: ROWS.join(ROWS, lambda r: 0, lambda s: 0, lambda r, s: F.map(r.items, lambda t: F.find(s.text, t))),
     ],
 )
 def test_lists_without_a_bound_do_not_stand_inside_one_another(write: Callable[[], Query]) -> None:
@@ -184,9 +181,9 @@ def test_lists_without_a_bound_do_not_stand_inside_one_another(write: Callable[[
 
 
 def test_going_over_all_parts_of_a_text_is_in_proportion_to_the_text() -> None:
-    ROWS.select(lambda r: wp.map(wp.split(r.text, ","), lambda s: wp.split(wp.lower(s), " ")))
-    ROWS.select(lambda r: wp.sum(wp.map(r.items, lambda s: wp.sum(wp.map(wp.split(s, " "), lambda t: wp.length(t))))))
+    ROWS.select(lambda r: F.map(F.split(r.text, ","), lambda s: F.split(F.lower(s), " ")))
+    ROWS.select(lambda r: F.sum(F.map(r.items, lambda s: F.sum(F.map(F.split(s, " "), lambda t: F.length(t))))))
     lists = wp.source("lists", list[list[str]])
-    lists.select(lambda x: wp.flatten(wp.map(x, lambda y: wp.map(y, lambda s: s + "!"))))
+    lists.select(lambda x: F.flatten(F.map(x, lambda y: F.map(y, lambda s: s + "!"))))
     with pytest.raises(wp.PlanError, match="stand inside one another"):
-        lists.select(lambda x: wp.map(x, lambda y: wp.map(wp.flatten(x), lambda s: s == "")))
+        lists.select(lambda x: F.map(x, lambda y: F.map(F.flatten(x), lambda s: s == "")))

@@ -17,16 +17,17 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq import functions as F
 
 ROOT = pathlib.Path(__file__).parents[2]
 EDGES = wp.source("edges", src=int, dst=int)
 PATHS = EDGES.join(EDGES, lambda a: a.dst, lambda b: b.src, lambda a, b: (a.src, a.dst, b.dst))
 QUERIES = {
     "one sum": EDGES.select(lambda e: 0),
-    "groups": EDGES.group_by(lambda e: e.src, lambda g: wp.count(g)),
+    "groups": EDGES.group_by(lambda e: e.src, lambda g: F.count(g)),
     "pieces": EDGES.select(lambda e: e.src).shave(2e7).select(lambda p: p.index),
     "paths": PATHS.select(lambda a, b, c: (a, c)),
-    "both": EDGES.concat(EDGES.select(lambda e: wp.record(src=e.dst, dst=e.src))).select(lambda e: e.src),
+    "both": EDGES.concat(EDGES.select(lambda e: F.record(src=e.dst, dst=e.src))).select(lambda e: e.src),
 }
 
 

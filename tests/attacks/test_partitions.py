@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT
@@ -37,9 +38,7 @@ BATCHES: dict[str, Callable[[], list[Query]]] = {
         ROWS.partition(lambda r: r.a, [1, 2])[1],
     ],
     "parts of what one row becomes": lambda: list(
-        ROWS.select_many(lambda r: [wp.weighted(r.a, 1.0), wp.weighted(r.b, 1.0)])
-        .partition(lambda x: x, [0, 1])
-        .values()
+        ROWS.select_many(lambda r: [F.weighted(r.a, 1.0), F.weighted(r.b, 1.0)]).partition(lambda x: x, [0, 1]).values()
     ),
     "parts of pairs": lambda: list(
         ROWS.join(ROWS, lambda r: r.a, lambda s: s.a, lambda r, s: (r.b, s.b))

@@ -13,6 +13,7 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq import functions as F
 from wpinq.engines import reference
 
 HOSTILE = [
@@ -38,7 +39,7 @@ def test_hostile_strings_are_records_like_others(engine: OnEngine) -> None:
     found = engine(joined, words=data)
     assert found == reference.evaluate(joined.plan, {"words": data})
     assert set(found) == set(data)
-    grouped = engine(WORDS.group_by(lambda w: w, lambda g: wp.count(g)), words=dict.fromkeys(data, 1.0))
+    grouped = engine(WORDS.group_by(lambda w: w, lambda g: F.count(g)), words=dict.fromkeys(data, 1.0))
     assert {record[0] for record in grouped} == set(data)
 
 
@@ -50,10 +51,10 @@ def test_hostile_strings_are_constants_like_others(engine: OnEngine) -> None:
             lambda p, some=some: tuple(
                 (
                     p.word == word,
-                    wp.where(p.word == word, word, ""),
-                    wp.contains(p.word, word),
-                    wp.starts_with(p.word, word),
-                    wp.find(p.word, word),
+                    F.where(p.word == word, word, ""),
+                    F.contains(p.word, word),
+                    F.starts_with(p.word, word),
+                    F.find(p.word, word),
                     p.word < word,
                 )
                 for word in some
@@ -94,7 +95,7 @@ def test_no_name_of_a_source_or_field_is_more_than_a_name(name: str) -> None:
 def test_words_of_sql_are_names_like_others(engine: OnEngine, name: str) -> None:
     """A source and a field under a word of SQL, or under a name that the engine gives to columns of its own."""
     source = wp.source(name, {name: int, "other": int})
-    query = source.group_by(lambda r: getattr(r, name), lambda g: wp.count(g))
+    query = source.group_by(lambda r: getattr(r, name), lambda g: F.count(g))
     data: dict[Any, float] = {(1, 2): 1.0, (1, 3): 1.0, (2, 2): 1.0}
     assert engine(query, **{name: data}) == {(1, 2): 0.5, (2, 1): 0.5}
 

@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 
@@ -37,26 +38,26 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "overflow of a sum": lambda p: p.amount + p.amount,
     "overflow of a product": lambda p: p.amount * p.amount,
     "overflow of a sign": lambda p: -p.amount,
-    "overflow of an absolute value": lambda p: wp.absolute(p.amount - 1),
+    "overflow of an absolute value": lambda p: F.absolute(p.amount - 1),
     "overflow of a float": lambda p: p.share * 1e308,
-    "floor beyond the ints": lambda p: wp.floor(p.share * 2.0),
-    "a cast that is no int": lambda p: wp.cast(p.name, int),
-    "a cast that is no float": lambda p: wp.cast(p.name, float),
-    "a cast that is no date": lambda p: wp.cast(p.name, datetime.date),
-    "a cast that is no decimal": lambda p: wp.cast(p.name, wp.decimal(2)),
-    "a cast that is no category": lambda p: wp.cast(p.name, wp.category("b10", "b11")),
-    "an index out of range": lambda p: wp.element(p.items, p.amount),
-    "the least of nothing": lambda p: wp.min(p.items),
-    "a sum that overflows": lambda p: wp.sum(p.items),
-    "a substring far out": lambda p: wp.substring(p.name, p.amount, p.amount),
-    "a range that never ends": lambda p: wp.count(wp.range(p.amount, 2**63 - 1, limit=50)),
-    "a bucket of the least int": lambda p: wp.bucket(p.amount, 7),
-    "the year of a far day": lambda p: wp.year(p.day),
+    "floor beyond the ints": lambda p: F.floor(p.share * 2.0),
+    "a cast that is no int": lambda p: F.cast(p.name, int),
+    "a cast that is no float": lambda p: F.cast(p.name, float),
+    "a cast that is no date": lambda p: F.cast(p.name, datetime.date),
+    "a cast that is no decimal": lambda p: F.cast(p.name, wp.decimal(2)),
+    "a cast that is no category": lambda p: F.cast(p.name, wp.category("b10", "b11")),
+    "an index out of range": lambda p: F.element(p.items, p.amount),
+    "the least of nothing": lambda p: F.min(p.items),
+    "a sum that overflows": lambda p: F.sum(p.items),
+    "a substring far out": lambda p: F.substring(p.name, p.amount, p.amount),
+    "a range that never ends": lambda p: F.count(F.range(p.amount, 2**63 - 1, limit=50)),
+    "a bucket of the least int": lambda p: F.bucket(p.amount, 7),
+    "the year of a far day": lambda p: F.year(p.day),
     "a day after the last": lambda p: p.day + datetime.timedelta(days=1),
     "a comparison with null": lambda p: p.share < 0.5,
-    "a choice by null": lambda p: wp.where(wp.is_null(p.share), p.amount, 1),
-    "a text grown and cut": lambda p: wp.substring(p.name + p.name, 0, 5),
-    "lower case of any letter": lambda p: wp.lower(p.name),
+    "a choice by null": lambda p: F.where(F.is_null(p.share), p.amount, 1),
+    "a text grown and cut": lambda p: F.substring(p.name + p.name, 0, 5),
+    "lower case of any letter": lambda p: F.lower(p.name),
 }
 
 
@@ -88,14 +89,14 @@ def test_a_function_that_fails_inside_a_step_moves_no_other_record(engine: OnEng
     steps: dict[str, Callable[[], Query]] = {
         "Where": lambda: PEOPLE.where(lambda p: risky(p) >= 0).select(lambda p: p.name),
         "SelectMany": lambda: PEOPLE.select_many(
-            lambda p: [wp.weighted(p.name, p.share * 1e308), wp.weighted("all", 1.0 / p.share)]
+            lambda p: [F.weighted(p.name, p.share * 1e308), F.weighted("all", 1.0 / p.share)]
         ).where(lambda n: n != "all"),
-        "Shave": lambda: PEOPLE.shave(lambda p: wp.map(p.items, lambda i: 1.0 / i), limit=5).select(
+        "Shave": lambda: PEOPLE.shave(lambda p: F.map(p.items, lambda i: 1.0 / i), limit=5).select(
             lambda s: s.record.name
         ),
-        "GroupBy": lambda: PEOPLE.group_by(
-            lambda p: (p.name, risky(p)), lambda g: wp.sum(g, lambda p: p.amount)
-        ).select(lambda g: g.key[0]),
+        "GroupBy": lambda: PEOPLE.group_by(lambda p: (p.name, risky(p)), lambda g: F.sum(g, lambda p: p.amount)).select(
+            lambda g: g.key[0]
+        ),
         "Join": lambda: PEOPLE.join(PEOPLE, lambda p: (risky(p), p.name), lambda p: (risky(p), p.name)).select(
             lambda a, b: a.name
         ),

@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT
@@ -24,12 +25,12 @@ ROWS = wp.source("rows", k=int, v=int)
 
 QUERIES: dict[str, Query] = {
     "Select": ROWS.select(lambda r: r.k),
-    "SelectMany": ROWS.select_many(lambda r: [wp.weighted(r.k, 1e-300), wp.weighted(r.v, -1e300), wp.weighted(0, 0.5)]),
+    "SelectMany": ROWS.select_many(lambda r: [F.weighted(r.k, 1e-300), F.weighted(r.v, -1e300), F.weighted(0, 0.5)]),
     "Shave": ROWS.shave(0.75, limit=5).select(lambda p: p.index),
     "Join": ROWS.join(ROWS, lambda r: r.k, lambda s: s.k, lambda r, s: (r.v, s.v)),
-    "GroupBy": ROWS.group_by(lambda r: r.k, lambda g: wp.count(g)),
+    "GroupBy": ROWS.group_by(lambda r: r.k, lambda g: F.count(g)),
     "Union": ROWS.union(ROWS.where(lambda r: r.v > 1)),
-    "Except": ROWS.difference(ROWS.select(lambda r: wp.record(k=r.v, v=r.k))),
+    "Except": ROWS.difference(ROWS.select(lambda r: F.record(k=r.v, v=r.k))),
     "Intersect": ROWS.intersect(ROWS.concat(ROWS)),
 }
 
@@ -114,6 +115,6 @@ def test_weights_beyond_the_cap_are_refused_without_their_sum() -> None:
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e300, 1.7976931348623157e308, -1e308])
 def test_a_weighted_element_of_any_size_is_bounded_by_the_share(engine: OnEngine, scale: float) -> None:
     """What a function says that an element weighs is a share of the record: the output has no more than the record."""
-    query = ROWS.select_many(lambda r: [wp.weighted(r.k, scale), wp.weighted(r.v, scale), wp.weighted(0, 1.0)])
+    query = ROWS.select_many(lambda r: [F.weighted(r.k, scale), F.weighted(r.v, scale), F.weighted(0, 1.0)])
     found = engine(query, rows={(1, 2): 1.0, (1, 3): -0.5})
     assert sum(abs(Fraction(w)) for w in found.values()) <= Fraction(3, 2) + plan_properties(query.plan).rounding_error

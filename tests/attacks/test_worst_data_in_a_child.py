@@ -34,16 +34,16 @@ confinement.confined = measured
 texts = wp.source("texts", text=str, k=int, i=int, f=float, records_at_most=100, keys_at_most={"k": 20}, cap=100)
 ROWS = [(f"{n:03}" + "," * 997, n // 20, 2**60 + n, 1e308) for n in range(100)]
 def times(r, most, what):
-    return wp.flatten(wp.map(wp.split(r.text, ","), lambda s: what(wp.range(0, r.i, limit=most), s)))
+    return F.flatten(F.map(F.split(r.text, ","), lambda s: what(F.range(0, r.i, limit=most), s)))
 """
 
 WORST = {
-    "these sorted": "texts.select_many(lambda r: wp.sort(times(r, 40, lambda n, s: n)), limit=9)",
+    "these sorted": "texts.select_many(lambda r: F.sort(times(r, 40, lambda n, s: n)), limit=9)",
     "records of every piece, sorted": (
-        "texts.select(lambda r: wp.count(wp.sort(times(r, 15, lambda n, s: wp.map(n, lambda x: (x, r.k, r.f))))))"
+        "texts.select(lambda r: F.count(F.sort(times(r, 15, lambda n, s: F.map(n, lambda x: (x, r.k, r.f))))))"
     ),
     "lists of every piece, sorted": (
-        "texts.select(lambda r: wp.count(wp.sort(wp.map(wp.split(r.text, ','), lambda s: wp.range(0, r.i, limit=30)))))"
+        "texts.select(lambda r: F.count(F.sort(F.map(F.split(r.text, ','), lambda s: F.range(0, r.i, limit=30)))))"
     ),
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import random_case
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import compile_plan
 from wpinq.engines.sql.duckdb import key_query
@@ -23,8 +24,8 @@ ITEMS = wp.source("items", key=int, size=float, name=str, maybe=int | None, flag
 
 
 def paired(left: Any, right: Any) -> Any:
-    return wp.record(
-        sizes=wp.sort((left.size, right.size)),
+    return F.record(
+        sizes=F.sort((left.size, right.size)),
         name=left.name,
         other=right.name,
         maybe=right.maybe,
@@ -35,28 +36,28 @@ def paired(left: Any, right: Any) -> Any:
 
 
 def halves(query: Query) -> Query:
-    degrees = query.group_by(lambda e: e.src, lambda group: wp.count(group))
-    ends = query.join(degrees, lambda e: e.dst, lambda d: d.key, lambda e, d: wp.record(a=e.src, d=d.val))
-    return ends.join(ends, lambda x: x.a, lambda y: y.a, lambda x, y: (wp.min(x.d, y.d), wp.max(x.d, y.d) // 2))
+    degrees = query.group_by(lambda e: e.src, lambda group: F.count(group))
+    ends = query.join(degrees, lambda e: e.dst, lambda d: d.key, lambda e, d: F.record(a=e.src, d=d.val))
+    return ends.join(ends, lambda x: x.a, lambda y: y.a, lambda x, y: (F.min(x.d, y.d), F.max(x.d, y.d) // 2))
 
 
 def either(left: Any, right: Any) -> Any:
     """Fields of both in an order that one comparison decides, some of them null and some of them computed."""
     first = left.key < right.key
-    return wp.record(
-        one=wp.where(first, left.maybe, right.maybe),
-        other=wp.where(first, right.maybe, left.maybe),
-        low=wp.min(left.key, right.key) // 3,
-        high=wp.max(left.key, right.key) // 3,
+    return F.record(
+        one=F.where(first, left.maybe, right.maybe),
+        other=F.where(first, right.maybe, left.maybe),
+        low=F.min(left.key, right.key) // 3,
+        high=F.max(left.key, right.key) // 3,
         whole=left.maybe // (right.key % 3),
     )
 
 
 def listed(left: Any, right: Any) -> Any:
     """Sums of lists in which each element is compared on its own: no one comparison decides."""
-    less = wp.sum(wp.map(left.tags, lambda tag: wp.where(tag < right.key, tag, left.key)))
-    more = wp.sum(wp.map(left.tags, lambda tag: wp.where(tag < right.key, left.key, tag)))
-    return wp.record(less=less, more=more, name=left.name)
+    less = F.sum(F.map(left.tags, lambda tag: F.where(tag < right.key, tag, left.key)))
+    more = F.sum(F.map(left.tags, lambda tag: F.where(tag < right.key, left.key, tag)))
+    return F.record(less=less, more=more, name=left.name)
 
 
 QUERIES: dict[str, Query] = {
@@ -143,15 +144,15 @@ def drawn(rng: Random, left: Any, right: Any) -> Any:
         condition = rng.choice(held) < rng.choice(held)
         kind = rng.randrange(6)
         if kind == 0:
-            shown += [wp.min(one, other), wp.max(one, other)]
+            shown += [F.min(one, other), F.max(one, other)]
         elif kind == 1:
-            shown += [wp.where(condition, one, other), wp.where(condition, other, one)]
+            shown += [F.where(condition, one, other), F.where(condition, other, one)]
         elif kind == 2:
-            shown += [wp.where(condition, one // 3, other // 2), wp.where(condition, other // 2, one // 3)]
+            shown += [F.where(condition, one // 3, other // 2), F.where(condition, other // 2, one // 3)]
         elif kind == 3:
-            shown += [wp.where(wp.is_null(one), other, one), wp.where(wp.is_null(other), one, other)]
+            shown += [F.where(F.is_null(one), other, one), F.where(F.is_null(other), one, other)]
         elif kind == 4:
-            ordered = wp.sort((left.a, right.b, right.a))
+            ordered = F.sort((left.a, right.b, right.a))
             shown += [ordered[i] for i in range(3)]
         else:
             shown += [one // other]

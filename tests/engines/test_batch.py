@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import compile_plan
 from wpinq.engines.sql.duckdb import table_cache
@@ -33,7 +34,7 @@ CONSUMERS: tuple[Callable[[Query], Query], ...] = (
     lambda q: q.partition(lambda x: 0, [0, 1])[0].select(lambda x: (x, 4)),
     lambda q: q.concat(q.select(lambda x: x)),
     lambda q: q.difference(q.where(lambda x: x == x)),
-    lambda q: q.group_by(lambda x: 0, lambda group: wp.count(group)),
+    lambda q: q.group_by(lambda x: 0, lambda group: F.count(group)),
     lambda q: q.shave(0.5).select(lambda x: x[1]),
     lambda q: q.join(q, lambda x: 0, lambda y: 0, lambda x, y: x),
 )

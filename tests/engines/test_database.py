@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.relational import evaluate
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import Compiled
 from wpinq.engines.sql.duckdb import connection, table_cache
@@ -53,7 +54,7 @@ def test_sums_of_many_threads_have_the_same_bits_and_are_near_the_exact_ones() -
 
 def test_a_memory_limit_is_obeyed_by_spilling_and_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     data = many(100_000)
-    copies = PAIRS.select_many(lambda p: wp.map(wp.range(0, 20, limit=20), lambda n: (p.a * 7919 % 100_003, n)))
+    copies = PAIRS.select_many(lambda p: F.map(F.range(0, 20, limit=20), lambda n: (p.a * 7919 % 100_003, n)))
     wide = copies.shave(1.0, limit=2).select(lambda piece: piece.record[1])  # two million records on the way
     free = evaluate(wide.plan, {"pairs": data}, threads=1)
     written: list[int] = []
@@ -72,7 +73,7 @@ def test_a_memory_limit_is_obeyed_by_spilling_and_changes_no_bit(monkeypatch: py
 
 def test_a_plan_that_cannot_fit_fails_with_a_constant_message() -> None:
     data = {(i, 0): 1.0 for i in range(20_000)}
-    copies = PAIRS.select_many(lambda p: wp.map(wp.range(0, 40, limit=40), lambda n: (p.a, n, p.a, n)))
+    copies = PAIRS.select_many(lambda p: F.map(F.range(0, 40, limit=40), lambda n: (p.a, n, p.a, n)))
     everything = copies.group_by(lambda p: 0)
     with Database(memory_limit="24MB", threads=1) as database:
         with pytest.raises(EvaluationFailed) as failure:
@@ -127,7 +128,7 @@ def test_no_weight_of_the_data_is_in_a_program() -> None:
 
 def counts(column: str) -> Any:
     """How many records have each value of a column, then one more step: the first is a statement of its own."""
-    groups = PAIRS.group_by(lambda p: getattr(p, column), lambda group: wp.count(group))
+    groups = PAIRS.group_by(lambda p: getattr(p, column), lambda group: F.count(group))
     return groups.join(groups, lambda g: g.val, lambda g: g.val, lambda g, h: (g.key, h.key))
 
 
@@ -172,14 +173,14 @@ def test_what_was_made_of_a_dataset_goes_with_it() -> None:
 def test_tables_of_text_stay_as_far_as_the_memory_limit_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of text is as large as its text is."""
     words = wp.source("words", str)
-    by_word = words.group_by(lambda w: w, lambda group: wp.count(group)).select(lambda g: (g.key, g.val))
+    by_word = words.group_by(lambda w: w, lambda group: F.count(group)).select(lambda g: (g.key, g.val))
     monkeypatch.setattr(table_cache, "KEPT_SHARE", 1 / 400)
     for length, stays in ((8, True), (2**12, False)):
         data = {"words": {f"{i:06d}" * (length // 6 + 1): 1.0 for i in range(200)}}
         with Database(memory_limit="200MB", threads=1) as database:
             database.evaluate(by_word.where(lambda p: p[1] > 0).plan, data)
             made = set(tables(database))
-            database.evaluate(words.select(lambda w: wp.length(w)).plan, data)
+            database.evaluate(words.select(lambda w: F.length(w)).plan, data)
             kept = made & set(tables(database)) - {"source_words"}
             assert bool(kept) == stays, length
 
@@ -189,8 +190,8 @@ def test_results_of_text_in_python_take_no_more_than_there_is_room_for() -> None
     data = {"words": {f"{i:06d}" * 800: 1.0 for i in range(400)}}
     with Database(memory_limit="40MB", threads=1) as database:
         for k in range(8):
-            counted = words.group_by(lambda w: w, lambda group: wp.count(group))
-            plan = counted.select(lambda g, k=k: wp.record(w=g.key, k=k)).plan
+            counted = words.group_by(lambda w: w, lambda group: F.count(group))
+            plan = counted.select(lambda g, k=k: F.record(w=g.key, k=k)).plan
             for key in range(3):  # the whole is read where it is asked for a second time
                 assert database.evaluate(plan, data, keys=[("no word", key)]) == {}
         held = database.open().tables
@@ -202,7 +203,7 @@ def test_results_of_text_in_python_take_no_more_than_there_is_room_for() -> None
 def test_a_batch_is_answered_however_long_its_texts_are(length: int) -> None:
     """What is let go of for want of room may be of the batch itself."""
     lines = wp.source("lines", kind=str, amount=float)
-    plans = [lines.select_many(lambda r, i=i: [wp.weighted(r.kind, r.amount / (i + 2.0))]).plan for i in range(6)]
+    plans = [lines.select_many(lambda r, i=i: [F.weighted(r.kind, r.amount / (i + 2.0))]).plan for i in range(6)]
     data = {"lines": {(f"{i:04d}" * length, 1.0): 1.0 for i in range(600)}}
     keys = ["0001" * length, "none"]
     with Database(memory_limit="40MB", threads=1) as database:
@@ -218,8 +219,7 @@ def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_cache, "fetch", lambda *given: fetched.append(1) or real(*given))
     numbers = wp.source("numbers", int)
     plans = [
-        numbers.where(lambda n: n > 9).select_many(lambda n, i=i: [wp.weighted(n, 1 / (i + 2.0))]).plan
-        for i in range(2)
+        numbers.where(lambda n: n > 9).select_many(lambda n, i=i: [F.weighted(n, 1 / (i + 2.0))]).plan for i in range(2)
     ]
     data = {"numbers": {1: 1.0}}
     with Database() as database, database.together(plans):
@@ -230,7 +230,7 @@ def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tables_of_values_of_any_length_are_not_kept() -> None:
     words = wp.source("words", str)
-    pairs = words.group_by(lambda w: wp.length(w), lambda group: group)
+    pairs = words.group_by(lambda w: F.length(w), lambda group: group)
     query = pairs.join(pairs, lambda g: g.key, lambda g: g.key, lambda g, h: (g.val, h.val))
     with Database() as database:
         assert database.evaluate(query.plan, {"words": {"a": 1.0, "b": 0.5, "cc": 2.0}})
@@ -252,7 +252,7 @@ def test_it_says_what_it_cannot_do() -> None:
 
 def test_steps_are_told_by_name_only() -> None:
     steps: list[str] = []
-    query = PAIRS.group_by(lambda p: p.a, lambda group: wp.count(group)).select(lambda g: g.val)
+    query = PAIRS.group_by(lambda p: p.a, lambda group: F.count(group)).select(lambda g: g.val)
     evaluate(query.plan, {"pairs": {(1, 2): 1.0, (1, 3): 0.5}}, on_step=steps.append)
     assert steps == ["Source", "GroupBy", "Select"]
 

@@ -11,8 +11,8 @@ import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.rules.lowering import RULES
+from wpinq.expr.functions import PRIMITIVES
 from wpinq.expr.logical_values import presenter
-from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize
 

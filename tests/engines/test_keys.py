@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
@@ -18,7 +19,7 @@ from wpinq.engines.sql.duckdb.connection import Connection
 from wpinq.engines.sql.duckdb.database import Database
 
 EDGES = wp.source("edges", src=int, dst=int)
-DEGREES = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group))
+DEGREES = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
 
 RECORDS: dict[str, tuple[Any, list[Any]]] = {
     "ints": (int | None, [None, 0, -(2**63), 2**63 - 1]),
@@ -180,7 +181,7 @@ def test_what_differs_in_whole_numbers_alone_is_tried_once(database: Database, m
     assert number([EDGES.where(lambda e, i=i: e.src > i).select(lambda e: e.dst) for i in (3, 4, -5)]) == 1
     assert number([EDGES.where(lambda e: e.src > 6).select(lambda e: e.src)]) == 1, "another column is another query"
     assert number([EDGES.where(lambda e: e.src > 2**62).select(lambda e: e.dst)]) == 1, "and a large number"
-    lists = [EDGES.select(lambda e, i=i: wp.sum(wp.range(e.src, e.src + i, limit=9))) for i in (3, 4)]
+    lists = [EDGES.select(lambda e, i=i: F.sum(F.range(e.src, e.src + i, limit=9))) for i in (3, 4)]
     assert number(lists) == 2, "and a list so long"
     monkeypatch.setattr(key_query, "TRIED", 1)
     one, other = (EDGES.select(lambda e: e.src // 3), EDGES.select(lambda e: e.dst // 3))

@@ -9,6 +9,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.relational import evaluate
+from wpinq import functions as F
 from wpinq.expr.values import order_key
 
 INTS = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]
@@ -52,5 +53,5 @@ def test_a_source_is_read_back_to_the_last_bit(name: str) -> None:
 def test_a_text_among_many_nulls_is_found() -> None:
     source = wp.source("s", place=int, text=str | None)
     data = {(place, None): 1.0 for place in range(200_000)} | {(123_456, "x"): 1.0}
-    found = evaluate(source.where(lambda r: ~wp.is_null(r.text)).plan, {"s": data})
+    found = evaluate(source.where(lambda r: ~F.is_null(r.text)).plan, {"s": data})
     assert found == {(123_456, "x"): 1.0}

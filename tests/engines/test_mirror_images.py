@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-import wpinq as wp
 from tests.engines.test_partner_filter import bits, data, source, turned
 from tests.support.plans import distance
 from tests.support.relational import without
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import compile_plan
@@ -25,7 +25,7 @@ def wedges(half: Query, other: Query | None = None) -> Query:
         half if other is None else other,
         lambda x: x.dst,
         lambda y: y.src,
-        lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst),
+        lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst),
     )
 
 
@@ -34,11 +34,11 @@ def open_wedges(half: Query) -> Query:
 
 
 def ends(query: Query) -> Query:
-    return query.select(lambda w: wp.sort((w.a, w.c)))
+    return query.select(lambda w: F.sort((w.a, w.c)))
 
 
 def one_way(edges: Query) -> Query:
-    return edges.select_many(lambda e: [wp.record(src=e[0], dst=e[1]), wp.record(src=e[0], dst=e[0])])
+    return edges.select_many(lambda e: [F.record(src=e[0], dst=e[1]), F.record(src=e[0], dst=e[0])])
 
 
 def met(a: Query, b: Query) -> Query:
@@ -46,15 +46,15 @@ def met(a: Query, b: Query) -> Query:
         a.select(lambda e: e.dst).shave(lambda node: [0.5, 4.0]),
         lambda w: w.b,
         lambda p: p.record,
-        lambda w, p: wp.record(ends=wp.sort((w.a, w.c)), i=p.index),
+        lambda w, p: F.record(ends=F.sort((w.a, w.c)), i=p.index),
     )
-    return tagged.intersect(b.select_many(lambda e: [wp.record(ends=wp.sort((e[0], e[1])), i=i) for i in range(2)]))
+    return tagged.intersect(b.select_many(lambda e: [F.record(ends=F.sort((e[0], e[1])), i=i) for i in range(2)]))
 
 
 SHAPES: dict[str, Callable[[Query, Query], Query]] = {
     "ends": lambda a, b: ends(open_wedges(turned(a))),
-    "ends and middle": lambda a, b: open_wedges(turned(a)).select(lambda w: (wp.sort((w.a, w.c))[0], w.b)),
-    "ends in edges": lambda a, b: ends(open_wedges(turned(a))).intersect(b.select(lambda e: wp.sort((e[0], e[1])))),
+    "ends and middle": lambda a, b: open_wedges(turned(a)).select(lambda w: (F.sort((w.a, w.c))[0], w.b)),
+    "ends in edges": lambda a, b: ends(open_wedges(turned(a))).intersect(b.select(lambda e: F.sort((e[0], e[1])))),
     "pieces": met,
     "never": lambda a, b: ends(open_wedges(turned(a)).where(lambda w: w.a < w.c).where(lambda w: w.c < w.a)).intersect(
         b.select(lambda e: (e[0], e[1]))

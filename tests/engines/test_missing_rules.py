@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.contract import find_engine, gap
 from wpinq.engines.sql import compile
 from wpinq.engines.sql.dialect import DUCKDB, STANDARD
@@ -40,7 +41,7 @@ def afresh() -> Iterator[None]:
 
 @pytest.mark.parametrize("engine", SQL)
 def test_a_primitive_without_a_rule_is_named(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = TEXTS.select(lambda text: wp.find(text, "a")).plan
+    plan = TEXTS.select(lambda text: F.find(text, "a")).plan
     assert gap(plan, engine) == ""
     forget_checks()
     monkeypatch.delitem(RULES, "find")
@@ -66,7 +67,7 @@ def test_an_operator_without_a_rule_is_named(engine: str) -> None:
 def test_what_is_written_for_duckdb_is_none_of_sparks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(STANDARD) <= set(DUCKDB.templates) & set(SPARK.templates)
     assert DUCKDB.templates.keys() == SPARK.templates.keys(), "each has a text for all"
-    plan = TEXTS.select(lambda text: wp.find(text, "a")).plan
+    plan = TEXTS.select(lambda text: F.find(text, "a")).plan
     monkeypatch.delitem(SPARK.templates, "find")
     assert gap(plan, "duckdb") == ""
     assert "Select: there is no text for 'find' in the SQL of spark" in gap(plan, "spark")

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.duckdb.database import Database
 
 FIRST_IF: dict[str, Callable[[Any], Any]] = {
     "a quotient": lambda w: w.a / (w.a - 1) < w.c,
     "a whole quotient": lambda w: w.a // (w.a - 1) < w.c,
-    "a choice of null": lambda w: wp.where(w.a == 1, None, w.a) < w.c,
+    "a choice of null": lambda w: F.where(w.a == 1, None, w.a) < w.c,
     "its negation": lambda w: ~(w.a / (w.a - 1) < w.c),
     "never null": lambda w: w.b < w.c,
 }
@@ -23,9 +24,9 @@ BACK = {(i, 1): 1.0 for i in range(3, 13)}
 
 
 def looked_up(edges: Query, pairs: Query, first_if: Callable[[Any], Any], by_join: bool) -> Query:
-    ways = edges.join(
-        edges, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)
-    ).select(lambda w: (wp.where(first_if(w), w.a, w.c), wp.where(first_if(w), w.c, w.a)))
+    ways = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst)).select(
+        lambda w: (F.where(first_if(w), w.a, w.c), F.where(first_if(w), w.c, w.a))
+    )
     if by_join:
         return ways.join(pairs, lambda w: (w[0], w[1]), lambda e: (e[0], e[1]), lambda w, e: w)
     return ways.intersect(pairs.select(lambda e: (e[0], e[1])))
@@ -50,11 +51,11 @@ def test_mirrored_pairs_that_are_still_packed_are_left_alone() -> None:
     edges = wp.source("edges", src=int, dst=int, facts=["nonnegative"])
 
     def both(e: Any) -> Any:
-        return [wp.record(src=e[0], dst=e[1]), wp.record(src=e[1], dst=e[0])]
+        return [F.record(src=e[0], dst=e[1]), F.record(src=e[1], dst=e[0])]
 
     one, same = edges.select_many(both), edges.select_many(both, limit=2)
-    wedges = one.join(same, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst))
-    ends = wedges.where(lambda w: w.a != w.c).select(lambda w: wp.sort((w.a, w.c)))
+    wedges = one.join(same, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst))
+    ends = wedges.where(lambda w: w.a != w.c).select(lambda w: F.sort((w.a, w.c)))
     held = {"edges": {(1, 2): 1.0, (2, 3): 0.5, (4, 2): 2.0}}
     expected = wp.evaluate(ends, held, engine="reference")
     found = wp.evaluate(ends, held)

@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import compile_plan
@@ -30,27 +31,27 @@ def source(name: str, node: str, *facts: str) -> Query:
 
 def pairs(edges: Query) -> Query:
     """The ends of edges with a common target, in order: many rows a record."""
-    return edges.join(edges, lambda x: x.dst, lambda y: y.dst, lambda x, y: wp.sort((x.src, y.src)))
+    return edges.join(edges, lambda x: x.dst, lambda y: y.dst, lambda x, y: F.sort((x.src, y.src)))
 
 
 def turned(edges: Query) -> Query:
-    return edges.select_many(lambda e: [wp.record(src=e[0], dst=e[1]), wp.record(src=e[1], dst=e[0])])
+    return edges.select_many(lambda e: [F.record(src=e[0], dst=e[1]), F.record(src=e[1], dst=e[0])])
 
 
 def tagged(edges: Query) -> Query:
     pieces = edges.select(lambda e: e.dst).shave(lambda node: [0.5, 0.75, 2.0])
-    wedges = edges.join(edges, lambda x: x.dst, lambda y: y.dst, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.src))
+    wedges = edges.join(edges, lambda x: x.dst, lambda y: y.dst, lambda x, y: F.record(a=x.src, b=x.dst, c=y.src))
     return wedges.join(
-        pieces, lambda x: x.b, lambda p: p.record, lambda x, p: wp.record(e=wp.sort((x.a, x.c)), i=p.index)
+        pieces, lambda x: x.b, lambda p: p.record, lambda x, p: F.record(e=F.sort((x.a, x.c)), i=p.index)
     )
 
 
 def spread(edges: Query) -> Query:
-    return edges.select_many(lambda e: [wp.record(e=wp.sort((e[0], e[1])), i=i) for i in (0, 0, 1, 2)])
+    return edges.select_many(lambda e: [F.record(e=F.sort((e[0], e[1])), i=i) for i in (0, 0, 1, 2)])
 
 
 def counted(edges: Query) -> Query:
-    return pairs(edges).group_by(lambda e: e[0], lambda group: wp.count(group))
+    return pairs(edges).group_by(lambda e: e[0], lambda group: F.count(group))
 
 
 SHAPES: dict[str, Callable[[Query, Query], Query]] = {
@@ -60,7 +61,7 @@ SHAPES: dict[str, Callable[[Query, Query], Query]] = {
     "two pairs": lambda a, b: pairs(a).intersect(pairs(b)),
     "several blocks": lambda a, b: pairs(a).concat(pairs(a).select(lambda e: (e[1], e[0]))).intersect(turned(b)),
     "pieces": lambda a, b: tagged(a).intersect(spread(b)).select(lambda pair: pair.i),
-    "grouped above": lambda a, b: pairs(a).intersect(b).group_by(lambda e: e[0], lambda group: wp.count(group)),
+    "grouped above": lambda a, b: pairs(a).intersect(b).group_by(lambda e: e[0], lambda group: F.count(group)),
     "grouped below": lambda a, b: (
         counted(a).join(b, lambda x: x.key, lambda e: e[0], lambda x, e: x.val).intersect(pairs(b).select(lambda e: 1))
     ),

@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.dry_run import Rehearsals
@@ -19,7 +20,7 @@ from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 NUMBERS = wp.source("numbers", int)
 DATA = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
 HALVES = NUMBERS.select(lambda x: x % 2)
-LISTS = wp.source("lists", list[float]).select(lambda xs: wp.sum(xs))
+LISTS = wp.source("lists", list[float]).select(lambda xs: F.sum(xs))
 UNFIT = wp.source("light", int, cap="1e-25").join(
     wp.source("heavy", int), lambda x: x % 2, lambda y: y % 2, lambda x, y: x
 )
@@ -123,7 +124,7 @@ def test_calls_of_python_run_on_one_thread_whichever_connection_asks() -> None:
 def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> None:
     with Database() as held:
         held.admit([(HALVES.plan, True)])
-        other = wp.source("numbers", str).select(lambda x: wp.length(x))
+        other = wp.source("numbers", str).select(lambda x: F.length(x))
         held.admit([(other.plan, True)])
         held.admit([(NUMBERS.where(lambda x: x > 1).plan, True)])
         assert held.evaluate(HALVES.plan, DATA) == {0: 2.0, 1: 1.75}
@@ -150,7 +151,7 @@ def test_sums_over_the_same_rows_are_those_of_each_plan_alone(kept: int, monkeyp
 
     monkeypatch.setattr(table_cache, "KEPT_RECORDS", kept)
     rows = wp.source("rows", {"of": int | None, "x": int}, facts=["unit_weights"])
-    shares = [rows.select_many(lambda r, n=n: [wp.weighted(r.of, r.x / n)]) for n in (3.0, 7.0, 11.0)]
+    shares = [rows.select_many(lambda r, n=n: [F.weighted(r.of, r.x / n)]) for n in (3.0, 7.0, 11.0)]
     data: dict[str, dict[Value, float]] = {"rows": {(i % 5 or None, i - 40): 1.0 for i in range(97)}}
     keys = [None, 1, 2, 3, 4, 5]
     plans = [query.plan for query in shares]

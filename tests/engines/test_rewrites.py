@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.plans import distance
 from tests.support.relational import SWITCHES, evaluate, without
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import compile_plan
@@ -53,7 +54,7 @@ def test_each_rewrite_can_be_left_out(recipe: Any, source: Query) -> None:
 
 def test_an_intersect_becomes_a_join_and_what_is_negative_on_one_side() -> None:
     def swapped(query: Query) -> Query:
-        return query.select(lambda e: wp.record(src=e.dst, dst=e.src)).intersect(query)
+        return query.select(lambda e: F.record(src=e.dst, dst=e.src)).intersect(query)
 
     assert "JOIN" not in text(swapped(UNIT))
     assert "UNION ALL" not in text(swapped(UNIT))
@@ -71,7 +72,7 @@ def test_signs_follow_the_operators() -> None:
         ANY.difference(ANY).union(UNIT): True,
         ANY.intersect(UNIT): False,
         ANY.shave(1.0, limit=3): True,
-        UNIT.select_many(lambda e: [wp.weighted(e.src, -1.0)]): False,
+        UNIT.select_many(lambda e: [F.weighted(e.src, -1.0)]): False,
         UNIT.join(ANY, lambda x: x.src, lambda y: y.src): False,
     }
     assert [plan_properties(query.plan).output.nonnegative for query in plans] == list(plans.values())
@@ -117,7 +118,7 @@ def test_triangles_are_walked_the_shorter_way() -> None:
 
 
 def test_a_plan_used_twice_is_evaluated_once() -> None:
-    counted = ANY.group_by(lambda e: e.src, lambda group: wp.count(group))
+    counted = ANY.group_by(lambda e: e.src, lambda group: F.count(group))
     query = counted.select(lambda g: g.val).concat(counted.select(lambda g: g.key))
     assert sum("lead(" in statement.sql for statement in compile_plan(query.plan).statements) == 1
 
@@ -125,7 +126,7 @@ def test_a_plan_used_twice_is_evaluated_once() -> None:
 def test_shared_terms_do_not_blow_up_the_text() -> None:
     def folded(x: Any) -> Any:
         for i in range(60):
-            x = wp.where(x % 7 < i, x + x, x - i * x)
+            x = F.where(x % 7 < i, x + x, x - i * x)
         return x
 
     numbers = wp.source("numbers", int)
@@ -138,11 +139,11 @@ def test_shared_terms_do_not_blow_up_the_text() -> None:
 def test_shared_terms_inside_lists_do_not_blow_up_the_text() -> None:
     def folded(x: Any) -> Any:
         for i in range(30):
-            x = wp.where(x % 7 < i, x + x, x - i * x)
+            x = F.where(x % 7 < i, x + x, x - i * x)
         return x
 
     lists = wp.source("lists", list[int])
-    query = lists.select(lambda items: wp.sum(items, folded))
+    query = lists.select(lambda items: F.sum(items, folded))
     assert len(text(query)) < 100_000
     data = {"lists": {(1, 2, 3): 1.0, (): 2.0, (5,): 1.0}}
     assert evaluate(query.plan, data) == reference.evaluate(query.plan, data)
@@ -208,7 +209,7 @@ def test_a_negated_conjunction_is_a_disjunction() -> None:
 
 def test_a_proven_weight_that_is_not_one_is_read_as_what_it_is() -> None:
     rows = wp.source("rows", group=int, item=int, facts=["unit_weights"])
-    halves = rows.group_by(lambda r: r.group, lambda g: wp.count(g))
+    halves = rows.group_by(lambda r: r.group, lambda g: F.count(g))
     both = halves.union(halves.select(lambda x: (x[0], x[1])))
     assert plan_properties(both.plan).equal_weights[both.plan.digest] == Fraction(1, 2)
     pairs, data = both.join(both, lambda x: x[1], lambda y: y[1]), {"rows": [(i % 4, i) for i in range(22)]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.sql.compile import compile_plan
 from wpinq.engines.sql.program import run
 from wpinq.engines.sql.script import SqlStatement
@@ -15,9 +16,9 @@ EDGES = wp.source("edges", src=int, dst=int)
 QUERIES = {
     "triangles": triangles_by_degree(symmetrize(EDGES)),
     "groups": symmetrize(EDGES)
-    .group_by(lambda e: e.src, lambda g: wp.count(g))
+    .group_by(lambda e: e.src, lambda g: F.count(g))
     .shave(0.25)
-    .concat(EDGES.select(lambda e: wp.record(key=e.src, val=e.dst)).shave(0.5)),
+    .concat(EDGES.select(lambda e: F.record(key=e.src, val=e.dst)).shave(0.5)),
 }
 
 

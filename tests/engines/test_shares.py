@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import wpinq as wp
 from tests.support.relational import evaluate
+from wpinq import functions as F
 from wpinq.engines.sql import exact_sums
 from wpinq.engines.sql.compile import compile_plan
 
@@ -40,7 +41,7 @@ def test_the_quick_way_is_taken_where_it_is_exact_only():
 def test_repeats_are_merged_before_the_norm_is_taken(record):
     source = wp.source("s", int)
     query = source.select_many(
-        lambda x: [wp.weighted((x, x % 2), 2.0), wp.weighted((1, 1), -1.0), wp.weighted((x, 0), 0.5)]
+        lambda x: [F.weighted((x, x % 2), 2.0), F.weighted((1, 1), -1.0), F.weighted((x, 0), 0.5)]
     )
     expected = wp.evaluate(query, {"s": {record: 3.0}}, engine="reference")
     assert dict(evaluate(query.plan, {"s": {record: 3.0}})) == dict(expected)
@@ -49,18 +50,18 @@ def test_repeats_are_merged_before_the_norm_is_taken(record):
 SOURCE = wp.source("s", int)
 WRITTEN = {
     "constants tell them apart": (
-        lambda x: [wp.weighted((x, i), each) for i, each in enumerate([0.5, 0.3, 0.1])],
+        lambda x: [F.weighted((x, i), each) for i, each in enumerate([0.5, 0.3, 0.1])],
         True,
     ),
     "two places together": (
-        lambda x: [wp.weighted((i, (j, x % 3)), 1 / 3) for i in range(2) for j in range(3)],
+        lambda x: [F.weighted((i, (j, x % 3)), 1 / 3) for i in range(2) for j in range(3)],
         True,
     ),
-    "a weight of none": (lambda x: [wp.weighted((x, i), each) for i, each in enumerate([0.5, 0.0, 7.0])], True),
-    "a constant twice": (lambda x: [wp.weighted((x, i), 0.7) for i in (0, 1, 1)], False),
-    "a place without a constant": (lambda x: [wp.weighted((x, i), 0.7) for i in (0, 1, x)], False),
-    "a weight of the record": (lambda x: [wp.weighted((x, i), x * 0.1) for i in range(3)], False),
-    "a weight below none": (lambda x: [wp.weighted((x, i), each) for i, each in enumerate([0.5, -0.3, 0.1])], False),
+    "a weight of none": (lambda x: [F.weighted((x, i), each) for i, each in enumerate([0.5, 0.0, 7.0])], True),
+    "a constant twice": (lambda x: [F.weighted((x, i), 0.7) for i in (0, 1, 1)], False),
+    "a place without a constant": (lambda x: [F.weighted((x, i), 0.7) for i in (0, 1, x)], False),
+    "a weight of the record": (lambda x: [F.weighted((x, i), x * 0.1) for i in range(3)], False),
+    "a weight below none": (lambda x: [F.weighted((x, i), each) for i, each in enumerate([0.5, -0.3, 0.1])], False),
 }
 
 
@@ -78,5 +79,5 @@ def test_shares_that_the_plan_tells_are_constants(name):
 
 def test_of_a_list_that_is_cut_the_norm_is_that_of_what_is_left():
     for limit, share in ((4, 0.25), (3, 0.5 / 1.5)):
-        query = SOURCE.select_many(lambda x: [wp.weighted((x, i), 0.5) for i in range(4)], limit=limit)
+        query = SOURCE.select_many(lambda x: [F.weighted((x, i), 0.5) for i in range(4)], limit=limit)
         assert evaluate(query.plan, {"s": {3: 1.0}}) == {(3, i): share for i in range(limit)}

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import wpinq as wp
 from tests.engines.test_partner_filter import bits, data, source
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import compile_plan
@@ -29,7 +29,7 @@ def pieces(edges: Query, widths: list[float] = WIDTHS) -> Query:
 
 
 def wedges(edges: Query) -> Query:
-    return edges.join(edges, lambda x: x.dst, lambda y: y.dst, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.src))
+    return edges.join(edges, lambda x: x.dst, lambda y: y.dst, lambda x, y: F.record(a=x.src, b=x.dst, c=y.src))
 
 
 def tagged(edges: Query, cut: Query, result: Callable[[Any, Any], Any]) -> Query:

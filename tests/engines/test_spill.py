@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.sql.duckdb import database as keeping
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import EvaluationFailed
@@ -30,7 +31,7 @@ from wpinq.engines.sql.duckdb.database import Database
 
 people = wp.source("people", name=str, number=int)
 data = {{("{SECRET.decode()} %d" % i, i): 1.0 for i in range(150_000)}}
-copies = people.select_many(lambda p: wp.map(wp.range(0, 8, limit=8), lambda n: (p.name, p.number, n)))
+copies = people.select_many(lambda p: F.map(F.range(0, 8, limit=8), lambda n: (p.name, p.number, n)))
 plan = copies.shave(1.0, limit=2).select(lambda piece: piece.record[0]).plan
 print("ready", flush=True)
 with Database(memory_limit="70MB", threads=2) as database:
@@ -164,7 +165,7 @@ def test_a_full_disk_is_a_failure_like_any_other(monkeypatch: pytest.MonkeyPatch
 
     pairs = wp.source("pairs", a=int, b=int)
     data = {(i, i % 50): 1.0 for i in range(100_000)}
-    copies = pairs.select_many(lambda p: wp.map(wp.range(0, 20, limit=20), lambda n: (p.a * 7919 % 100_003, n)))
+    copies = pairs.select_many(lambda p: F.map(F.range(0, 20, limit=20), lambda n: (p.a * 7919 % 100_003, n)))
     wide = copies.shave(1.0, limit=2).select(lambda piece: piece.record[1])
     with Database(memory_limit="60MB", threads=2) as database:
         monkeypatch.setattr(os, "pwrite", full)

@@ -9,12 +9,13 @@ import pytest
 import wpinq as wp
 from tests.support.cases import Table
 from tests.support.operators import TABLES
+from wpinq import functions as F
 from wpinq.engines.sql.duckdb.database import Database, UnoptimisedDatabase
 
 EDGES = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
 GRAPH = {(i, j): 1.0 for i in range(12) for j in range(12) if i != j and i * j % 5 < 3}
 PATHS = EDGES.join(EDGES, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
-DEGREES = EDGES.group_by(lambda e: e.src, lambda g: wp.count(g))
+DEGREES = EDGES.group_by(lambda e: e.src, lambda g: F.count(g))
 QUERIES = {
     "paths": PATHS.where(lambda p: p[0] != p[2]),
     "triangles": PATHS.join(EDGES, lambda p: (p[2], p[0]), lambda e: (e.src, e.dst), lambda p, e: p),
@@ -43,7 +44,7 @@ def test_graphs_and_keys(name: str) -> None:
 
 
 def test_a_plan_that_its_steps_cannot_run_is_refused_from_the_plan() -> None:
-    crowds = EDGES.select_many(lambda e: wp.subsets(wp.range(0, 20, limit=20), 9), limit=5)
+    crowds = EDGES.select_many(lambda e: F.subsets(F.range(0, 20, limit=20), 9), limit=5)
     with pytest.raises(wp.PlanError, match="functions of lists stand more than 8 deep"):
         UnoptimisedDatabase.check(crowds.plan)
     UnoptimisedDatabase.check(QUERIES["triangles"].plan)

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.batch_sums import share
@@ -25,11 +26,11 @@ ONES = wp.source("lines", group=int | None, kind=str, amount=float | None, count
 
 SUMS: dict[str, Callable[[Query], Query]] = {
     "lines": lambda q: q.select(lambda r: (r.group, r.kind)),
-    "amount": lambda q: q.select_many(lambda r: [wp.weighted((r.group, r.kind), r.amount)]),
-    "signed": lambda q: q.select_many(lambda r: [wp.weighted((r.group, r.kind), 0.1 * r.count - 3.0)]),
-    "nothing": lambda q: q.select_many(lambda r: [wp.weighted((r.group, r.kind), 0.0)]),
+    "amount": lambda q: q.select_many(lambda r: [F.weighted((r.group, r.kind), r.amount)]),
+    "signed": lambda q: q.select_many(lambda r: [F.weighted((r.group, r.kind), 0.1 * r.count - 3.0)]),
+    "nothing": lambda q: q.select_many(lambda r: [F.weighted((r.group, r.kind), 0.0)]),
     "some": lambda q: q.select_many(
-        lambda r: [wp.weighted((r.group, r.kind), wp.where(r.group == 1, r.count / 7.0, 0.0))]
+        lambda r: [F.weighted((r.group, r.kind), F.where(r.group == 1, r.count / 7.0, 0.0))]
     ),
 }
 
@@ -80,8 +81,8 @@ def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -
         SUMS["lines"](FEW),
         LINES.select(lambda r: r.group),
         LINES.select(lambda r: (r.kind, r.group)),
-        LINES.select_many(lambda r: [wp.weighted(r.kind, 0.5)]),
-        LINES.group_by(lambda r: r.group, lambda g: wp.count(g)),
+        LINES.select_many(lambda r: [F.weighted(r.kind, 0.5)]),
+        LINES.group_by(lambda r: r.group, lambda g: F.count(g)),
     ]
     first = SUMS["lines"](LINES)
     batch = Batch([query.plan for query in (first, same, *others)])
@@ -93,7 +94,7 @@ def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -
 def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
     visits = wp.source("visits", day=datetime.date, size=int)
     plans = [
-        visits.select_many(lambda r, part=part: [wp.weighted(wp.month(r.day), r.size / part)]).plan for part in (3.0, 7)
+        visits.select_many(lambda r, part=part: [F.weighted(F.month(r.day), r.size / part)]).plan for part in (3.0, 7)
     ]
     made: list[SqlStatement] = []
     monkeypatch.setattr(Database, "admit", lambda *_: None)
@@ -108,7 +109,7 @@ def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) 
 
 def test_no_statement_takes_more_sums_than_a_limit() -> None:
     plans = [
-        LINES.select_many(lambda r, i=i: [wp.weighted((r.group, r.kind), r.count / (i + 2.0))]).plan
+        LINES.select_many(lambda r, i=i: [F.weighted((r.group, r.kind), r.count / (i + 2.0))]).plan
         for i in range(AT_ONCE + 5)
     ]
     batch = Batch(plans)

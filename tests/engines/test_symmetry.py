@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.relational import without
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import compile_plan
 from wpinq.engines.sql.duckdb.database import Database
@@ -31,14 +32,14 @@ def triangles(edges: Query) -> Query:
 def common_target(edges: Query) -> Query:
     steps = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
     both = steps.select(lambda p: (p[1], p[0], p[2])).intersect(steps)
-    return both.select(lambda p: (wp.sort((p[0], p[1])), p[2]))
+    return both.select(lambda p: (F.sort((p[0], p[1])), p[2]))
 
 
 SYMMETRIC = {
     "triangles": lambda edges: triangles(edges).select(lambda p: "triangle"),
-    "sorted vertices": lambda edges: triangles(edges).select(wp.sort),
+    "sorted vertices": lambda edges: triangles(edges).select(F.sort),
     "of all three, alike": lambda edges: (
-        triangles(edges).where(lambda p: (p[0] < 9) & (p[1] < 9) & (p[2] < 9)).select(wp.sort)
+        triangles(edges).where(lambda p: (p[0] < 9) & (p[1] < 9) & (p[2] < 9)).select(F.sort)
     ),
     "common target": common_target,
     "by degree": triangles_by_degree,
@@ -47,8 +48,8 @@ SYMMETRIC = {
 }
 NOT_SYMMETRIC = {
     "one vertex": lambda edges: triangles(edges).select(lambda p: p[0]),
-    "two vertices, sorted": lambda edges: triangles(edges).select(lambda p: wp.sort((p[0], p[1]))),
-    "of one, a condition": lambda edges: triangles(edges).where(lambda p: p[0] < 9).select(wp.sort),
+    "two vertices, sorted": lambda edges: triangles(edges).select(lambda p: F.sort((p[0], p[1]))),
+    "of one, a condition": lambda edges: triangles(edges).where(lambda p: p[0] < 9).select(F.sort),
     "paths": lambda edges: paths(edges).select(lambda p: "path"),
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import compile_plan
 from wpinq.plan.lowering import physical_plan
@@ -16,15 +17,15 @@ ROWS = [(a, b) for a in (None, -3.0, -0.5, 0.0, 0.5, 0.7, 1.0) for b in (None, -
 PAIRS = wp.source("pairs", a=float | None, b=float | None)
 
 APART: dict[str, Callable[[Any], list[Any]]] = {
-    "words": lambda p: [wp.weighted("x", p.a), wp.weighted("y", p.b)],
-    "within a record": lambda p: [wp.weighted((p.a, "x"), p.b), wp.weighted((p.a, "y"), p.a)],
-    "deeper": lambda p: [wp.weighted(((1, p.a), p.b), p.b), wp.weighted(((2, p.a), p.b), p.a)],
+    "words": lambda p: [F.weighted("x", p.a), F.weighted("y", p.b)],
+    "within a record": lambda p: [F.weighted((p.a, "x"), p.b), F.weighted((p.a, "y"), p.a)],
+    "deeper": lambda p: [F.weighted(((1, p.a), p.b), p.b), F.weighted(((2, p.a), p.b), p.a)],
 }
 NOT_APART: dict[str, Callable[[Any], list[Any]]] = {
-    "one word": lambda p: [wp.weighted("x", p.a), wp.weighted("x", p.b)],
-    "other places": lambda p: [wp.weighted((p.a, 1.0), p.b), wp.weighted((0.5, p.b), p.a)],
-    "null beside a value": lambda p: [wp.weighted(wp.where(p.a > 0, "x", None), p.b), wp.weighted("x", p.a)],
-    "three": lambda p: [wp.weighted("x", p.a), wp.weighted("y", p.b), wp.weighted("z", p.b)],
+    "one word": lambda p: [F.weighted("x", p.a), F.weighted("x", p.b)],
+    "other places": lambda p: [F.weighted((p.a, 1.0), p.b), F.weighted((0.5, p.b), p.a)],
+    "null beside a value": lambda p: [F.weighted(F.where(p.a > 0, "x", None), p.b), F.weighted("x", p.a)],
+    "three": lambda p: [F.weighted("x", p.a), F.weighted("y", p.b), F.weighted("z", p.b)],
 }
 
 

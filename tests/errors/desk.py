@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq import graphs
 
 
@@ -23,9 +24,10 @@ def names() -> dict[str, Any]:
     session.protect(people, [("Ulm", 31, 1.0), ("York", 44, 2.0)], budget=100)
     cities, ages = people.select(lambda p: p.city), people.select(lambda p: p.age)
     listed = cities.noisy_count(1, over=["Ulm", "York"])
-    record = people.select(lambda p: wp.record(city=p.city)).noisy_count(1, over=[("Ulm",)])
+    record = people.select(lambda p: F.record(city=p.city)).noisy_count(1, over=[("Ulm",)])
     return {
         "wp": wp,
+        "F": F,
         "graphs": graphs,
         "math": math,
         "np": np,

@@ -8,8 +8,8 @@ from pathlib import Path
 import wpinq as wp
 from wpinq.expr.declare import IN_PYTHON
 from wpinq.expr.definition import LIST_LIMIT, TEXT_LIMIT
-from wpinq.expr.derived.enumeration import SUBSET_LIMIT
-from wpinq.expr.derived.rearranging import SORT_LIMIT
+from wpinq.expr.functions.enumeration import SUBSET_LIMIT
+from wpinq.expr.functions.rearranging import SORT_LIMIT
 from wpinq.expr.types import PARTS_LIMIT, TYPE_DEPTH_LIMIT, VALUES_LIMIT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text(encoding="utf-8")
@@ -24,9 +24,8 @@ def test_the_examples_run() -> None:
 
 
 def test_the_page_names_every_function_and_no_other() -> None:
-    named = set(re.findall(r"\bwp\.([a-z_]+)", PAGE))
-    assert named >= IN_PYTHON.keys()
-    assert {name for name in named if not hasattr(wp, name)} == set()
+    assert set(re.findall(r"\bF\.([a-z_]+)", PAGE)) == IN_PYTHON.keys()
+    assert {name for name in re.findall(r"\bwp\.([a-z_]+)", PAGE) if not hasattr(wp, name)} == set()
 
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:

@@ -8,9 +8,9 @@ import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
 from wpinq.expr.catalogue import FUNCTIONS, OPERATORS
 from wpinq.expr.compile import compile_iterator, compile_lambda
+from wpinq.expr.functions import PRIMITIVES
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Call, Lambda, walk
-from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import ListOf
 from wpinq.expr.values import canonical_bytes, check_canonical, normalize
 from wpinq.language.public_values import LITERALS

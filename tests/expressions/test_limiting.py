@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.list_prefix import limited
 from wpinq.expr.trace import trace
@@ -16,22 +17,22 @@ from wpinq.expr.trace import trace
 ROWS = wp.source("rows", n=int | None, numbers=list[int], text=str | None)
 
 LISTS: dict[str, Callable[[Any], Any]] = {
-    "a range": lambda r: wp.range(0, r.n, limit=6),
-    "a function of a range": lambda r: wp.map(wp.range(r.n, 20, limit=9), lambda i: i * r.n),
+    "a range": lambda r: F.range(0, r.n, limit=6),
+    "a function of a range": lambda r: F.map(F.range(r.n, 20, limit=9), lambda i: i * r.n),
     "a list that is written": lambda r: [r.n, 1, 2, r.n, 3],
-    "a list of the data": lambda r: wp.map(r.numbers, lambda n: n + 1),
-    "either of two": lambda r: wp.where(r.n > 3, wp.range(0, r.n, limit=7), [5, 6, 7]),
-    "short ranges one after another": lambda r: wp.flatten(
-        wp.map(wp.first(r.numbers, 4), lambda n: wp.range(n, n + 9, limit=2))
+    "a list of the data": lambda r: F.map(r.numbers, lambda n: n + 1),
+    "either of two": lambda r: F.where(r.n > 3, F.range(0, r.n, limit=7), [5, 6, 7]),
+    "short ranges one after another": lambda r: F.flatten(
+        F.map(F.first(r.numbers, 4), lambda n: F.range(n, n + 9, limit=2))
     ),
-    "long ranges one after another": lambda r: wp.flatten(
-        wp.map(wp.first(r.numbers, 4), lambda n: wp.range(n, n + 9, limit=50))
+    "long ranges one after another": lambda r: F.flatten(
+        F.map(F.first(r.numbers, 4), lambda n: F.range(n, n + 9, limit=50))
     ),
-    "lists that may be empty": lambda r: wp.flatten(
-        wp.map(wp.range(0, 5, limit=5), lambda i: wp.where(i > 1, wp.range(0, i, limit=3), wp.range(9, 9, limit=1)))
+    "lists that may be empty": lambda r: F.flatten(
+        F.map(F.range(0, 5, limit=5), lambda i: F.where(i > 1, F.range(0, i, limit=3), F.range(9, 9, limit=1)))
     ),
-    "words": lambda r: wp.split(r.text, " "),
-    "pairs": lambda r: wp.subsets(wp.first(r.numbers, 6), 2),
+    "words": lambda r: F.split(r.text, " "),
+    "pairs": lambda r: F.subsets(F.first(r.numbers, 6), 2),
 }  # fmt: skip
 
 

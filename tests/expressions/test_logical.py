@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.logical import CHECKS, SOURCE, compare, query, rows
+from wpinq import functions as F
 from wpinq.engines.delta import Evaluator
 from wpinq.engines.delta.compiled import CompiledEvaluator
 from wpinq.expr.logical_values import UnfitValue, parse, presenter, to_stored, to_text
@@ -169,38 +170,38 @@ THINGS = wp.source(
         (lambda r: r.day < r.at, "cannot order date and timestamp"),
         (lambda r: r.day == "2024-01-01", "cannot compare date with str"),
         (lambda r: r.price + r.f, "cannot be combined with float"),
-        (lambda r: r.price * 1.5, "wp.cast(y, wp.decimal(2))"),
+        (lambda r: r.price * 1.5, "F.cast(y, wp.decimal(2))"),
         (lambda r: r.price < 0.5, "cannot be combined with float"),
-        (lambda r: wp.where(r.f > 0, r.price, r.f), "cannot be combined with float"),
-        (lambda r: r.price / 3, "wp.quotient(a, b, 2)"),
+        (lambda r: F.where(r.f > 0, r.price, r.f), "cannot be combined with float"),
+        (lambda r: r.price / 3, "F.quotient(a, b, 2)"),
         (lambda r: r.price * r.fine, "19 decimals, more than 18"),
         (lambda r: r.price + r.day, "there is no decimal(2) + date"),
-        (lambda r: wp.quotient(r.price, 3, 19), "from 0 to 18"),
-        (lambda r: wp.quotient(r.price, 3, r.n), "written in the query"),
+        (lambda r: F.quotient(r.price, 3, 19), "from 0 to 18"),
+        (lambda r: F.quotient(r.price, 3, r.n), "written in the query"),
         (lambda r: r.colour < r.colour, "categories are in no order"),
-        (lambda r: wp.min([r.colour]), "categories are in no order"),
+        (lambda r: F.min([r.colour]), "categories are in no order"),
         (lambda r: r.colour == r.size, "cannot compare category"),
         (lambda r: r.colour == r.text, "cannot compare category"),
         (lambda r: r.colour == "blue", "is none of the values of category"),
-        (lambda r: r.colour + "!", "take its text, wp.cast(x, str)"),
-        (lambda r: wp.lower(r.colour), "expected str"),
-        (lambda r: wp.year(r.n), "year takes a date or a timestamp, not int"),
-        (lambda r: wp.hour(r.day), "hour takes a timestamp or a time of day, not date"),
-        (lambda r: wp.truncate(r.day, "hour"), "one of year, quarter, month, week, day, not 'hour'"),
-        (lambda r: wp.truncate(r.clock, "day"), "one of hour, minute, second"),
-        (lambda r: wp.truncate(r.day, r.text), "the unit must be a string written in the query"),
-        (lambda r: wp.offset(r.clock, 1, "hour"), "a time of day has no next day"),
-        (lambda r: wp.offset(r.day, r.f, "day"), "an integer number of units"),
-        (lambda r: wp.cast(r.length, str), "its microseconds"),
-        (lambda r: wp.cast(r.day, float), "a date is no float"),
-        (lambda r: wp.cast(r.price, date), "decimal(2) cannot be cast to date"),
-        (lambda r: wp.cast(r.text == "", wp.decimal(2)), "bool cannot be cast to decimal(2)"),
-        (lambda r: wp.cast(r.n, wp.category("a")), "cast it to str first"),
+        (lambda r: r.colour + "!", "take its text, F.cast(x, str)"),
+        (lambda r: F.lower(r.colour), "expected str"),
+        (lambda r: F.year(r.n), "year takes a date or a timestamp, not int"),
+        (lambda r: F.hour(r.day), "hour takes a timestamp or a time of day, not date"),
+        (lambda r: F.truncate(r.day, "hour"), "one of year, quarter, month, week, day, not 'hour'"),
+        (lambda r: F.truncate(r.clock, "day"), "one of hour, minute, second"),
+        (lambda r: F.truncate(r.day, r.text), "the unit must be a string written in the query"),
+        (lambda r: F.offset(r.clock, 1, "hour"), "a time of day has no next day"),
+        (lambda r: F.offset(r.day, r.f, "day"), "an integer number of units"),
+        (lambda r: F.cast(r.length, str), "its microseconds"),
+        (lambda r: F.cast(r.day, float), "a date is no float"),
+        (lambda r: F.cast(r.price, date), "decimal(2) cannot be cast to date"),
+        (lambda r: F.cast(r.text == "", wp.decimal(2)), "bool cannot be cast to decimal(2)"),
+        (lambda r: F.cast(r.n, wp.category("a")), "cast it to str first"),
         (lambda r: r.price == Decimal("NaN"), "a decimal constant is finite"),
         (lambda r: r.price == Decimal("1E-19"), "at most 18 decimals"),
         (lambda r: r.length == timedelta.max, "a duration outside 64 bits"),
         (lambda r: r.clock == datetime.time(1, tzinfo=datetime.UTC), "without a zone"),
-        (lambda r: wp.sum([r.day]), "sum takes a list of numbers"),
+        (lambda r: F.sum([r.day]), "sum takes a list of numbers"),
     ],
 )
 def test_what_is_ill_typed_is_refused_with_what_to_do(function: Any, message: str) -> None:
@@ -213,9 +214,9 @@ def test_what_is_ill_typed_is_refused_with_what_to_do(function: Any, message: st
 
 
 def test_engines_see_physical_types_and_other_plans_stay_as_they_are() -> None:
-    plain = wp.source("numbers", int).select(lambda x: (x, wp.sort((x, 1)), wp.subsets([x, 2], 1)))
+    plain = wp.source("numbers", int).select(lambda x: (x, F.sort((x, 1)), F.subsets([x, 2], 1)))
     assert physical_plan(plain.plan) is plain.plan
-    plan = THINGS.group_by(lambda r: wp.truncate(r.day, "month"), lambda g: wp.sum(g, lambda r: r.price)).plan
+    plan = THINGS.group_by(lambda r: F.truncate(r.day, "month"), lambda g: F.sum(g, lambda r: r.price)).plan
     erased = physical_plan(plan)
     assert erased.type == physical(plan.type) and str(erased.type) == "(key: int, val: int)"
     assert physical_plan(erased) is erased and erased.digest != plan.digest
@@ -232,11 +233,11 @@ def test_plans_and_measurements_go_through_files() -> None:
 
 def test_a_category_is_a_public_domain() -> None:
     assert THINGS.select(lambda r: r.colour).noisy_count(epsilon=1).domain == ("red", "green")
-    pairs = THINGS.select(lambda r: (r.colour, wp.weekday(r.day))).noisy_count(epsilon=1)
+    pairs = THINGS.select(lambda r: (r.colour, F.weekday(r.day))).noisy_count(epsilon=1)
     assert pairs.domain == tuple((colour, day) for colour in ("red", "green") for day in range(7))
     named = wp.source("votes", colour=wp.category("a", "b") | None)
-    assert named.select(lambda r: wp.cast(r.colour, str)).noisy_count(epsilon=1).domain == ("a", "b")
-    cast = wp.source("words", str).select(lambda w: wp.cast(w, wp.category("a", "b")))
+    assert named.select(lambda r: F.cast(r.colour, str)).noisy_count(epsilon=1).domain == ("a", "b")
+    cast = wp.source("words", str).select(lambda w: F.cast(w, wp.category("a", "b")))
     assert cast.noisy_count(epsilon=1).domain == ("a", "b")
 
 
@@ -315,8 +316,8 @@ def total_of(value: Any) -> Any:
     [
         (lambda r: r.took, "value // datetime.timedelta(seconds=1)", lambda r: r.took // timedelta(seconds=1), 7),
         ("r.took", 'in text value / duration("PT1S")', 'r.took / duration("PT1S")', 7),
-        (lambda r: r.at, "take a part of it, year or hour", lambda r: wp.hour(r.at), 8),
-        (lambda r: r.paid, "a cast to int", lambda r: wp.cast(r.paid, int), 1),
+        (lambda r: r.at, "take a part of it, year or hour", lambda r: F.hour(r.at), 8),
+        (lambda r: r.paid, "a cast to int", lambda r: F.cast(r.paid, int), 1),
         ("r.text", "a cast to float", "to_float(r.text)", 9),
     ],
 )
@@ -444,7 +445,7 @@ def test_text_is_cast_as_constants_are_read(type_: Any) -> None:
             text = text[:at] + random.choice(PIECES) + text[at + gone :]
         texts.add(text)
     source = wp.source("texts", str)
-    output = wp.evaluate(source.select(lambda text: (text, wp.cast(text, type_))), {"texts": sorted(texts)})
+    output = wp.evaluate(source.select(lambda text: (text, F.cast(text, type_))), {"texts": sorted(texts)})
     expected, fit = {}, 0
     for text in texts:
         try:
@@ -462,10 +463,10 @@ def test_text_is_cast_as_constants_are_read(type_: Any) -> None:
 def test_a_quotient_has_no_more_decimals_than_64_bits_count(dividend: int | None, divisor: int, most: int) -> None:
     given = int if dividend is None else wp.decimal(dividend)
     source = wp.source("quotients", d=given, e=wp.decimal(divisor))
-    query = source.select(lambda r: wp.quotient(r.d, r.e, most))
+    query = source.select(lambda r: F.quotient(r.d, r.e, most))
     row = (Decimal(0) if dividend is not None else 0, Decimal(1).scaleb(-divisor))
     for engine in ("reference", "duckdb"):
         assert dict(wp.evaluate(query, {"quotients": [row]}, engine=engine).items()) == {Decimal(0): 1.0}
     for decimals in range(most + 1, 19):
         with pytest.raises(wp.ExpressionError, match=f"take at most {most} decimals, or cast the divisor"):
-            source.select(lambda r, decimals=decimals: wp.quotient(r.d, r.e, decimals))
+            source.select(lambda r, decimals=decimals: F.quotient(r.d, r.e, decimals))

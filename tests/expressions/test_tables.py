@@ -7,6 +7,7 @@ import time
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.errors import ExpressionError
 from wpinq.expr.nodes import Call, Constant, walk
 from wpinq.expr.printing import show
@@ -39,7 +40,7 @@ def test_a_list_of_constants_is_one_constant(given: list[object], element: Type,
     assert table.value == value
     assert show(table) == text
     program = wp.parse(f"source numbers: int;\nvar q = numbers.Select(x => (count({text}), {text}));")
-    assert program["q"] == NUMBERS.select(lambda x: (wp.count(given), given))
+    assert program["q"] == NUMBERS.select(lambda x: (F.count(given), given))
     assert wp.parse(str(program))["q"] == program["q"]
     plan = NUMBERS.select(lambda x: (x, given)).plan
     assert plan_from_json(plan_to_json(plan)) == plan
@@ -62,8 +63,8 @@ def test_engines_read_tables(engine: str) -> None:
     words, gaps, nested = ["a'", 'b"', ""], [None, 2.5], [[1, 2], [], [3]]
     query = NUMBERS.select(
         lambda x: (
-            (wp.element(ints, x), wp.element(floats, x), wp.element(words, x)),
-            (wp.element(gaps, x), wp.count(wp.element(nested, x)), wp.sum([1, 2, 3]), wp.max(floats)),
+            (F.element(ints, x), F.element(floats, x), F.element(words, x)),
+            (F.element(gaps, x), F.count(F.element(nested, x)), F.sum([1, 2, 3]), F.max(floats)),
         )
     )
     rows = range(-1, 6)
@@ -101,6 +102,6 @@ def test_tables_keep_domains_and_lattices() -> None:
 def test_a_large_table_is_quick() -> None:
     table = [i / 3 for i in range(200_000)]
     start = time.process_time()
-    query = NUMBERS.select(lambda x: wp.element(table, x))
+    query = NUMBERS.select(lambda x: F.element(table, x))
     assert wp.parse(unparse({"q": query}))["q"] == query
     assert time.process_time() - start < 10.0  # 1 s on a free machine

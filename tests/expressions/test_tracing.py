@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.errors import ExpressionError, WpinqError, WpinqWarning
 
 PEOPLE = wp.source("people", name=str, age=int, height=float, tall=bool, tags=list[str], age2=int | None)
@@ -45,7 +46,7 @@ def augment(e: Any) -> Any:
 
 
 FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda e: 1 if e.age else 2, "use & | ~ and wp.where(condition, a, b)"),
+    (lambda e: 1 if e.age else 2, "use & | ~ and F.where(condition, a, b)"),
     (lambda e: e.tall and e.age > 3, "use & | ~"),
     (lambda e: e.tall or e.age > 3, "use & | ~"),
     (lambda e: not e.tall, "use & | ~"),
@@ -56,46 +57,46 @@ FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: sorted([e.age, e.height]), "use & | ~"),
     (lambda e: e.age in (1, 2), "use & | ~"),
     (lambda e: (e.age, 1) == (2, 1), "use & | ~"),
-    (lambda e: "a" in e.tags, "wp.contains(text, part), or == on each field"),
+    (lambda e: "a" in e.tags, "F.contains(text, part), or == on each field"),
     (lambda e: list(e), "use [0], [1]"),
-    (lambda e: [tag for tag in e.tags], "wp.map(list, function)"),  # noqa: C416 - as users write it
+    (lambda e: [tag for tag in e.tags], "F.map(list, function)"),  # noqa: C416 - as users write it
     (unpack, "use [0], [1]"),
     (lambda e: [*e.tags], "cannot be looped over"),
     (lambda e: sum(e.tags), "cannot be looped over"),
-    (lambda e: len(e.tags), "use wp.count(x) or wp.length(x)"),
+    (lambda e: len(e.tags), "use F.count(x) or F.length(x)"),
     (lambda e: list(reversed(e.tags)), "has no len()"),
     (lambda e: hash(e.age), "return it from the lambda"),
     (lambda e: {e.age: 1}, "cannot be hashed"),
     (lambda e: {e.age}, "cannot be hashed"),
     (lambda e: {1: "a"}[e.age], "cannot be hashed"),
-    (lambda e: int(e.height), "use wp.cast(x, int)"),
-    (lambda e: [1, 2][e.age], "use wp.cast(x, int)"),
-    (lambda e: range(e.age), "use wp.cast(x, int)"),
-    (lambda e: operator.index(e.age), "use wp.cast(x, int)"),
+    (lambda e: int(e.height), "use F.cast(x, int)"),
+    (lambda e: [1, 2][e.age], "use F.cast(x, int)"),
+    (lambda e: range(e.age), "use F.cast(x, int)"),
+    (lambda e: operator.index(e.age), "use F.cast(x, int)"),
     (lambda e: "%d" % e.age, "is not a number yet"),  # noqa: UP031 - as users write it
-    (lambda e: math.trunc(e.height), "use wp.cast(x, int)"),
-    (lambda e: float(e.age), "use wp.cast(x, float)"),
-    (lambda e: complex(e.age), "use wp.cast(x, float)"),
-    (lambda e: math.sqrt(e.age), "functions of wp instead of math"),
-    (lambda e: math.isnan(e.height), "functions of wp instead of math"),
-    (lambda e: math.floor(e.height), "use wp.floor(x)"),
-    (lambda e: math.ceil(e.height), "use wp.floor(x)"),
-    (lambda e: round(e.height, 2), "wp.bucket(x, width)"),
-    (lambda e: str(e.age), "use wp.cast(x, str)"),
-    (lambda e: "%s" % e.name, "use wp.cast(x, str)"),  # noqa: UP031 - as users write it
+    (lambda e: math.trunc(e.height), "use F.cast(x, int)"),
+    (lambda e: float(e.age), "use F.cast(x, float)"),
+    (lambda e: complex(e.age), "use F.cast(x, float)"),
+    (lambda e: math.sqrt(e.age), "functions of F instead of math"),
+    (lambda e: math.isnan(e.height), "functions of F instead of math"),
+    (lambda e: math.floor(e.height), "use F.floor(x)"),
+    (lambda e: math.ceil(e.height), "use F.floor(x)"),
+    (lambda e: round(e.height, 2), "F.bucket(x, width)"),
+    (lambda e: str(e.age), "use F.cast(x, str)"),
+    (lambda e: "%s" % e.name, "use F.cast(x, str)"),  # noqa: UP031 - as users write it
     (lambda e: f"{e.name}!", "build text with +"),
     (lambda e: f"{e.age:>3}", "build text with +"),
     (lambda e: "{}".format(e.name), "build text with +"),  # noqa: UP032 - as users write it
     (lambda e: repr(e.age), "q.explain()"),
     (lambda e: f"{e.age!r}", "q.explain()"),
-    (lambda e: print(e.age), "use wp.cast(x, str)"),  # noqa: T201 - as users write it
+    (lambda e: print(e.age), "use F.cast(x, str)"),  # noqa: T201 - as users write it
     (lambda e: pickle.dumps(e), "pickle the query"),
     (lambda e: copy.copy(e.age), "pickle the query"),
     (lambda e: copy.deepcopy(e.age), "pickle the query"),
-    (set_field, "wp.record(...)"),
-    (set_item, "wp.record(...)"),
-    (delete_field, "wp.record(...)"),
-    (augment, "wp.record(...)"),
+    (set_field, "F.record(...)"),
+    (set_item, "F.record(...)"),
+    (delete_field, "F.record(...)"),
+    (augment, "F.record(...)"),
     (lambda e: e.age(), "is not a function"),
     (lambda e: e.height**2, "write x * x"),
     (lambda e: 2**e.age, "write x * x"),
@@ -105,15 +106,15 @@ FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: e.age << 2, "has no bits"),
     (lambda e: e.age @ e.age, "has no bits"),
     (lambda e: np.sqrt(e.height), "Python numbers instead of numpy's"),
-    (lambda e: np.add(e.height, 1), "use functions of wp"),
-    (lambda e: np.sum(e.tags), "use functions of wp"),
-    (lambda e: np.where(e.tall, 1, 2), "use functions of wp"),
-    (lambda e: np.array([e.age, e.age]), "use functions of wp"),
-    (lambda e: np.asarray(e), "use functions of wp"),
+    (lambda e: np.add(e.height, 1), "use functions of F"),
+    (lambda e: np.sum(e.tags), "use functions of F"),
+    (lambda e: np.where(e.tall, 1, 2), "use functions of F"),
+    (lambda e: np.array([e.age, e.age]), "use functions of F"),
+    (lambda e: np.asarray(e), "use functions of F"),
     (lambda e: np.float64(2.0) * e.height, "Python numbers instead of numpy's"),
     (lambda e: e.height * np.int64(2), "a int64 cannot stand in an expression"),
-    (lambda e: e.name[0], "use wp.substring(text, start, length)"),
-    (lambda e: e.name[0:2], "use wp.substring(text, start, length)"),
+    (lambda e: e.name[0], "use F.substring(text, start, length)"),
+    (lambda e: e.name[0:2], "use F.substring(text, start, length)"),
     (lambda e: e.tags[0:2], "a slice cannot stand"),
     (lambda e: e.name.upper(), "`e.name` is of type str, which has no field 'upper'"),
 ]
@@ -144,7 +145,7 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: e.age + e.tall, "arithmetic takes int or float, not bool, in `e.age + e.tall`"),
     (lambda e: e.name * 2, "arithmetic takes int or float, not str, in `e.name * 2`"),
     (lambda e: e.tall / 2, "/ takes numbers, not bool, in `e.tall`"),
-    (lambda e: e.height // 2, "use wp.floor(a / b)"),
+    (lambda e: e.height // 2, "use F.floor(a / b)"),
     (lambda e: e.height % 2, "// and % take integers"),
     (lambda e: -e.name, "arithmetic takes int or float"),
     (lambda e: ~e.age, "logic takes bool, not int, in `!e.age`"),
@@ -154,54 +155,54 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: e.tall == 1, "cannot compare bool with int"),
     (lambda e: (e.age, 1.0) == e, "cannot compare (name: str"),
     (
-        lambda e: wp.record(a=e.age, b=1) == wp.record(a=e.age, b=1.0),
+        lambda e: F.record(a=e.age, b=1) == F.record(a=e.age, b=1.0),
         "cannot compare (a: int, b: int) with (a: int, b: float)",
     ),
-    (lambda e: wp.record(a=e.age) < wp.record(b=e.age), "cannot order"),
+    (lambda e: F.record(a=e.age) < F.record(b=e.age), "cannot order"),
     (lambda e: e.tags < e.tags, "cannot order list[str] and list[str]"),
     (lambda e: e.name < e.age, "cannot order str and int"),
-    (lambda e: wp.where(e.age, 1, 2), "a condition must be bool"),
-    (lambda e: wp.where(e.tall, 1, "a"), "both branches need one type, got int and str"),
-    (lambda e: wp.cast(e.tall, float), "can be cast to float, not bool, in `to_float(e.tall)`"),
-    (lambda e: wp.cast(e.height, str), "can be cast to str"),
-    (lambda e: wp.cast(e.tags, int), "can be cast to int"),
-    (lambda e: wp.cast(e.age, bool), "cast goes to int, float, str"),
-    (lambda e: wp.lower(e.age), "expected str, not int, in `lower(e.age)`"),
-    (lambda e: wp.find(e.name, 1), "expected str, not int"),
-    (lambda e: wp.length(e.age), "expected a list, not int"),
-    (lambda e: wp.count(e.name + 1), "in `e.name + 1`"),
-    (lambda e: wp.element(e.name, 0), "use wp.substring(text, start, length)"),
-    (lambda e: wp.element(e.tags, "a"), "an index must be int"),
-    (lambda e: wp.range(0, e.age, limit=e.age), "must be an integer written in the query"),
-    (lambda e: wp.range(0, e.age, limit=-1), "at least 0"),
-    (lambda e: wp.range(0, e.age, limit=10**9), "between 0 and 1,000,000"),
-    (lambda e: wp.range(0, e.height, limit=3), "a range takes integers, not float"),
-    (lambda e: wp.map(e.age, lambda x: x), "map with a function takes a list, not int"),
-    (lambda e: wp.map(e.tags, lambda x: x + 1), "in `x + 1`"),
-    (lambda e: wp.map(e.tags, lambda x, y: x), "a lambda of 2 parameters needs a record of as many fields, not str"),
-    (lambda e: wp.flatten(e.tags), "expected a list, not str"),
-    (lambda e: wp.sum(e.tags), "sum takes a list of numbers, not list[str]"),
-    (lambda e: wp.sum(e.age), "expected a list, not int"),
-    (lambda e: wp.min(e.age), "min takes a list, or two values or more"),
-    (lambda e: wp.min(e.tags, e.tags), "min of a list takes the list"),
-    (lambda e: wp.max(e.age, e.name), "cannot order int and str"),
-    (lambda e: wp.max([(1, 2)]), "min and max take a list of scalars"),
-    (lambda e: wp.sort(e), "sort takes a record whose fields have one type"),
-    (lambda e: wp.sort((1,) * 9), "at most 8 fields"),
-    (lambda e: wp.rotate(e.age), "expected a record, not int, in `rotate(e.age)`"),
-    (lambda e: wp.subsets(e.tags, e.age), "the size of the subsets must be an integer written in the query"),
-    (lambda e: wp.subsets(e.tags, 0), "at least 1"),
-    (lambda e: wp.subsets(e.tags, 17), "at most 16 elements"),
-    (lambda e: wp.subsets(e.age, 2), "expected a list, not int"),
-    (lambda e: wp.bucket(e.name, 2.0), "/ takes numbers, not str"),
-    (lambda e: wp.floor(e.age), "floor takes a float, not int"),
-    (lambda e: wp.weighted(e.age, e.name), "a weight must be a number, not str"),
-    (lambda e: (wp.weighted(e.age, 1),), "a record cannot hold weighted[int]"),
-    (lambda e: wp.where(e.tall, wp.weighted(1, 1), None), "got weighted[int] and null"),
-    (lambda e: [wp.weighted(1, 1), None], "got weighted[int] and null"),
-    (lambda e: wp.element([wp.weighted(1, 1)], e.age), "cannot be taken out of its list"),
+    (lambda e: F.where(e.age, 1, 2), "a condition must be bool"),
+    (lambda e: F.where(e.tall, 1, "a"), "both branches need one type, got int and str"),
+    (lambda e: F.cast(e.tall, float), "can be cast to float, not bool, in `to_float(e.tall)`"),
+    (lambda e: F.cast(e.height, str), "can be cast to str"),
+    (lambda e: F.cast(e.tags, int), "can be cast to int"),
+    (lambda e: F.cast(e.age, bool), "cast goes to int, float, str"),
+    (lambda e: F.lower(e.age), "expected str, not int, in `lower(e.age)`"),
+    (lambda e: F.find(e.name, 1), "expected str, not int"),
+    (lambda e: F.length(e.age), "expected a list, not int"),
+    (lambda e: F.count(e.name + 1), "in `e.name + 1`"),
+    (lambda e: F.element(e.name, 0), "use F.substring(text, start, length)"),
+    (lambda e: F.element(e.tags, "a"), "an index must be int"),
+    (lambda e: F.range(0, e.age, limit=e.age), "must be an integer written in the query"),
+    (lambda e: F.range(0, e.age, limit=-1), "at least 0"),
+    (lambda e: F.range(0, e.age, limit=10**9), "between 0 and 1,000,000"),
+    (lambda e: F.range(0, e.height, limit=3), "a range takes integers, not float"),
+    (lambda e: F.map(e.age, lambda x: x), "map with a function takes a list, not int"),
+    (lambda e: F.map(e.tags, lambda x: x + 1), "in `x + 1`"),
+    (lambda e: F.map(e.tags, lambda x, y: x), "a lambda of 2 parameters needs a record of as many fields, not str"),
+    (lambda e: F.flatten(e.tags), "expected a list, not str"),
+    (lambda e: F.sum(e.tags), "sum takes a list of numbers, not list[str]"),
+    (lambda e: F.sum(e.age), "expected a list, not int"),
+    (lambda e: F.min(e.age), "min takes a list, or two values or more"),
+    (lambda e: F.min(e.tags, e.tags), "min of a list takes the list"),
+    (lambda e: F.max(e.age, e.name), "cannot order int and str"),
+    (lambda e: F.max([(1, 2)]), "min and max take a list of scalars"),
+    (lambda e: F.sort(e), "sort takes a record whose fields have one type"),
+    (lambda e: F.sort((1,) * 9), "at most 8 fields"),
+    (lambda e: F.rotate(e.age), "expected a record, not int, in `rotate(e.age)`"),
+    (lambda e: F.subsets(e.tags, e.age), "the size of the subsets must be an integer written in the query"),
+    (lambda e: F.subsets(e.tags, 0), "at least 1"),
+    (lambda e: F.subsets(e.tags, 17), "at most 16 elements"),
+    (lambda e: F.subsets(e.age, 2), "expected a list, not int"),
+    (lambda e: F.bucket(e.name, 2.0), "/ takes numbers, not str"),
+    (lambda e: F.floor(e.age), "floor takes a float, not int"),
+    (lambda e: F.weighted(e.age, e.name), "a weight must be a number, not str"),
+    (lambda e: (F.weighted(e.age, 1),), "a record cannot hold weighted[int]"),
+    (lambda e: F.where(e.tall, F.weighted(1, 1), None), "got weighted[int] and null"),
+    (lambda e: [F.weighted(1, 1), None], "got weighted[int] and null"),
+    (lambda e: F.element([F.weighted(1, 1)], e.age), "cannot be taken out of its list"),
     (lambda e: [1, "a"], "a list has one element type, got int and str"),
-    (lambda e: wp.record(_x=1), "the field name '_x' cannot be used"),
+    (lambda e: F.record(_x=1), "the field name '_x' cannot be used"),
     (lambda e: {"a b": 1}, "the field name 'a b' cannot be used"),
     (lambda e: {1: e.age}, "its keys must be field names"),
     (lambda e: (), "a record needs a field"),
@@ -290,7 +291,7 @@ def test_the_errors_of_the_lambda_are_its_own() -> None:
         NUMBERS.select(lambda x: 1 // 0)
     with pytest.raises(NameError):
         NUMBERS.select(lambda x: undefined_name)  # noqa: F821 - as users mistype it
-    assert outputs(NUMBERS.select(lambda x: wp.map([x], lambda y: x + y)), 1) == {(2,): 1.0}, "and leave no trace"
+    assert outputs(NUMBERS.select(lambda x: F.map([x], lambda y: x + y)), 1) == {(2,): 1.0}, "and leave no trace"
 
 
 def test_a_lambda_is_called_once_and_never_with_a_record() -> None:
@@ -306,17 +307,17 @@ def test_a_symbol_of_another_lambda_is_refused() -> None:
     with pytest.raises(ExpressionError, match="a symbol of another lambda"):
         PEOPLE.select(lambda e: kept[0])
     with pytest.raises(ExpressionError, match="a symbol of another lambda"):
-        PEOPLE.select(lambda e: (wp.map(e.tags, lambda t: kept.append(t) or t), kept[-1]))
+        PEOPLE.select(lambda e: (F.map(e.tags, lambda t: kept.append(t) or t), kept[-1]))
 
 
 def nested(x: Any, depth: int) -> Any:
-    return wp.map([x], lambda y: nested(y, depth - 1)) if depth else wp.count(wp.subsets([1] * 16, 2))
+    return F.map([x], lambda y: nested(y, depth - 1)) if depth else F.count(F.subsets([1] * 16, 2))
 
 
 def test_lambdas_nest_as_deep_as_promised_and_no_deeper() -> None:
-    assert outputs(NUMBERS.select(lambda x: wp.count(nested(x, 39))), 1) == {1: 1.0}
+    assert outputs(NUMBERS.select(lambda x: F.count(nested(x, 39))), 1) == {1: 1.0}
     with pytest.raises(ExpressionError, match="nest deeper than 40"):
-        NUMBERS.select(lambda x: wp.count(nested(x, 41)))
+        NUMBERS.select(lambda x: F.count(nested(x, 41)))
 
 
 def test_records_that_double_are_refused() -> None:
@@ -325,13 +326,13 @@ def test_records_that_double_are_refused() -> None:
             x = make(x)
         return x
 
-    for make in (lambda x: (x, x), lambda x: wp.record(a=x, b=x)):
+    for make in (lambda x: (x, x), lambda x: F.record(a=x, b=x)):
         with pytest.raises(ExpressionError, match="1,000 fields"):
             NUMBERS.select(lambda x, make=make: doubled(x, make))
     with pytest.raises(ExpressionError, match="20,000,000 values"):
         NUMBERS.select(lambda x: doubled(x, lambda y: [y, y]))
     with pytest.raises(ExpressionError, match="20,000,000 values"):
-        NUMBERS.select(lambda x: wp.map(wp.range(0, x, limit=10**6), lambda i: wp.range(0, i, limit=10**6)))
+        NUMBERS.select(lambda x: F.map(F.range(0, x, limit=10**6), lambda i: F.range(0, i, limit=10**6)))
     tower: list[Any] = []
     tower.append(tower)
     with pytest.raises(ExpressionError, match="64 deep"):
@@ -354,8 +355,8 @@ def test_errors_about_shared_expressions_are_short() -> None:
 
 
 TRAPS: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda e: wp.where(e.age is None, 1, 2), "use wp.is_null(x) or =="),
-    (lambda e: wp.where(e.age is not None, 1, 2), "use wp.is_null(x) or =="),
+    (lambda e: F.where(e.age is None, 1, 2), "use F.is_null(x) or =="),
+    (lambda e: F.where(e.age is not None, 1, 2), "use F.is_null(x) or =="),
     (lambda e: 1 if isinstance(e.age, int) else 2, "types are known from the schema"),
     (lambda e: 1 if type(e.age) is int else 2, "decided while the query is written"),
 ]
@@ -371,10 +372,10 @@ def test_what_python_decides_silently_is_warned_of(number: int) -> None:
 
 def test_traps_are_seen_inside_partials_and_inner_lambdas_and_without_source() -> None:
     with pytest.warns(WpinqWarning, match="is_null"):
-        PEOPLE.select(functools.partial(lambda e, k: wp.where(e.age is None, k, 2), k=1))
+        PEOPLE.select(functools.partial(lambda e, k: F.where(e.age is None, k, 2), k=1))
     with pytest.warns(WpinqWarning, match="is_null"):
-        PEOPLE.select(lambda e: wp.map(e.tags, lambda t: t is None))
+        PEOPLE.select(lambda e: F.map(e.tags, lambda t: t is None))
     with pytest.warns(WpinqWarning, match="tests identity, membership or a Python type"):
-        PEOPLE.select(eval("lambda e: wp.where(e.age is None, 1, 2)", {"wp": wp}))
+        PEOPLE.select(eval("lambda e: F.where(e.age is None, 1, 2)", {"F": F}))
     with pytest.warns(WpinqWarning, match="combine == with"), pytest.raises(ExpressionError):
         PEOPLE.select(lambda e: e.age in (1, 2))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq import histograms as h
 from wpinq.histograms.strategies.linear import LinearStrategy
 
@@ -44,7 +45,7 @@ def test_a_histogram_is_non_negative_where_the_plan_of_its_answers_proves_it(nam
     else:
         strategy = STRATEGIES[name]
         source = wp.source("rows", int, facts=facts)
-        mixed = source.select_many(lambda x: [wp.weighted(x, 0.5), wp.weighted(x + 1, -0.5)])
+        mixed = source.select_many(lambda x: [F.weighted(x, 0.5), F.weighted(x + 1, -0.5)])
     for asked, proven in ((source, fact is not None), (mixed, False)):
         measurement = h.Strategy.measure(strategy, asked, 1) if strategy.size < 10**4 else None
         plan = measurement.plan if measurement else strategy.query(asked).plan

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.simulate import simulate_geometric
 from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
@@ -46,8 +47,8 @@ PLANS = {
     "thirds": (bins.difference(bins.select_many(lambda x: [x, x, 0])), Fraction(1, 3)),
     "shaved": (bins.shave(0.75), Fraction(1, 4)),
     "widths": (bins.shave(lambda x: [0.5, 2.0]), Fraction(1, 2)),
-    "ranges": (bins.select_many(lambda x: wp.range(0, x, limit=4)), Fraction(1, 12)),
-    "weights": (bins.select_many(lambda x: [wp.weighted(x, 2.0), wp.weighted(0, 6.0)]), Fraction(1, 4)),
+    "ranges": (bins.select_many(lambda x: F.range(0, x, limit=4)), Fraction(1, 12)),
+    "weights": (bins.select_many(lambda x: [F.weighted(x, 2.0), F.weighted(0, 6.0)]), Fraction(1, 4)),
     "extremes": (bins.union(bins.select_many(lambda x: [x, 0])).intersect(bins.where(lambda x: x > 1)), Fraction(1, 2)),
 }
 
@@ -73,8 +74,8 @@ def test_a_weight_that_rounds_when_it_is_made_a_float_counts_as_it_is_rounded():
     big = 2**53 + 1
     signed = bins.select_many(
         lambda x: [
-            wp.weighted((0, x), wp.cast(wp.where(x > 0, big, -big), float)),
-            wp.weighted((1, x), 3.0),
+            F.weighted((0, x), F.cast(F.where(x > 0, big, -big), float)),
+            F.weighted((1, x), 3.0),
         ]
     )
     expected = Fraction(1, 2**53 + 3)
@@ -87,11 +88,11 @@ def test_a_weight_that_rounds_when_it_is_made_a_float_counts_as_it_is_rounded():
 BROKEN = {
     "Source": plain,
     "Join": items.join(items, lambda r: r.bin, lambda r: r.bin, lambda a, b: a.group),
-    "SelectMany": bins.select_many(lambda x: [wp.weighted(0, x)]),
-    "merge": bins.select_many(lambda x: [wp.weighted(x, 1.0), wp.weighted(0, -1.0)]),
-    "limit": bins.select_many(lambda x: wp.range(0, x, limit=1000)),
+    "SelectMany": bins.select_many(lambda x: [F.weighted(0, x)]),
+    "merge": bins.select_many(lambda x: [F.weighted(x, 1.0), F.weighted(0, -1.0)]),
+    "limit": bins.select_many(lambda x: F.range(0, x, limit=1000)),
     "Shave": bins.shave(lambda x: [x, 1]),
-    "in place": bins.select_many(lambda x: wp.map(wp.range(0, x, limit=3), lambda i: wp.weighted(i, 1.0))),
+    "in place": bins.select_many(lambda x: F.map(F.range(0, x, limit=3), lambda i: F.weighted(i, 1.0))),
 }
 
 

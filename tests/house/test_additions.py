@@ -121,7 +121,7 @@ CASE = OperatorCase(
 }
 
 GCD = {
-    "wpinq/expr/primitives/gcd.py": '''"""The greatest common divisor."""
+    "wpinq/expr/functions/gcd.py": '''"""The greatest common divisor."""
 
 from __future__ import annotations
 
@@ -203,12 +203,13 @@ for _ in range(5):
 
 USE_GCD = """
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.delta import Evaluator
 from wpinq.engines.delta.compiled import CompiledEvaluator
 from wpinq.plan.format import plan_from_json, plan_to_json
 
 pairs = wp.source("pairs", a=int, b=int)
-query = pairs.select(lambda p: wp.gcd(p.a, p.b))
+query = pairs.select(lambda p: F.gcd(p.a, p.b))
 assert wp.parse("source pairs(a: int, b: int); var q = pairs.Select(p => gcd(p.a, p.b));")["q"] == query
 assert plan_from_json(plan_to_json(query.plan)) == query.plan and "gcd(" in query.explain()
 weights = {(12, 18): 1.0, (-(2**63), 0): 1.0, (7, 5): 1.0}

@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.incremental.interpreted import interpret
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.delta import Evaluator
@@ -174,7 +175,7 @@ def test_negative_weights_after_non_negative_ones(interpreted: None) -> None:
 
 @pytest.mark.parametrize("name", ["intersect", "union"])
 def test_a_record_that_meets_itself_on_one_side_alone_is_counted(interpreted: None, name: str) -> None:
-    half = EDGES.select_many(lambda e: [wp.weighted((e.src, e.dst), 0.5), wp.weighted((e.dst, e.src), -0.5)])
+    half = EDGES.select_many(lambda e: [F.weighted((e.src, e.dst), 0.5), F.weighted((e.dst, e.src), -0.5)])
     paths = half.join(EDGES, lambda x: x[1], lambda y: y.src, lambda x, y: (x[0], x[1], y.dst))
     turned = half.join(half, lambda x: x[1], lambda y: y[0], lambda x, y: (x[0], x[1], y[1]))
     ways = paths.select(lambda p: (p[2], p[1], p[0])), turned.where(lambda p: p[0] != p[2])
@@ -261,40 +262,40 @@ def test_tables_and_log_grow_while_a_proposal_is_pending(interpreted: None) -> N
 
 
 def test_what_cannot_compile_is_refused_by_name() -> None:
-    lists = wp.source("s", list[int]).select(lambda x: [x, wp.map(x, lambda y: y + 1)])
-    flat = lists.select_many(lambda x: wp.flatten(x), limit=3)
+    lists = wp.source("s", list[int]).select(lambda x: [x, F.map(x, lambda y: y + 1)])
+    flat = lists.select_many(lambda x: F.flatten(x), limit=3)
     with pytest.raises(CannotCompile, match="step 3, SelectMany: it walks a list of lists of the data"):
         CompiledEvaluator([flat.plan], {"s": {}})
 
 
 REMEMBERED: dict[str, tuple[Query, list[object]]] = {
-    "functions of strings": (wp.source("s", str).select(lambda x: wp.lower(x)), ["Ann", "BOB", "ann"]),
+    "functions of strings": (wp.source("s", str).select(lambda x: F.lower(x)), ["Ann", "BOB", "ann"]),
     "order of strings": (wp.source("s", str).where(lambda x: x < "b"), ["ann", "bob", "ba"]),
     "words of a string": (
-        wp.source("s", str).select_many(lambda x: wp.split(x, " "), limit=3), ["a b a", "b", "c d e f"],
+        wp.source("s", str).select_many(lambda x: F.split(x, " "), limit=3), ["a b a", "b", "c d e f"],
     ),
-    "lists as records": (wp.source("s", list[int]).select(lambda x: wp.count(x)), [(1, 2), (), (3,)]),
+    "lists as records": (wp.source("s", list[int]).select(lambda x: F.count(x)), [(1, 2), (), (3,)]),
     "elements of lists": (wp.source("s", list[int]).select_many(lambda x: x, limit=2), [(1, 2), (2, 3, 4), (1,)]),
     "elements of lists that may be null": (
         wp.source("s", list[int] | None).select_many(lambda x: x, limit=2), [(1, 2), None, (2, 3, 4), ()],
     ),
     "lists of elements that may be null beside others": (
         wp.source("s", list[int]).select_many(lambda x: x, limit=2).concat(
-            wp.source("s", list[int]).select(lambda x: wp.map(x, lambda y: wp.where(y == 2, None, y)))
+            wp.source("s", list[int]).select(lambda x: F.map(x, lambda y: F.where(y == 2, None, y)))
             .select_many(lambda x: x, limit=3)
         ),
         [(1, 2), (), (2, 3, 4), (3,)],
     ),
     "groups as lists": (wp.source("s", int).group_by(lambda x: x % 2), [1, 2, 3, 4, 8]),
     "groups of strings": (
-        wp.source("s", str).group_by(lambda x: wp.length(x), lambda g: wp.min(g)), ["b", "a", "cc", "bb", "c"],
+        wp.source("s", str).group_by(lambda x: F.length(x), lambda g: F.min(g)), ["b", "a", "cc", "bb", "c"],
     ),
     "sums of floats": (
-        wp.source("s", float).group_by(lambda x: x < 0.0, lambda g: wp.sum(g)), [0.1, 0.2, 0.3, 1e17, -1.0, -0.1],
+        wp.source("s", float).group_by(lambda x: x < 0.0, lambda g: F.sum(g)), [0.1, 0.2, 0.3, 1e17, -1.0, -0.1],
     ),
     "lists of groups": (
-        wp.source("s", int).group_by(lambda x: x % 3, lambda g: wp.collect(g)).select_many(
-            lambda p: wp.map(p.val, lambda x: (p.key, x, wp.count(p.val))), limit=4
+        wp.source("s", int).group_by(lambda x: x % 3, lambda g: F.collect(g)).select_many(
+            lambda p: F.map(p.val, lambda x: (p.key, x, F.count(p.val))), limit=4
         ),
         [1, 2, 3, 4, 7, 10, 13],
     ),
@@ -318,7 +319,7 @@ def test_memos_agree_with_the_python_engine(interpreted: None, name: str) -> Non
 
 
 def test_large_groups_are_memos_as_a_whole(interpreted: None) -> None:
-    query = wp.source("s", int).group_by(lambda x: 0, lambda g: wp.collect(g))
+    query = wp.source("s", int).group_by(lambda x: 0, lambda g: F.collect(g))
     engine = CompiledEvaluator([query.plan], {"s": dict.fromkeys(range(300), 1.0)})
     assert engine.outputs == [{(0, tuple(range(300))): 0.5}]
 

@@ -11,6 +11,7 @@ import pytest
 
 import wpinq as wp
 from tests.incremental.interpreted import interpret
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, modules, routine
 from wpinq.engines.delta.compiled.adjacency import state
@@ -69,7 +70,7 @@ def test_a_last_step_that_scales_weights_leaves_the_walk_what_it_is(
     use_interpreter(monkeypatch)
     once = wp.source("edges", src=int, dst=int)
     closed = tags.closed_wedges_by_tag(once, [0, 2, 6, 40], [0.5, 0.25, 0.25], [1.0, 0.5, 0.125])
-    paired = tags.joint_degrees_by_tag(once, [0, 2, 4]).select_many(lambda p: [wp.weighted(p, 1.0 / (1 + p[0] + p[1]))])
+    paired = tags.joint_degrees_by_tag(once, [0, 2, 4]).select_many(lambda p: [F.weighted(p, 1.0 / (1 + p[0] + p[1]))])
     goals = [
         Goal(closed.plan, 0.7, {0: 1.0, 1: 0.3, 7: 2.0}, outside, width=0.25),
         Goal(paired.plan, 0.4, {(0, 0): 2.0, (5, 5): 1.0}, outside, width=0.5),
@@ -92,11 +93,11 @@ def test_a_last_step_that_scales_weights_leaves_the_walk_what_it_is(
 @pytest.mark.parametrize(
     "last",
     [
-        lambda tag: [wp.weighted(tag, wp.where(tag == 0, 0.0, 1.0))],
-        lambda tag: [wp.weighted(tag, wp.where(tag == 0, -0.5, 0.5))],
-        lambda tag: [wp.weighted(tag, 1e-160)],
-        lambda tag: [wp.weighted(tag, wp.where(tag == 0, 0.5, 0.25)), wp.weighted(9, 0.125)],
-        lambda tag: [wp.weighted(tag % 2, wp.where(tag == 0, 0.5, 0.25))],
+        lambda tag: [F.weighted(tag, F.where(tag == 0, 0.0, 1.0))],
+        lambda tag: [F.weighted(tag, F.where(tag == 0, -0.5, 0.5))],
+        lambda tag: [F.weighted(tag, 1e-160)],
+        lambda tag: [F.weighted(tag, F.where(tag == 0, 0.5, 0.25)), F.weighted(9, 0.125)],
+        lambda tag: [F.weighted(tag % 2, F.where(tag == 0, 0.5, 0.25))],
     ],
     ids=["dropped", "negative", "next to nothing", "two", "another record"],
 )
@@ -234,7 +235,7 @@ def test_a_walk_is_over_the_edges_of_a_simple_graph() -> None:
 
 def test_the_compiled_evaluator_is_the_interpreted_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def history() -> list[object]:
-        query = EDGES.group_by(lambda e: e.src % 3, lambda g: wp.max(g, lambda e: e.dst)).select(lambda p: p.val)
+        query = EDGES.group_by(lambda e: e.src % 3, lambda g: F.max(g, lambda e: e.dst)).select(lambda p: p.val)
         engine = CompiledEvaluator([query.plan], {"edges": {(i, i * i % 7): 1.0 + i % 2 for i in range(9)}})
         rng, seen = Random(9), []
         for step in range(200):

@@ -9,6 +9,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
+from wpinq import functions as F
 from wpinq.columns.dataset import WeightedDataset
 from wpinq.engines import reference
 from wpinq.engines.delta import Evaluator
@@ -79,10 +80,10 @@ def graph(rng: Random, nodes: int, edges: int) -> dict[tuple[int, int], float]:
 
 def test_float_drift_of_a_walk_stays_small_and_resynchronization_ends_it() -> None:
     edges = wp.source("edges", src=int, dst=int)
-    paths = edges.join(
-        edges, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)
-    ).where(lambda p: p.a != p.c)
-    triangles = paths.select(lambda p: wp.rotate(p)).intersect(paths).select(lambda p: "triangle!")
+    paths = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst)).where(
+        lambda p: p.a != p.c
+    )
+    triangles = paths.select(lambda p: F.rotate(p)).intersect(paths).select(lambda p: "triangle!")
     rng = Random(5)
     candidate = graph(rng, 40, 120)
     evaluator = Evaluator([triangles.plan], {"edges": candidate})

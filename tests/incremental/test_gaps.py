@@ -14,8 +14,8 @@ from wpinq.engines.delta import Evaluator
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, expressions
 from wpinq.engines.delta.compiled.values import ScalarCode
 from wpinq.expr import build
+from wpinq.expr.functions import PRIMITIVES
 from wpinq.expr.nodes import Expr, Variable, make_lambda
-from wpinq.expr.primitives import PRIMITIVES
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight

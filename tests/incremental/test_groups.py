@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.delta import Evaluator
 from wpinq.plan.arithmetic import EXACT, FLOAT, Weights
 
 RECORDS = wp.source("records", key=int | None, value=str | None)
 REDUCERS: dict[str, Callable[[Any], Any]] = {
-    "collect": lambda group: wp.collect(group, lambda r: r.value),
-    "count": lambda group: wp.count(group),
-    "greatest": lambda group: wp.max(group, lambda r: r.value),
+    "collect": lambda group: F.collect(group, lambda r: r.value),
+    "count": lambda group: F.count(group),
+    "greatest": lambda group: F.max(group, lambda r: r.value),
 }
 WEIGHTS = [Fraction(n, 2) for n in (-3, -1, 1, 1, 2, 2, 2, 3, 5)]
 """Few of them, so that weights tie, cancel and go below 0."""

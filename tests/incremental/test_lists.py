@@ -9,6 +9,7 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.delta.compiled import Goal, SwapWalk
@@ -110,15 +111,15 @@ def test_the_lists_serve_what_they_can(interpreted_modules: None) -> None:
             True,
         ),
         "wedges": (research.wedges(ONCE).select(lambda w: 1), False),
-        "a maximum": (half.union(half.select(lambda e: wp.record(a=e.b, b=e.a))).select(lambda e: 1), False),
+        "a maximum": (half.union(half.select(lambda e: F.record(a=e.b, b=e.a))).select(lambda e: 1), False),
         "a sum held for an edge, over that edge": (
-            half.join(tags, lambda e: e.a, lambda t: t.v, lambda e, t: wp.record(ends=wp.sort((e.a, e.b)), i=t.i)).join(
-                ONCE, lambda x: x.ends, lambda e: wp.sort((e.a, e.b)), lambda x, e: x.i
+            half.join(tags, lambda e: e.a, lambda t: t.v, lambda e, t: F.record(ends=F.sort((e.a, e.b)), i=t.i)).join(
+                ONCE, lambda x: x.ends, lambda e: F.sort((e.a, e.b)), lambda x, e: x.i
             ),
             False,
         ),
-        "larger ends": (ONCE.group_by(lambda e: e.a, lambda g: wp.count(g)).select(lambda p: p.val), False),
-        "negative": (half.difference(ONCE.select(lambda e: wp.record(a=e.a, b=e.b))).select(lambda e: 3), True),
+        "larger ends": (ONCE.group_by(lambda e: e.a, lambda g: F.count(g)).select(lambda p: p.val), False),
+        "negative": (half.difference(ONCE.select(lambda e: F.record(a=e.a, b=e.b))).select(lambda e: 3), True),
     }
     for name, (query, served) in plans.items():
         values = {"near": 4.0} if str(query.plan.type) == "str" else {1: 3.0, 2: 9.0, 3: 1.0}
@@ -132,7 +133,7 @@ def test_vertices_may_be_strings_and_go_by_their_own_order(interpreted_modules: 
     edges = wp.source("edges", a=str, b=str)
     names = {vertex: f"v{(7 * vertex) % 31:02}" for edge in graph(6, 9, 18) for vertex in edge}
     start = [(names[a], names[b]) for a, b in graph(6, 9, 18)]
-    late = wp.record(a="v02", b="z")  # strings of the plan are numbered first
+    late = F.record(a="v02", b="z")  # strings of the plan are numbered first
     low = edges.where(lambda e: (e.a != late.a) & (e.b != late.b)).select(lambda e: 1)
     for query in (research.closed_by_join(edges), research.joint_tags(edges), low):
         walk = SwapWalk([Goal(query.plan, 0.5, {1: 2.0})] if query is low or str(query.plan.type) == "int" else

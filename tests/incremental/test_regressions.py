@@ -13,6 +13,7 @@ import wpinq as wp
 from tests.incremental import research
 from tests.incremental.interpreted import interpret
 from tests.incremental.test_compiled_swaps import graph
+from wpinq import functions as F
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, routine
 from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
 from wpinq.engines.delta.compiled.routine import PRELUDE
@@ -52,7 +53,7 @@ def test_words_are_mixed_alike_in_64_bits_and_interpreted(name: str) -> None:
 
 def test_groups_whose_members_hash_alike_are_told_apart(interpreted_modules: None) -> None:
     """Of Python's integers, 3 and 2**61 + 2 have one hash."""
-    query = wp.source("s", int).group_by(lambda x: 0, lambda g: wp.collect(g))
+    query = wp.source("s", int).group_by(lambda x: 0, lambda g: F.collect(g))
     engine = CompiledEvaluator([query.plan], {"s": {3: 1.0}})
     assert engine.outputs == [{(0, (3,)): 0.5}]
     engine.propose({"s": {3: -1.0, 2**61 + 2: 1.0}})
@@ -75,7 +76,7 @@ def test_as_many_plans_as_may_be_keep_their_losses_apart(interpreted_modules: No
     """What the last one costs stands in the words next to those of what is missing, and of what is not checked."""
     numbers = wp.source("s", int)
     counted = [numbers.select(lambda x, i=i: x % (i + 2)).plan for i in range(MOST_OUTPUTS)]
-    plans = [numbers.group_by(lambda x: 0, lambda g: wp.sum(wp.collect(g))).select(lambda p: p.val).plan, *counted]
+    plans = [numbers.group_by(lambda x: 0, lambda g: F.sum(F.collect(g))).select(lambda p: p.val).plan, *counted]
     with pytest.raises(CannotCompile, match=f"at most {MOST_OUTPUTS} plans"):
         CompiledEvaluator(plans, {"s": {}})
     engine = CompiledEvaluator(plans[:-1], {"s": {}})

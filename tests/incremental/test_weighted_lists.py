@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import graph
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.delta import Evaluator
@@ -23,14 +24,14 @@ EDGES = research.EDGES
 def turned(edges: Query, there: float, back: float) -> Query:
     """Both directions of each edge, each of a weight of its own."""
     return edges.select_many(
-        lambda e: [wp.weighted(wp.record(a=e.a, b=e.b), there), wp.weighted(wp.record(a=e.b, b=e.a), back)]
+        lambda e: [F.weighted(F.record(a=e.a, b=e.b), there), F.weighted(F.record(a=e.b, b=e.a), back)]
     )
 
 
 def triangles(links: Query) -> Query:
-    paths = links.join(links, lambda x: x.b, lambda y: y.a, lambda x, y: wp.record(a=x.a, b=x.b, c=y.b))
+    paths = links.join(links, lambda x: x.b, lambda y: y.a, lambda x, y: F.record(a=x.a, b=x.b, c=y.b))
     around = paths.where(lambda w: w.a != w.c)
-    return around.intersect(around.select(lambda w: wp.record(a=w.b, b=w.c, c=w.a))).select(lambda w: "triangle")
+    return around.intersect(around.select(lambda w: F.record(a=w.b, b=w.c, c=w.a))).select(lambda w: "triangle")
 
 
 def closed(pairs: Callable[[Query], Query]) -> Callable[[Query], Query]:
@@ -39,28 +40,26 @@ def closed(pairs: Callable[[Query], Query]) -> Callable[[Query], Query]:
 
 
 def by_tag(edges: Query) -> Query:
-    return edges.select_many(
-        lambda e: [wp.weighted(wp.record(ends=wp.sort((e.a, e.b)), i=i), 2.0**-i) for i in range(4)]
-    )
+    return edges.select_many(lambda e: [F.weighted(F.record(ends=F.sort((e.a, e.b)), i=i), 2.0**-i) for i in range(4)])
 
 
 def by_tag_mapped(edges: Query) -> Query:
     return edges.select_many(
-        lambda e: wp.map(
-            wp.map([0, 1, 2], lambda i: i + 1),
-            lambda i: wp.weighted(wp.record(ends=wp.sort((e.a, e.b)), i=i - 1), wp.where(i == 2, None, i * 1.5)),
+        lambda e: F.map(
+            F.map([0, 1, 2], lambda i: i + 1),
+            lambda i: F.weighted(F.record(ends=F.sort((e.a, e.b)), i=i - 1), F.where(i == 2, None, i * 1.5)),
         )
     )
 
 
 def by_tag_chosen(edges: Query) -> Query:
     return edges.select_many(
-        lambda e: wp.map(
+        lambda e: F.map(
             [1, 0, 2],
-            lambda i: wp.where(
+            lambda i: F.where(
                 i == 1,
-                wp.weighted(wp.record(ends=wp.sort((e.a, e.b)), i=i), 0.75),
-                wp.weighted(wp.record(ends=wp.sort((e.b, e.a)), i=0), wp.where(i == 2, None, 1.5)),
+                F.weighted(F.record(ends=F.sort((e.a, e.b)), i=i), 0.75),
+                F.weighted(F.record(ends=F.sort((e.b, e.a)), i=0), F.where(i == 2, None, 1.5)),
             ),
         )
     )
@@ -70,37 +69,37 @@ def turned_by_order(edges: Query) -> Query:
     """Both directions of each edge, the upward one first."""
 
     def halves(e: Any) -> list[object]:
-        there, back = (wp.weighted(wp.record(a=a, b=b), 0.5) for a, b in ((e.a, e.b), (e.b, e.a)))
-        return [wp.where(e.a < e.b, there, back), wp.where(e.a < e.b, back, there)]
+        there, back = (F.weighted(F.record(a=a, b=b), 0.5) for a, b in ((e.a, e.b), (e.b, e.a)))
+        return [F.where(e.a < e.b, there, back), F.where(e.a < e.b, back, there)]
 
     return edges.select_many(halves)
 
 
 LISTS: dict[str, Callable[[Query], Query]] = {
     "halves": lambda e: triangles(turned(e, 0.5, 0.5)),
-    "halves by direction": lambda e: turned(e, 0.75, 0.25).select(lambda e: wp.where(e.a < e.b, 1, 2)),
+    "halves by direction": lambda e: turned(e, 0.75, 0.25).select(lambda e: F.where(e.a < e.b, 1, 2)),
     "heavier than 1": lambda e: turned(e, 3.0, 1.0).where(lambda e: e.a < e.b).select(lambda e: "up"),
     "lighter than 1": lambda e: triangles(turned(e, 0.125, 0.125)),
-    "weights of 0": lambda e: turned(e, 0.5, 0.0).select(lambda e: wp.where(e.a < e.b, 1, 2)),
-    "repeats": lambda e: e.select_many(lambda e: [wp.weighted(1, 0.5), wp.weighted(2, 1.5), wp.weighted(1, 1)]),
-    "cut at the limit": lambda e: e.select_many(lambda e: [wp.weighted(i, 0.25) for i in range(9)], limit=6),
+    "weights of 0": lambda e: turned(e, 0.5, 0.0).select(lambda e: F.where(e.a < e.b, 1, 2)),
+    "repeats": lambda e: e.select_many(lambda e: [F.weighted(1, 0.5), F.weighted(2, 1.5), F.weighted(1, 1)]),
+    "cut at the limit": lambda e: e.select_many(lambda e: [F.weighted(i, 0.25) for i in range(9)], limit=6),
     "tags": closed(by_tag),
     "mapped": closed(by_tag_mapped),
-    "ends": lambda e: e.select_many(lambda e: [wp.weighted(e.a, 0.25), wp.weighted(e.b, 0.25)])
+    "ends": lambda e: e.select_many(lambda e: [F.weighted(e.a, 0.25), F.weighted(e.b, 0.25)])
     .shave(0.25).select(lambda p: p.index),
     "chosen, of one weight": lambda e: triangles(turned_by_order(e)),
     "chosen by what is mapped": closed(by_tag_chosen),
 }  # fmt: skip
 TABLES: dict[str, Callable[[Query], Query]] = {
     "weights of the record's own": lambda e: e.select_many(
-        lambda e: [wp.weighted(e.a % 2, (e.b % 4) * 0.5), wp.weighted(2, 1.0)]
+        lambda e: [F.weighted(e.a % 2, (e.b % 4) * 0.5), F.weighted(2, 1.0)]
     ),
-    "negative": lambda e: turned(e, 0.5, -0.5).select(lambda e: wp.where(e.a < e.b, 1, 2)),
+    "negative": lambda e: turned(e, 0.5, -0.5).select(lambda e: F.where(e.a < e.b, 1, 2)),
     "negative, minima": lambda e: triangles(turned(e, 0.5, -0.5)),
-    "one end heavier": lambda e: e.select_many(lambda e: [wp.weighted(e.a, 0.75), wp.weighted(e.b, 0.25)])
+    "one end heavier": lambda e: e.select_many(lambda e: [F.weighted(e.a, 0.75), F.weighted(e.b, 0.25)])
     .shave(0.5).select(lambda p: p.index),
     "chosen by the record": lambda e: e.select_many(
-        lambda e: [wp.where(e.a > e.b, wp.weighted(e.a, 0.5), wp.weighted(e.b, 2)), wp.weighted(e.a, 1.0)]
+        lambda e: [F.where(e.a > e.b, F.weighted(e.a, 0.5), F.weighted(e.b, 2)), F.weighted(e.a, 1.0)]
     ),
 }  # fmt: skip
 
@@ -154,63 +153,61 @@ def test_lists_that_are_written_out_need_no_scratch_table(interpreted_modules: N
     def state(query: Query) -> int:
         return CompiledEvaluator([query.plan], {"edges": {(1, 2): 1.0}}).memory
 
-    alike = EDGES.select_many(lambda e: [wp.record(a=e.a, b=e.b), wp.record(a=e.b, b=e.a)])
+    alike = EDGES.select_many(lambda e: [F.record(a=e.a, b=e.b), F.record(a=e.b, b=e.a)])
     assert state(turned(EDGES, 0.5, 0.5)) == state(alike) < state(turned(EDGES, 0.5, -0.5))
 
 
 NUMBERS = wp.source("s", a=int | None, b=float | None)
 CHOSEN: dict[str, Query] = {
     "a null condition": NUMBERS.select_many(
-        lambda x: [wp.where(x.a > 1, wp.weighted(x.a, 0.5), wp.weighted(7, 1)), wp.weighted(x.a, 0.25)]
+        lambda x: [F.where(x.a > 1, F.weighted(x.a, 0.5), F.weighted(7, 1)), F.weighted(x.a, 0.25)]
     ),
     "null records": NUMBERS.select_many(
-        lambda x: [wp.where(x.a == 1, wp.weighted(None, 0.5), wp.weighted(x.a, 1.5)), wp.weighted(2, 0.5)]
+        lambda x: [F.where(x.a == 1, F.weighted(None, 0.5), F.weighted(x.a, 1.5)), F.weighted(2, 0.5)]
     ),
     "null weights": NUMBERS.select_many(
-        lambda x: [wp.where(x.b < 1.0, wp.weighted(x.a, x.b), wp.weighted(x.a, None)), wp.weighted(1, x.a)]
+        lambda x: [F.where(x.b < 1.0, F.weighted(x.a, x.b), F.weighted(x.a, None)), F.weighted(1, x.a)]
     ),
     "no weight at all": NUMBERS.select_many(
-        lambda x: [wp.where(x.b < 1.0, wp.weighted(x.a, None), wp.weighted(1, None)), wp.weighted(x.a, 0.5)]
+        lambda x: [F.where(x.b < 1.0, F.weighted(x.a, None), F.weighted(1, None)), F.weighted(x.a, 0.5)]
     ),
     "records of nullable parts": NUMBERS.select_many(
         lambda x: [
-            wp.where(x.a > 1, wp.weighted((x.a, None), x.b), wp.weighted((2, x.b), 0.5)),
-            wp.where(wp.is_null(x.a), wp.weighted(None, -1), wp.weighted((x.a, x.b), 1.0)),
+            F.where(x.a > 1, F.weighted((x.a, None), x.b), F.weighted((2, x.b), 0.5)),
+            F.where(F.is_null(x.a), F.weighted(None, -1), F.weighted((x.a, x.b), 1.0)),
         ]
     ),
     "nested, of one branch": NUMBERS.select_many(
         lambda x: [
-            wp.where(
+            F.where(
                 x.a > 1,
-                wp.where(x.b > 0.0, wp.weighted(x.a, x.b), wp.weighted(3, -0.5)),
-                wp.where(x.a == 1, wp.weighted(3, -0.5), wp.where(x.b > 0.0, wp.weighted(x.a, 2), wp.weighted(3, 1))),
+                F.where(x.b > 0.0, F.weighted(x.a, x.b), F.weighted(3, -0.5)),
+                F.where(x.a == 1, F.weighted(3, -0.5), F.where(x.b > 0.0, F.weighted(x.a, 2), F.weighted(3, 1))),
             )
         ]
     ),
-    "one weight": NUMBERS.select_many(lambda x: [wp.where(x.a > 1, wp.weighted(x.a, 0.5), wp.weighted(9, 0.5))]),
+    "one weight": NUMBERS.select_many(lambda x: [F.where(x.a > 1, F.weighted(x.a, 0.5), F.weighted(9, 0.5))]),
     "strings": NUMBERS.select_many(
-        lambda x: [wp.where(x.a > 1, wp.weighted("many", x.b), wp.weighted(wp.cast(x.a, str), 1.0))]
+        lambda x: [F.where(x.a > 1, F.weighted("many", x.b), F.weighted(F.cast(x.a, str), 1.0))]
     ),
     "mapped over a range": NUMBERS.select_many(
-        lambda x: wp.map(
-            wp.range(0, x.a, limit=3), lambda i: wp.where(i < x.b, wp.weighted(i, x.b), wp.weighted(x.a, i))
-        )
+        lambda x: F.map(F.range(0, x.a, limit=3), lambda i: F.where(i < x.b, F.weighted(i, x.b), F.weighted(x.a, i)))
     ),
     "mapped over what is written out": NUMBERS.select_many(
-        lambda x: wp.map([x.a, 2, 0], lambda i: wp.where(i > 1, wp.weighted(i, x.b), wp.weighted(None, 1)))
+        lambda x: F.map([x.a, 2, 0], lambda i: F.where(i > 1, F.weighted(i, x.b), F.weighted(None, 1)))
     ),
     "flattened": NUMBERS.select_many(
-        lambda x: wp.flatten(
-            wp.map(
-                wp.range(0, x.a, limit=2),
-                lambda i: [wp.where(x.b > 0.0, wp.weighted(i, 0.5), wp.weighted(-1, x.b)), wp.weighted(x.a, 1.0)],
+        lambda x: F.flatten(
+            F.map(
+                F.range(0, x.a, limit=2),
+                lambda i: [F.where(x.b > 0.0, F.weighted(i, 0.5), F.weighted(-1, x.b)), F.weighted(x.a, 1.0)],
             )
         ),
         limit=3,
     ),
     "in a list that is chosen too": NUMBERS.select_many(
-        lambda x: wp.where(
-            x.b > 0.0, [wp.where(x.a > 1, wp.weighted(x.a, 2.0), wp.weighted(0, x.b))], [wp.weighted(x.a, 0.5)]
+        lambda x: F.where(
+            x.b > 0.0, [F.where(x.a > 1, F.weighted(x.a, 2.0), F.weighted(0, x.b))], [F.weighted(x.a, 0.5)]
         )
     ),
 }
@@ -235,8 +232,8 @@ def test_weighted_elements_that_a_condition_chooses(interpreted_modules: None, n
 
 def test_what_is_computed_for_one_element_is_not_taken_for_another(interpreted_modules: None) -> None:
     query = NUMBERS.select_many(
-        lambda x: wp.flatten(
-            wp.map(wp.map([x.a, 2], lambda i: i + 1), lambda i: wp.map([i, x.a], lambda j: wp.weighted(i + j + 1, x.b)))
+        lambda x: F.flatten(
+            F.map(F.map([x.a, 2], lambda i: i + 1), lambda i: F.map([i, x.a], lambda j: F.weighted(i + j + 1, x.b)))
         )
     )
     data = {"s": {(3, 0.25): 1.0, (None, 2.0): 1.0}}
@@ -245,15 +242,15 @@ def test_what_is_computed_for_one_element_is_not_taken_for_another(interpreted_m
 
 def test_a_function_mapped_twice_is_computed_twice(interpreted_modules: None) -> None:
     def turn(i: Any) -> Any:
-        return wp.where(i == 1, 5, 1)
+        return F.where(i == 1, 5, 1)
 
-    query = wp.source("s", int).select_many(lambda x: wp.map(wp.map(wp.range(0, x, limit=3), turn), turn))
+    query = wp.source("s", int).select_many(lambda x: F.map(F.map(F.range(0, x, limit=3), turn), turn))
     assert close(CompiledEvaluator([query.plan], {"s": {3: 1.0}}).outputs[0], {5: 2 / 3, 1: 1 / 3})
 
 
 def test_a_choice_of_one_weight_needs_no_scratch_table(interpreted_modules: None) -> None:
     def state(weight: float) -> int:
-        query = EDGES.select_many(lambda e: [wp.where(e.a > e.b, wp.weighted(e.a, 0.5), wp.weighted(e.b, weight))])
+        query = EDGES.select_many(lambda e: [F.where(e.a > e.b, F.weighted(e.a, 0.5), F.weighted(e.b, weight))])
         return CompiledEvaluator([query.plan], {"edges": {(1, 2): 1.0}}).memory
 
     assert state(0.5) < state(0.25)
@@ -261,9 +258,9 @@ def test_a_choice_of_one_weight_needs_no_scratch_table(interpreted_modules: None
 
 def test_choices_that_share_branches_are_written_once(interpreted_modules: None) -> None:
     def doubled(e: Any) -> list[object]:
-        element = wp.weighted(e.a, 0.5)
+        element = F.weighted(e.a, 0.5)
         for i in range(30):  # 2 to the power of 30 elements, written out each time
-            element = wp.where(e.a == i, element, wp.where(e.b == i, element, wp.weighted(i, 1.0)))
+            element = F.where(e.a == i, element, F.where(e.b == i, element, F.weighted(i, 1.0)))
         return [element]
 
     query, data = EDGES.select_many(doubled), {"edges": {(1, 2): 1.0, (3, 3): 1.0}}
@@ -272,13 +269,13 @@ def test_choices_that_share_branches_are_written_once(interpreted_modules: None)
 
 REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
     "looked up in a list": (
-        lambda e: wp.element([[wp.weighted(e.a, 0.5)], [wp.weighted(e.b, 1.0)]], e.a), "walks a weighted list",
+        lambda e: F.element([[F.weighted(e.a, 0.5)], [F.weighted(e.b, 1.0)]], e.a), "walks a weighted list",
     ),
-    "mapped": (lambda e: wp.map([wp.weighted(e.a, 0.5)], lambda x: x), "the parameter of a map"),
+    "mapped": (lambda e: F.map([F.weighted(e.a, 0.5)], lambda x: x), "the parameter of a map"),
     "chosen while mapped": (
-        lambda e: wp.map(
-            wp.map(wp.range(0, e.a, limit=3), lambda i: wp.weighted(i, 0.5)),
-            lambda x: wp.where(e.a > 1, x, wp.weighted(e.b, 1.0)),
+        lambda e: F.map(
+            F.map(F.range(0, e.a, limit=3), lambda i: F.weighted(i, 0.5)),
+            lambda x: F.where(e.a > 1, x, F.weighted(e.b, 1.0)),
         ),
         "the parameter of a map",
     ),

@@ -33,6 +33,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.columns import unlinked_file
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data import read_source
@@ -227,7 +228,7 @@ def test_a_cursor_of_duckdb_is_one_of_the_db_api() -> None:
 def test_every_kind_is_one_dataset_on_every_engine(kind: str, engine: str, tmp_path: Path) -> None:
     rows = [row for row in things(500) if abs(row[0]) < 100]
     source = wp.source("things", count=int, size=float | None, name=str, here=bool | None, spare=int | None)
-    query = source.group_by(lambda r: r.name, lambda group: wp.count(group))
+    query = source.group_by(lambda r: r.name, lambda group: F.count(group))
     expected = wp.evaluate(query, {"things": rows}, engine)
     assert wp.evaluate(query, {"things": KINDS[kind](rows, tmp_path)}, engine) == expected
     with wp.Session(engine=engine) as session:

@@ -16,6 +16,7 @@ import pyarrow
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.data.fields import conversion
 from wpinq.expr.types import INT, STR, Type, category, decimal
 
@@ -83,9 +84,9 @@ def test_text_is_declared_as_text_and_parsed_exactly_or_null(
     data = data.astype("string") if library == "pandas" else data
     with wp.Session() as session, pytest.raises(wp.SourceRejected) as caught:
         session.protect(wp.source("data", x=wanted), data, budget=1)
-    assert "declare str and take wp.cast(x, " in str(caught.value)
+    assert "declare str and take F.cast(x, " in str(caught.value)
     assert str(caught.value).endswith(" in queries, null where the text is none.")
-    query = wp.source("data", x=str).select(lambda r: wp.cast(r.x, wanted))
+    query = wp.source("data", x=str).select(lambda r: F.cast(r.x, wanted))
     assert dict(wp.evaluate(query, {"data": data})) == {expected: 1.0}
 
 
@@ -105,7 +106,7 @@ def test_of_nulls_and_objects_nothing_is_advised() -> None:
 
 
 OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
-    (float, int, [1.7], [1], "declare float and take wp.cast(x, int) in queries, which cuts toward zero"),
+    (float, int, [1.7], [1], "declare float and take F.cast(x, int) in queries, which cuts toward zero"),
     (int, bool, [2, 1], [False, True], "declare int and ask for x == 1 in queries"),
     (float, bool, [0.5, 1.0], [False, True], "declare float and ask for x == 1 in queries"),
     (str, bool, ["False", "yes"], [False, True], 'declare str and ask for x == "yes" in queries'),
@@ -114,49 +115,49 @@ OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
         dt.datetime,
         [1_700_000_000_000_000],
         [dt.datetime(2023, 11, 14, 22, 13, 20)],
-        "declare int and take wp.cast(x, datetime.datetime) in queries, which reads microseconds since 1970",
+        "declare int and take F.cast(x, datetime.datetime) in queries, which reads microseconds since 1970",
     ),
     (
         int,
         dt.date,
         [19_000],
         [dt.date(2022, 1, 8)],
-        "declare int and take wp.cast(x, datetime.date) in queries, which reads days since 1970-01-01",
+        "declare int and take F.cast(x, datetime.date) in queries, which reads days since 1970-01-01",
     ),
     (
         int,
         dt.timedelta,
         [1_500_000],
         [dt.timedelta(seconds=1.5)],
-        "declare int and take wp.cast(x, datetime.timedelta) in queries, which reads microseconds",
+        "declare int and take F.cast(x, datetime.timedelta) in queries, which reads microseconds",
     ),
     (
         dt.datetime,
         dt.date,
         [dt.datetime(2024, 2, 29, 23)],
         [dt.date(2024, 2, 29)],
-        "declare datetime.datetime and take wp.cast(x, datetime.date) in queries",
+        "declare datetime.datetime and take F.cast(x, datetime.date) in queries",
     ),
     (
         dt.datetime,
         dt.time,
         [dt.datetime(2024, 2, 29, 23)],
         [dt.time(23)],
-        "declare datetime.datetime and take wp.cast(x, datetime.time) in queries",
+        "declare datetime.datetime and take F.cast(x, datetime.time) in queries",
     ),
     (
         str,
         decimal(2),
         ["1.50", "1.555"],
         [Decimal("1.50"), None],
-        "declare str and take wp.cast(x, wp.decimal(2)) in queries, null where the text is none",
+        "declare str and take F.cast(x, wp.decimal(2)) in queries, null where the text is none",
     ),
     (
         float,
         decimal(2),
         [1.5],
         [Decimal("1.50")],
-        "declare float and take wp.cast(x, wp.decimal(2)) in queries, which rounds",
+        "declare float and take F.cast(x, wp.decimal(2)) in queries, which rounds",
     ),
 ]
 
@@ -183,7 +184,7 @@ def test_what_a_library_would_guess_or_round_is_left_to_queries(
         one = "yes" if given is str else 1
         query = as_it_is.select(lambda r: r.x == one)
     else:
-        query = as_it_is.select(lambda r: wp.cast(r.x, wanted))
+        query = as_it_is.select(lambda r: F.cast(r.x, wanted))
     with wp.Session() as session:
         session.protect(as_it_is, data, budget=1)
     assert set(wp.evaluate(query, {"data": data})) == set(expected)
@@ -192,7 +193,7 @@ def test_what_a_library_would_guess_or_round_is_left_to_queries(
 def test_arrays_are_never_cut_nor_guessed() -> None:
     with wp.Session() as session:
         for wanted, values, said in (
-            (int, [1.0, numpy.nan], "declare float and take wp.cast(x, int) in queries, which cuts toward zero"),
+            (int, [1.0, numpy.nan], "declare float and take F.cast(x, int) in queries, which cuts toward zero"),
             (bool, ["False", "0"], 'declare str and ask for x == "yes" in queries'),
         ):
             with pytest.raises(wp.SourceRejected) as caught:
@@ -247,7 +248,7 @@ def edge_file(folder: Path) -> Path:
     return folder / "edges.parquet"
 
 
-_CAST = "declare str and take wp.cast(x, int) in queries, null where the text is none"
+_CAST = "declare str and take F.cast(x, int) in queries, null where the text is none"
 OFFERED: dict[str, tuple[Any, str]] = {
     "pandas": (lambda _: pandas.DataFrame(TEXTS, dtype="string"), _CAST),
     "polars": (lambda _: polars.DataFrame(TEXTS), _CAST),

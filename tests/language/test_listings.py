@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.language import Program, parse
 
@@ -230,11 +231,11 @@ simple = wp.source("edges", src=int, dst=int, unit="one undirected edge", facts=
 
 
 def _symmetric(e: Query = undirected) -> Query:
-    return e.select(lambda x: wp.record(src=x.dst, dst=x.src)).concat(e)
+    return e.select(lambda x: F.record(src=x.dst, dst=x.src)).concat(e)
 
 
 def _path(x: Any, y: Any) -> Any:
-    return wp.record(a=x.src, b=x.dst, c=y.dst)
+    return F.record(a=x.src, b=x.dst, c=y.dst)
 
 
 def _paths(e: Query) -> Query:
@@ -242,20 +243,20 @@ def _paths(e: Query) -> Query:
 
 
 def _paths_with_degrees(e: Query, k: int | None = None) -> Query:
-    reducer = wp.count if k is None else (lambda group: wp.count(group) // k)
+    reducer = F.count if k is None else (lambda group: F.count(group) // k)
     degs = e.group_by(lambda e: e.src, reducer)
-    return _paths(e).join(degs, lambda p: p.b, lambda d: d.key, lambda p, d: wp.record(path=p, deg=d.val))
+    return _paths(e).join(degs, lambda p: p.b, lambda d: d.key, lambda p, d: F.record(path=p, deg=d.val))
 
 
 def _tbd(e: Query, k: int | None = None) -> Query:
     abc = _paths_with_degrees(e, k)
-    bca = abc.select(lambda x: wp.record(path=wp.rotate(x.path), deg=x.deg))
-    cab = bca.select(lambda x: wp.record(path=wp.rotate(x.path), deg=x.deg))
-    two = abc.join(bca, lambda x: x.path, lambda y: y.path, lambda x, y: wp.record(path=x.path, deg1=x.deg, deg2=y.deg))
+    bca = abc.select(lambda x: F.record(path=F.rotate(x.path), deg=x.deg))
+    cab = bca.select(lambda x: F.record(path=F.rotate(x.path), deg=x.deg))
+    two = abc.join(bca, lambda x: x.path, lambda y: y.path, lambda x, y: F.record(path=x.path, deg1=x.deg, deg2=y.deg))
     three = two.join(
-        cab, lambda x: x.path, lambda y: y.path, lambda x, y: wp.record(deg=y.deg, deg1=x.deg1, deg2=x.deg2)
+        cab, lambda x: x.path, lambda y: y.path, lambda x, y: F.record(deg=y.deg, deg1=x.deg1, deg2=x.deg2)
     )
-    return three.select(lambda degrees: wp.sort(degrees))
+    return three.select(lambda degrees: F.sort(degrees))
 
 
 def _sbd(e: Query) -> Query:
@@ -264,13 +265,13 @@ def _sbd(e: Query) -> Query:
         abc,
         lambda x: (x.path.b, x.path.c),
         lambda y: (y.path.a, y.path.b),
-        lambda x, y: wp.record(abcd=wp.record(a=x.path.a, b=x.path.b, c=x.path.c, d=y.path.c), dc=y.deg, db=x.deg),
+        lambda x, y: F.record(abcd=F.record(a=x.path.a, b=x.path.b, c=x.path.c, d=y.path.c), dc=y.deg, db=x.deg),
     ).where(lambda y: y.abcd.a != y.abcd.d)
-    cdab = abcd.select(lambda x: wp.record(abcd=wp.rotate(wp.rotate(x.abcd)), dd=x.db, da=x.dc))
+    cdab = abcd.select(lambda x: F.record(abcd=F.rotate(F.rotate(x.abcd)), dd=x.db, da=x.dc))
     found = abcd.join(
-        cdab, lambda x: x.abcd, lambda y: y.abcd, lambda x, y: wp.record(da=y.da, db=x.db, dc=x.dc, dd=y.dd)
+        cdab, lambda x: x.abcd, lambda y: y.abcd, lambda x, y: F.record(da=y.da, db=x.db, dc=x.dc, dd=y.dd)
     )
-    return found.select(lambda degrees: wp.sort(degrees))
+    return found.select(lambda degrees: F.sort(degrees))
 
 
 def _ccdf(e: Query) -> Query:
@@ -278,14 +279,14 @@ def _ccdf(e: Query) -> Query:
 
 
 def _jdd() -> Query:
-    degs = edges.group_by(lambda e: e.src, lambda g: wp.count(g))
-    temp = degs.join(edges, lambda d: d.key, lambda e: e.src, lambda d, e: wp.record(edge=e, val=d.val))
-    return temp.join(temp, lambda a: a.edge, lambda b: wp.reverse(b.edge), lambda a, b: wp.record(da=a.val, db=b.val))
+    degs = edges.group_by(lambda e: e.src, lambda g: F.count(g))
+    temp = degs.join(edges, lambda d: d.key, lambda e: e.src, lambda d, e: F.record(edge=e, val=d.val))
+    return temp.join(temp, lambda a: a.edge, lambda b: F.reverse(b.edge), lambda a, b: F.record(da=a.val, db=b.val))
 
 
 graph = wp.source("graph", a=int, b=int)
 FLUENT = {
-    ("degrees", "degrees"): edges.group_by(lambda e: e.src, lambda g: wp.count(g)),
+    ("degrees", "degrees"): edges.group_by(lambda e: e.src, lambda g: F.count(g)),
     ("paths", "paths"): edges.join(edges, lambda x: x.dst, lambda y: y.src, _path),
     ("nodes", "nodes"): graph.select_many(lambda e: [e.a, e.b])
     .shave(0.5)
@@ -299,10 +300,10 @@ FLUENT = {
     ("triangles_by_degree_bucketed", "order"): _tbd(_symmetric(), 20),
     ("squares_by_degree", "order"): _sbd(_symmetric()),
     ("triangles_by_intersect", "triangles"): _paths(_symmetric())
-    .select(lambda p: wp.rotate(p))
+    .select(lambda p: F.rotate(p))
     .intersect(_paths(_symmetric())),
     ("triangles_by_intersect", "result"): _paths(_symmetric())
-    .select(lambda p: wp.rotate(p))
+    .select(lambda p: F.rotate(p))
     .intersect(_paths(_symmetric()))
     .select(lambda t: "triangle!")
     .noisy_count(0.1),

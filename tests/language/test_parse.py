@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 from wpinq.expr.types import STR, ListOf
@@ -39,21 +40,21 @@ SAME = [
     ('x.a > 1 && x.b < 2.5 || !(x.c == "a")', lambda x: (x.a > 1) & (x.b < 2.5) | ~(x.c == "a")),
     ("x.a >= 1 == (x.b <= 2)", lambda x: (x.a >= 1) == (x.b <= 2)),
     ("x.a != null", lambda x: x.a != None),  # noqa: E711 - as users write it
-    ("x.a > 1 ? x.b > 2 ? 1 : 2 : 3", lambda x: wp.where(x.a > 1, wp.where(x.b > 2, 1, 2), 3)),
-    ("new { x.a, d = x.b + 1 }", lambda x: wp.record(a=x.a, d=x.b + 1)),
-    ("{ x.a, x.c }", lambda x: wp.record(a=x.a, c=x.c)),
-    ("new { x }", lambda x: wp.record(x=x)),
+    ("x.a > 1 ? x.b > 2 ? 1 : 2 : 3", lambda x: F.where(x.a > 1, F.where(x.b > 2, 1, 2), 3)),
+    ("new { x.a, d = x.b + 1 }", lambda x: F.record(a=x.a, d=x.b + 1)),
+    ("{ x.a, x.c }", lambda x: F.record(a=x.a, c=x.c)),
+    ("new { x }", lambda x: F.record(x=x)),
     ("(x.a, (x.b,), true)", lambda x: (x.a, (x.b,), True)),
     ("(x.a, x.b)[1]", lambda x: x.b),
     ("[1, x.a]", lambda x: [1, x.a]),
     ("new int[] { 1, x.a }", lambda x: [1, x.a]),
     ("new[] { x.c }", lambda x: [x.c]),
     ('x.c + "\\u00e9\\n\\""', lambda x: x.c + 'é\n"'),
-    ("x.c.Length() + length(x.c)", lambda x: wp.length(x.c) + wp.length(x.c)),
-    ('x.c.StartsWith("a")', lambda x: wp.starts_with(x.c, "a")),
-    ('x.c.starts_with("a")', lambda x: wp.starts_with(x.c, "a")),
-    ('x.c.Split(",")[0]', lambda x: wp.element(wp.split(x.c, ","), 0)),
-    ("sort((x.a, 3, 2)).Rotate().Reverse()", lambda x: wp.reverse(wp.rotate(wp.sort((x.a, 3, 2))))),
+    ("x.c.Length() + length(x.c)", lambda x: F.length(x.c) + F.length(x.c)),
+    ('x.c.StartsWith("a")', lambda x: F.starts_with(x.c, "a")),
+    ('x.c.starts_with("a")', lambda x: F.starts_with(x.c, "a")),
+    ('x.c.Split(",")[0]', lambda x: F.element(F.split(x.c, ","), 0)),
+    ("sort((x.a, 3, 2)).Rotate().Reverse()", lambda x: F.reverse(F.rotate(F.sort((x.a, 3, 2))))),
     ("x.b + 1e3 - x.b * 1.5E-3 / 2e+2", lambda x: x.b + 1e3 - x.b * 1.5e-3 / 2e2),
 ]
 
@@ -71,11 +72,11 @@ def test_nested_lambdas_and_reducers() -> None:
         "var t = words.Select(b => map(b, w => map(b, v => w + v)));\n"
     )
     assert program["q"] == edges.group_by(
-        lambda e: e.src, lambda g: wp.sum(g, lambda e: e.dst) + wp.count(g) + wp.max(g, lambda e: e.dst)
+        lambda e: e.src, lambda g: F.sum(g, lambda e: e.dst) + F.count(g) + F.max(g, lambda e: e.dst)
     )
     assert program["r"] == edges.group_by(lambda e: e.src)
-    assert program["s"] == words.select_many(lambda b: wp.subsets(b, 2))
-    assert program["t"] == words.select(lambda b: wp.map(b, lambda w: wp.map(b, lambda v: w + v)))
+    assert program["s"] == words.select_many(lambda b: F.subsets(b, 2))
+    assert program["t"] == words.select(lambda b: F.map(b, lambda w: F.map(b, lambda v: w + v)))
 
 
 def test_lambdas_of_several_parameters_take_the_fields_of_a_record() -> None:
@@ -94,7 +95,7 @@ def test_functions_are_written_out_at_each_use() -> None:
         "function twice(x) => x + x;\nfunction four(x) => twice(twice(x));\n"
         "var p = edges.Join(edges, x => x.dst, y => y.src, (x, y) => new Path(x, y)).Select(p => four(p.a));"
     )
-    paths = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst))
+    paths = edges.join(edges, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst))
     assert program["p"] == paths.select(lambda p: (p.a + p.a) + (p.a + p.a))
 
 
@@ -108,7 +109,7 @@ def test_binding_again_sees_the_old_meaning() -> None:
         HEAD
         + "var edges = edges.Select(x => new { src = x.dst, dst = x.src }).Concat(edges);\nedges = edges.Concat(edges);"
     )
-    symmetric = edges.select(lambda x: wp.record(src=x.dst, dst=x.src)).concat(edges)
+    symmetric = edges.select(lambda x: F.record(src=x.dst, dst=x.src)).concat(edges)
     assert program["edges"] == symmetric.concat(symmetric)
     assert program.sources["edges"] == edges
 
@@ -162,7 +163,7 @@ def test_parameters_have_exact_defaults() -> None:
     program = parse(PARAMETERS)
     third = Fraction(1, 3)
     assert program.parameters == {"epsilon": Fraction(1, 10), "k": 20, "word": "a", "on": True, "third": third}
-    q = edges.select(lambda e: wp.where(True, e.src // 20, 0))
+    q = edges.select(lambda e: F.where(True, e.src // 20, 0))
     assert program["q"] == q
     assert program["m"] == q.noisy_count("0.05", over=range(41))
     assert program["n"] == q.noisy_count(third)

@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, random_case
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 from wpinq.expr.catalogue import FUNCTIONS
@@ -205,7 +206,7 @@ def test_releases_by_methods_and_by_text_are_equal() -> None:
         "c": edges.noisy_count("1/3", over=[(a, b) for a in range(3) for b in (5, 7)]),
         "d": people.noisy_sum(1, lambda p: p.age, 0, 120),
         "e": people.noisy_average(1, lambda p: p.score, 0, 1),
-        "f": people.noisy_sum(1, lambda p: wp.max(wp.min(p.score, 3.0), -4.0), -1, 1),
+        "f": people.noisy_sum(1, lambda p: F.max(F.min(p.score, 3.0), -4.0), -1, 1),
         "g": people.select(lambda p: p.name).most_common(1, ["a", 'b"\\\n', "\u202e", "\U0001f600"]),
         "h": numbers.median(1, [3, -(2**63), 2**63 - 1]),
         "i": numbers.quantile(epsilon=1, q=0.25, candidates=range(4)),
@@ -248,7 +249,7 @@ def test_generated_names_avoid_names_in_use() -> None:
 
 
 def test_a_source_whose_name_a_variable_takes_is_kept() -> None:
-    symmetric = edges.select(lambda e: wp.record(src=e.dst, dst=e.src)).concat(edges)
+    symmetric = edges.select(lambda e: F.record(src=e.dst, dst=e.src)).concat(edges)
     text = check({"edges": symmetric, "other": edges.where(lambda e: e.src > 1), "m": symmetric.noisy_count(1)})
     assert "var q1 = edges;" in text
     assert "var other = q1.Where" in text
@@ -301,7 +302,7 @@ def test_declared_sources_are_printed_even_where_unused() -> None:
 
 def test_lambda_parameters_with_awkward_names() -> None:
     check({"q": edges.select(lambda new, true: (new, true))})
-    check({"q": edges.group_by(lambda e: e.src, lambda e: wp.sum(e, lambda e: e.dst))})
+    check({"q": edges.group_by(lambda e: e.src, lambda e: F.sum(e, lambda e: e.dst))})
     text = "source edges(src: int, dst: int);\nvar q = edges.Select(lambda => lambda.src).Where(class => class > 1);"
     assert parse(text)["q"] == edges.select(lambda e: e.src).where(lambda x: x > 1)
 
@@ -327,7 +328,7 @@ def test_long_lists_of_numbers_are_printed_and_read_back() -> None:
     keys = numbers.noisy_count(1, over=range(0, 80_000, 2))
     assert parse(unparse({"q": keys}))["q"] == keys
     table = [i / 7 - 3000 for i in range(100_000)]
-    query = numbers.select(lambda x: (wp.element(table, x), wp.element([1, -2, 3], x), wp.count([2.5, 1e300, -1e-9])))
+    query = numbers.select(lambda x: (F.element(table, x), F.element([1, -2, 3], x), F.count([2.5, 1e300, -1e-9])))
     text = unparse({"q": query})
     assert len(text) > 1_000_000
     assert "[1, -2, 3]" in text

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan.demand import demand
 from wpinq.plan.properties import plan_properties
@@ -44,11 +45,11 @@ def test_different_keys_and_different_datasets_add() -> None:
 
 def test_a_part_is_known_by_its_value_however_it_is_written() -> None:
     pairs = PEOPLE.partition(lambda p: (p.age, p.age), [(1, 1)])[1, 1]
-    named = PEOPLE._then(type(pairs.plan.operator), key=lambda p: (p.age, p.age), part=wp.record(a=1, b=1))
+    named = PEOPLE._then(type(pairs.plan.operator), key=lambda p: (p.age, p.age), part=F.record(a=1, b=1))
     assert owed((pairs, 3), (named, 5)) == {"people": 8}
     maybe = wp.source("maybe", int | None)
     null = maybe.partition(lambda x: x, [None])[None]
-    computed = maybe._then(type(null.plan.operator), key=lambda x: x, part=wp.element([1], 5))
+    computed = maybe._then(type(null.plan.operator), key=lambda x: x, part=F.element([1], 5))
     assert owed((null, 3), (computed, 5)) == {"maybe": 8}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, distance, norm, random_case
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
@@ -159,7 +160,7 @@ def _cuts(root: Node) -> dict[Node, int]:
 
 def test_the_least_way_is_what_rounding_is_measured_by() -> None:
     part = heavy.partition(lambda x: x, [0])[0]
-    faint = heavy.select_many(lambda x: [wp.weighted(x, 2.0**-20)])
+    faint = heavy.select_many(lambda x: [F.weighted(x, 2.0**-20)])
     beside, plain = (part.join(other, lambda x: x, lambda y: y).plan for other in (faint, heavy))
     assert dict(least_on_a_way(beside)) == {"heavy": Fraction(1, 2**20)}
     assert dict(least_on_a_way(plain)) == {"heavy": 1}

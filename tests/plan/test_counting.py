@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.query import Query
 from wpinq.graphs.tags import half_edges
@@ -70,7 +71,7 @@ COUNTS: dict[str, tuple[Query, Fraction, str]] = {
     "elements that stand in the plan": (ROWS.select_many(lambda r: ["x", "y", "z"]), Fraction(1, 3), "elements, 3"),
     "elements cut": (ROWS.select_many(lambda r: [r.a, r.b, 0], limit=1), Fraction(1), "rows of rows"),
     "elements of one weight": (
-        ROWS.select_many(lambda r: [wp.weighted(r.a, 2.0), wp.weighted(r.b, 2.0)]),
+        ROWS.select_many(lambda r: [F.weighted(r.a, 2.0), F.weighted(r.b, 2.0)]),
         HALF,
         "elements, 2",
     ),
@@ -102,11 +103,11 @@ NO_COUNTS: dict[str, tuple[Query, str]] = {
     "slices by widths that are no whole rows": (ROWS.shave(lambda r: [0.5, 1.0]), "Shave"),
     "lists of any length": (PEOPLE.select_many(lambda rows: rows), "SelectMany"),
     "elements of different weight": (
-        ROWS.select_many(lambda r: [wp.weighted(0, 1.0), wp.weighted(1, 2.0)]),
+        ROWS.select_many(lambda r: [F.weighted(0, 1.0), F.weighted(1, 2.0)]),
         "SelectMany",
     ),
-    "elements of weights of the data": (ROWS.select_many(lambda r: [wp.weighted(0, r.a * 1.0)]), "SelectMany"),
-    "elements that take weight away": (ROWS.select_many(lambda r: [wp.weighted(r.a, -1.0)]), "SelectMany"),
+    "elements of weights of the data": (ROWS.select_many(lambda r: [F.weighted(0, r.a * 1.0)]), "SelectMany"),
+    "elements that take weight away": (ROWS.select_many(lambda r: [F.weighted(r.a, -1.0)]), "SelectMany"),
 }
 
 
@@ -183,14 +184,14 @@ STEPS: list[Any] = [
     lambda x, y: x.difference(y),
     lambda x, y: x.union(y),
     lambda x, y: x.intersect(y),
-    lambda x, y: x.group_by(lambda r: r[0], lambda g: wp.count(g)).select(lambda g: (g.key, g.val)),
+    lambda x, y: x.group_by(lambda r: r[0], lambda g: F.count(g)).select(lambda g: (g.key, g.val)),
     lambda x, y: x.shave(1.0).select(lambda p: (p.record[0], p.index)),
     lambda x, y: x.shave(0.25).select(lambda p: (p.record[1], p.index)),
     lambda x, y: x.shave(2.0, limit=2).select(lambda p: (p.index, p.record[1])),
     lambda x, y: x.shave(lambda r: [1.0, 0.5]).select(lambda p: (p.record[0], p.index)),
     lambda x, y: x.select_many(lambda r: [(r[0], 0), (r[1], 1)]),
     lambda x, y: x.select_many(lambda r: [(r[0], r[1]), (r[1], r[0])]),
-    lambda x, y: x.select_many(lambda r: [wp.weighted((r[0], 0), 0.5)]),
+    lambda x, y: x.select_many(lambda r: [F.weighted((r[0], 0), 0.5)]),
     lambda x, y: x.join(y, lambda r: r[0], lambda r: r[0], lambda r, s: (r[1], s[1])),
 ]
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, ListOf
@@ -27,13 +28,13 @@ def test_names_of_parameters_do_not_matter() -> None:
     assert EDGES.select(lambda e: e.src) == EDGES.select(lambda other: other[0])
     key = EDGES.join(EDGES, lambda x: x.dst, lambda y: y.src, lambda a, b: (a.src, b.dst))
     assert key == EDGES.join(EDGES, lambda p: p.dst, lambda q: q.src, lambda x, y: (x.src, y.dst))
-    nested = NUMBERS.select(lambda x: wp.map([x], lambda y: x + y))
-    assert nested == NUMBERS.select(lambda u: wp.map([u], lambda v: u + v))
-    assert nested != NUMBERS.select(lambda x: wp.map([x], lambda y: y + y))
+    nested = NUMBERS.select(lambda x: F.map([x], lambda y: x + y))
+    assert nested == NUMBERS.select(lambda u: F.map([u], lambda v: u + v))
+    assert nested != NUMBERS.select(lambda x: F.map([x], lambda y: y + y))
 
 
 def test_constants_are_typed() -> None:
-    constants: list[Any] = [1, 1.0, True, "1", None, (1,), (1.0,), [1], [1.0], [], wp.record(a=1)]
+    constants: list[Any] = [1, 1.0, True, "1", None, (1,), (1.0,), [1], [1.0], [], F.record(a=1)]
     plans = [NUMBERS.select(lambda x, c=c: c).plan for c in constants]
     assert len({plan.digest for plan in plans}) == len(constants)
     assert NUMBERS.select(lambda x: 0.0) == NUMBERS.select(lambda x: -0.0)
@@ -41,7 +42,7 @@ def test_constants_are_typed() -> None:
 
 def test_attributes_and_order_matter() -> None:
     assert EDGES.select(lambda e: (e.src, e.dst)) != EDGES.select(lambda e: (e.dst, e.src))
-    assert EDGES.select(lambda e: wp.record(a=e.src)) != EDGES.select(lambda e: wp.record(b=e.src))
+    assert EDGES.select(lambda e: F.record(a=e.src)) != EDGES.select(lambda e: F.record(b=e.src))
     assert NUMBERS.union(EDGES.select(lambda e: e.src)) != EDGES.select(lambda e: e.src).union(NUMBERS)
     assert NUMBERS.shave(1.0) != NUMBERS.shave(2.0)
     assert NUMBERS.shave(1) == NUMBERS.shave(1.0)
@@ -52,12 +53,12 @@ def test_what_may_be_null_and_bounds_are_part_of_the_meaning() -> None:
     assert plain != nullable
     assert compile_lambda(plain)(1) is True  # compiled first: the code for what is never null must not serve both
     assert compile_lambda(nullable)(None) is None
-    short, long = (trace(lambda x: wp.count(x), (ListOf(INT, bound=bound),)) for bound in (2, 3))
+    short, long = (trace(lambda x: F.count(x), (ListOf(INT, bound=bound),)) for bound in (2, 3))
     assert short != long
 
 
 def test_sibling_lambdas_over_different_lists_are_kept_apart() -> None:
-    query = NUMBERS.select(lambda x: (wp.map([x], lambda v: v < 3), wp.map([x, None], lambda v: v < 3)))
+    query = NUMBERS.select(lambda x: (F.map([x], lambda v: v < 3), F.map([x, None], lambda v: v < 3)))
     output = {((True,), (True, None)): 1.0}
     assert dict(wp.evaluate(query, {"numbers": [1]})) == output
     assert dict(wp.evaluate(wp.Query(plan_from_json(plan_to_json(query.plan))), {"numbers": [1]})) == output
@@ -86,7 +87,7 @@ def test_lists_may_be_mapped_thousands_of_times() -> None:
     def tower(x: Any) -> Any:
         items: Any = [x]
         for _ in range(2_000):
-            items = wp.map(items, lambda v: v + 1)
+            items = F.map(items, lambda v: v + 1)
         return items
 
     query = NUMBERS.select_many(tower)
@@ -137,7 +138,7 @@ def test_shared_branches_do_not_slow_domains_down() -> None:
     def forked(x: Any) -> Any:
         y = x % 3
         for i in range(200):
-            y = wp.where(x > i, y, y)
+            y = F.where(x > i, y, y)
         return y
 
     assert plan_properties(NUMBERS.select(forked).plan).domain == (0, 1, 2)

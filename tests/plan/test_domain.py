@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan import domain
 from wpinq.plan.domain import DOMAIN_LIMIT
@@ -27,10 +28,10 @@ TABLE: list[tuple[Callable[[], Query], object]] = [
     (lambda: X.select(lambda x: x % (DOMAIN_LIMIT + 1)), None),
     (lambda: X.select(lambda x: x > 1), (False, True)),
     (lambda: ROWS.select(lambda r: r.b), (False, True)),
-    (lambda: ROWS.select(lambda r: wp.where(r.a > 1, r.b, True)), (False, True)),
-    (lambda: X.select(lambda x: wp.where(x > 1, "big", "small")), ("big", "small")),
-    (lambda: X.select(lambda x: wp.where(x > 1, x, 0)), None),
-    (lambda: X.select(lambda x: wp.where(x > 1, 0, None)), (0, None)),
+    (lambda: ROWS.select(lambda r: F.where(r.a > 1, r.b, True)), (False, True)),
+    (lambda: X.select(lambda x: F.where(x > 1, "big", "small")), ("big", "small")),
+    (lambda: X.select(lambda x: F.where(x > 1, x, 0)), None),
+    (lambda: X.select(lambda x: F.where(x > 1, 0, None)), (0, None)),
     (lambda: X.select(lambda x: (x % 2, x > 1)), ((0, False), (0, True), (1, False), (1, True))),
     (lambda: X.select(lambda x: (x % 2000, x % 2000)), None),
     (lambda: X.select(lambda x: (x % 2, x)), None),
@@ -39,14 +40,14 @@ TABLE: list[tuple[Callable[[], Query], object]] = [
     (lambda: X.select(lambda x: x % 2).select(lambda x: x + 1), None),
     (lambda: X.select(lambda x: [x % 2]), None),
     (lambda: X.select_many(lambda x: [x % 2, 5]), (0, 1, 5)),
-    (lambda: X.select_many(lambda x: wp.where(x > 1, [1], [wp.where(x > 2, 2, 3)])), (1, 2, 3)),
-    (lambda: X.select_many(lambda x: [wp.weighted("a", x), wp.weighted("b", 1)]), ("a", "b")),
+    (lambda: X.select_many(lambda x: F.where(x > 1, [1], [F.where(x > 2, 2, 3)])), (1, 2, 3)),
+    (lambda: X.select_many(lambda x: [F.weighted("a", x), F.weighted("b", 1)]), ("a", "b")),
     (lambda: X.select_many(lambda x: [x, 1]), None),
-    (lambda: X.select_many(lambda x: wp.range(0, x, limit=3)), None),
-    (lambda: X.group_by(lambda x: x % 2, lambda g: wp.count(g) > 3), ((0, False), (0, True), (1, False), (1, True))),
-    (lambda: X.group_by(lambda x: x % 2, lambda g: wp.count(g)), None),
+    (lambda: X.select_many(lambda x: F.range(0, x, limit=3)), None),
+    (lambda: X.group_by(lambda x: x % 2, lambda g: F.count(g) > 3), ((0, False), (0, True), (1, False), (1, True))),
+    (lambda: X.group_by(lambda x: x % 2, lambda g: F.count(g)), None),
     (
-        lambda: X.join(FLAGS, lambda x: x, lambda b: wp.cast(b, int), lambda x, b: (x % 2, b)).select(lambda p: p[1]),
+        lambda: X.join(FLAGS, lambda x: x, lambda b: F.cast(b, int), lambda x, b: (x % 2, b)).select(lambda p: p[1]),
         (False, True),
     ),
     (lambda: X.select(lambda x: x % 2).union(X.select(lambda x: x % 3)), (0, 1, 2)),
@@ -66,7 +67,7 @@ def test_a_domain_is_inferred_where_the_query_fixes_it(number: int) -> None:
 
 
 def test_inference_gives_up_rather_than_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    query = X.select(lambda x: wp.where(x > 0, x % 90, x % 91))
+    query = X.select(lambda x: F.where(x > 0, x % 90, x % 91))
     monkeypatch.setattr(domain, "WORK_LIMIT", 2 * (90 + 91))
     assert PlanProperties(query.plan).domain == tuple(range(91))
     monkeypatch.setattr(domain, "WORK_LIMIT", 2 * (90 + 91) - 1)

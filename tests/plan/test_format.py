@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.plan.format import plan_from_json, plan_to_json, ratio_from_json
@@ -26,27 +27,25 @@ ITEMS = wp.source("items", {"id": int | None, "tags": list[str], "at": tuple[flo
 def queries() -> Iterator[Query]:
     yield EDGES
     yield VISITS
-    yield VISITS.select(lambda rows: wp.count(rows))
+    yield VISITS.select(lambda rows: F.count(rows))
     yield wp.source("words", word=str, person="author", at_most=7)
-    yield EDGES.select(lambda e: wp.record(a=e.dst, b=[e.src, None], c=("x", 1.5, True, None)))
+    yield EDGES.select(lambda e: F.record(a=e.dst, b=[e.src, None], c=("x", 1.5, True, None)))
     yield EDGES.where(lambda e: (e.src < e.dst) | ~(e.src != 3))
-    yield EDGES.select_many(lambda e: [wp.weighted(e.src, 0.5), wp.weighted(-e.dst, e.src / 2)])
-    yield ITEMS.select_many(lambda i: wp.subsets(wp.sort(i.tags), 2), limit=50)
-    yield ITEMS.select(lambda i: (wp.max(i.id, 3, 4), wp.sum(i.tags, lambda t: wp.length(t)), i.at[0] + 1))
+    yield EDGES.select_many(lambda e: [F.weighted(e.src, 0.5), F.weighted(-e.dst, e.src / 2)])
+    yield ITEMS.select_many(lambda i: F.subsets(F.sort(i.tags), 2), limit=50)
+    yield ITEMS.select(lambda i: (F.max(i.id, 3, 4), F.sum(i.tags, lambda t: F.length(t)), i.at[0] + 1))
     yield ITEMS.select(
-        lambda i: wp.map(
-            wp.first(i.tags, 5), lambda t: wp.map(wp.first(i.tags, 5), lambda u: (t < u, wp.find(t + u, "é")))
-        )
+        lambda i: F.map(F.first(i.tags, 5), lambda t: F.map(F.first(i.tags, 5), lambda u: (t < u, F.find(t + u, "é"))))
     )
     yield EDGES.group_by(lambda e: e.src)
-    yield EDGES.group_by(lambda e: e.src, lambda g: wp.min(g, lambda e: wp.bucket(e.dst, 2)))
+    yield EDGES.group_by(lambda e: e.src, lambda g: F.min(g, lambda e: F.bucket(e.dst, 2)))
     yield EDGES.shave(0.25)
     yield EDGES.shave(lambda e: [e.src, 1, 2], limit=2)
     yield EDGES.join(ITEMS, lambda e: e.src, lambda i: i.id)
     yield EDGES.join(EDGES, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, y.dst))
-    yield EDGES.union(EDGES.select(lambda e: wp.reverse(e)))
-    yield EDGES.intersect(EDGES.select(lambda e: wp.rotate(e)))
-    yield EDGES.concat(EDGES.where(lambda e: e < wp.reverse(e)))
+    yield EDGES.union(EDGES.select(lambda e: F.reverse(e)))
+    yield EDGES.intersect(EDGES.select(lambda e: F.rotate(e)))
+    yield EDGES.concat(EDGES.where(lambda e: e < F.reverse(e)))
     yield EDGES.difference(EDGES.where(lambda e: e.src >= abs(e.dst)))
     yield from EDGES.partition(lambda e: (e.src % 2, "é"), [(0, "é"), (1, "\U0001f600")]).values()
 
@@ -78,10 +77,10 @@ def test_random_plans_come_back_as_they_were() -> None:
             other = rng.choice([query, EDGES.select(lambda e: (e.dst, e.src))])
             query = rng.choice(
                 [
-                    lambda q=query, k=k: q.select(lambda p: (p[1] % (k or 1), wp.min(p[0], k))),
+                    lambda q=query, k=k: q.select(lambda p: (p[1] % (k or 1), F.min(p[0], k))),
                     lambda q=query, k=k: q.where(lambda p: (p[0] + k < p[1]) & (p != (k, k))),
-                    lambda q=query, k=k: q.select_many(lambda p: [p, wp.sort(p), (k, None)]),
-                    lambda q=query: q.group_by(lambda p: p[0], lambda g: wp.count(g)).select(lambda r: (r.key, r.val)),
+                    lambda q=query, k=k: q.select_many(lambda p: [p, F.sort(p), (k, None)]),
+                    lambda q=query: q.group_by(lambda p: p[0], lambda g: F.count(g)).select(lambda r: (r.key, r.val)),
                     lambda q=query, k=k: q.shave(abs(k) + 0.5).select(lambda r: (r.index, r.record[1])),
                     lambda q=query, o=other: q.join(o, lambda p: p[1], lambda p: p[0], lambda a, b: (a[0], b[1])),
                     lambda q=query, o=other: q.union(o),

@@ -13,6 +13,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.plans import OPERATORS, Case, random_case
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.declarations import Sizes
@@ -117,7 +118,7 @@ def test_bounds_worked_out_by_hand() -> None:
     assert bound(EDGES.select_many(lambda e: [e.src, e.dst])) == 2000
     assert bound(symmetrize(EDGES)) == 2000
     unit = wp.source("edges", src=int, dst=int, facts=["unit_weights"], records_at_most=1000)
-    degrees = unit.group_by(lambda e: e.src, lambda g: wp.count(g))
+    degrees = unit.group_by(lambda e: e.src, lambda g: F.count(g))
     assert bound(degrees) == 1000
     assert bound(unit.join(degrees, lambda e: e.src, lambda d: d.key)) == 1000  # a vertex has one degree
     assert bound(unit.join(unit, lambda e: e.src, lambda e: e.src)) == 1000**2
@@ -140,7 +141,7 @@ def test_the_work_of_a_plan_names_the_step_that_takes_most() -> None:
 
 def test_what_takes_most_is_told_by_what_functions_do_and_not_by_rows_alone() -> None:
     texts = wp.source("texts", text=str, records_at_most=1000)
-    words = texts.select_many(lambda r: wp.split(r.text, " "), limit=3)
+    words = texts.select_many(lambda r: F.split(r.text, " "), limit=3)
     plan = words.select(lambda word: word == "").plan
     assert plan_work(words.plan).dominant.rows == 4000
     found = plan_work(plan).dominant
@@ -248,7 +249,7 @@ def test_bounds_are_checked_after_the_cut_of_each_persons_rows() -> None:
 def test_a_release_costs_and_gives_the_same_with_and_without_bounds() -> None:
     plain = wp.source("edges", src=int, dst=int)
     for source in (plain, EDGES):
-        degrees = source.group_by(lambda e: e.src, lambda g: wp.count(g))
+        degrees = source.group_by(lambda e: e.src, lambda g: F.count(g))
         assert plan_properties(degrees.plan).slack() == plan_properties(plain.group_by(lambda e: e.src).plan).slack()
         assert dict(wp.evaluate(degrees, {"edges": [(1, 2), (1, 3)]}, exact=True)) == {(1, 2): Fraction(1, 2)}
 
@@ -256,7 +257,7 @@ def test_a_release_costs_and_gives_the_same_with_and_without_bounds() -> None:
 def test_a_key_of_more_fields_than_are_followed_is_not_taken_for_some_of_them() -> None:
     fields: dict[str, Any] = {f"f{place}": int for place in range(70)}
     wide = wp.source("wide", **fields, facts=["unit_weights"], records_at_most=100)
-    groups = wide.group_by(lambda r: r, lambda g: wp.count(g))
+    groups = wide.group_by(lambda r: r, lambda g: F.count(g))
     first = groups.select(lambda g: (g.key.f0, g.key.f1))
     assert bound(groups.join(groups, lambda x: x.key, lambda y: y.key)) == 100
     for query in (groups, first):

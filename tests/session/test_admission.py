@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.kernel.sandbox.admission import Cost, contents, cost_of
 
@@ -39,8 +40,8 @@ def cost(query: Query, keys: int = 1, whole: bool = False, record: int = 100) ->
         (lambda: cost(edges()), lambda: cost(edges(), whole=True)),
         (lambda: cost(texts()), lambda: cost(texts(), record=1000)),
         (
-            lambda: cost(texts().select(lambda r: wp.length(r.t))),
-            lambda: cost(texts().select(lambda r: wp.length(r.t + r.t + r.t))),
+            lambda: cost(texts().select(lambda r: F.length(r.t))),
+            lambda: cost(texts().select(lambda r: F.length(r.t + r.t + r.t))),
         ),
     ],
 )
@@ -52,7 +53,7 @@ def test_a_cost_grows_with_what_is_declared_and_asked(less: Callable[[], Cost], 
 def test_the_most_that_a_record_holds_follows_groups_joins_and_texts() -> None:
     lists = texts().group_by(lambda r: r.k)
     joined = lists.join(lists, lambda x: x.key, lambda y: y.key, lambda x, y: (x.val, y.val))
-    counted = lists.select(lambda g: wp.count(g.val))
+    counted = lists.select(lambda g: F.count(g.val))
     doubled = texts().select(lambda r: r.t + r.t)
     held = [contents(query.plan, 50)[query.plan.digest] for query in (texts(), lists, joined, counted, doubled)]
     assert held == [50, 500, 1000, 1, 100]

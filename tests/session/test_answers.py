@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.cli.output import answers_table
 from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
 
@@ -104,7 +105,7 @@ def test_frames_have_a_column_for_each_field_and_say_what_the_numbers_are(
 
 
 def test_fields_of_keys_keep_their_names(session: wp.Session, people: wp.Query) -> None:
-    named = people.select(lambda p: wp.record(kind=p.age, answer_kind=p.region, inner=(p.age, [p.region])))
+    named = people.select(lambda p: F.record(kind=p.age, answer_kind=p.region, inner=(p.age, [p.region])))
     table = session.release(named.noisy_count(1, over=[(1, "n", (2, ["a"])), None])).to_arrow()
     assert table.column_names == ["kind", "answer_kind", "inner", "estimate", "low", "high", "answer_answer_kind"]
     assert table["kind"].to_pylist() == [1, None]

@@ -123,7 +123,7 @@ for row in (("x" * 50, [1], 1), ("x" * 51, [1], 1), ("", list(range(30)), 1), ("
     with opened(limits=wp.Limits(record=50)) as session:
         def protect():
             session.protect(texts, [("short", [1, 2], 1), row], budget=1)
-            return session.release(texts.select(lambda r: wp.length(r.t) % 2).noisy_count(.1, over=[0]))
+            return session.release(texts.select(lambda r: F.length(r.t) % 2).noisy_count(.1, over=[0]))
         seen.append(outcome(protect)[:2])
 tell(seen=seen)
 """

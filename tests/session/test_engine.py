@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 import wpinq.kernel.session
+from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, gap, sides_of
 from wpinq.engines.sql.duckdb import database
@@ -26,7 +27,7 @@ Weights = dict[Any, float]
 
 def triangles(edges: wp.Query) -> wp.Query:
     """Enough of the language that sums, norms and groups take part."""
-    degrees = edges.group_by(lambda e: e.src, lambda group: wp.count(group))
+    degrees = edges.group_by(lambda e: e.src, lambda group: F.count(group))
     paths = edges.join(edges, lambda e: e.dst, lambda e: e.src, lambda x, y: (x.src, x.dst, y.dst))
     ends = paths.where(lambda p: p[0] != p[2]).select(lambda p: (p[0], p[2]))
     return ends.join(degrees, lambda p: p[0], lambda d: d.key, lambda p, d: d.val)
@@ -113,7 +114,7 @@ def uneven(edges: wp.Query) -> wp.Query:
 
 
 def nested(edges: wp.Query) -> wp.Query:
-    return edges.select_many(lambda e: wp.subsets(wp.range(0, 20, limit=20), 16), limit=2)
+    return edges.select_many(lambda e: F.subsets(F.range(0, 20, limit=20), 16), limit=2)
 
 
 def long(edges: wp.Query) -> wp.Query:

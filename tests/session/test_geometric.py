@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.measure.measurement import GeometricCount
 from wpinq.noise.noise_distributions import DoubleGeometric
 
 PEOPLE = wp.source("people", group=int, person=int, facts=["unit_weights"], cap=1000)
 ROWS = [(i % 5, i) for i in range(40)]
-SIZES = PEOPLE.group_by(lambda p: p.group, lambda members: wp.count(members)).select(lambda g: g.val)
+SIZES = PEOPLE.group_by(lambda p: p.group, lambda members: F.count(members)).select(lambda g: g.val)
 
 
 def session() -> wp.Session:

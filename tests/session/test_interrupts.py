@@ -13,13 +13,14 @@ import pyarrow as pa
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.instance import _Opened
 from wpinq.runtime.signals import interruptible
 
 PEOPLE = wp.source("people", name=str, number=int)
 ROWS = [(f"Rumpelstilzchen {i}", i) for i in range(60_000)]
-COPIES = PEOPLE.select_many(lambda p: wp.map(wp.range(0, 8, limit=8), lambda n: (p.name, p.number, n)))
+COPIES = PEOPLE.select_many(lambda p: F.map(F.range(0, 8, limit=8), lambda n: (p.name, p.number, n)))
 NAMES = COPIES.shave(1.0, limit=2).select(lambda piece: piece.record[0])
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.data.files import identities
 from wpinq.expr.declarations import Person
 from wpinq.expr.types import INT, record_type
@@ -58,8 +59,8 @@ def test_rows_and_lists_are_released_as_they_were_cut(engine: str) -> None:
     with wp.Session(engine=engine) as session:
         for source in (lists, flat):
             session.protect(source, ROWS, budget=100 * HEAVY)
-        many = lists.select(lambda rows: wp.count(rows)).noisy_count(HEAVY, over=[1, 2, 3])
-        most = lists.select(lambda rows: wp.element(rows, 0).shop).noisy_count(HEAVY, over=["a", "b"])
+        many = lists.select(lambda rows: F.count(rows)).noisy_count(HEAVY, over=[1, 2, 3])
+        most = lists.select(lambda rows: F.element(rows, 0).shop).noisy_count(HEAVY, over=["a", "b"])
         shops = flat.select(lambda p: p.shop).noisy_count(HEAVY, over=["a", "b"])
         answers = session.release([many, most, shops])
         assert [np.round(table.values, 2).tolist() for table in answers] == [[2.0, 1.0, 0.0], [2.0, 1.0], [3.0, 1.0]]
@@ -82,7 +83,7 @@ def test_what_one_person_becomes_is_bounded_by_all_of_the_persons_rows() -> None
     def pairs(at_most: int) -> wp.Query:
         source = wp.source("s", n=list[int], person="who", at_most=at_most)
         return source.select_many(
-            lambda r: wp.flatten(wp.map(wp.first(r.n, 100), lambda a: wp.map(wp.first(r.n, 100), lambda b: (a, b))))
+            lambda r: F.flatten(F.map(F.first(r.n, 100), lambda a: F.map(F.first(r.n, 100), lambda b: (a, b))))
         )
 
     assert pairs(100).plan.reach.records == 100 * 10_000

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.evaluate import weights_by_record
 from wpinq.cli.main import main
@@ -53,9 +54,9 @@ def pairs(query: wp.Query, data: Any, engine: str) -> set[frozenset[int]]:
 PLANS: dict[str, Callable[[wp.Query], wp.Query]] = {
     "itself": lambda e: e,
     "its reverse": lambda e: e.select(lambda r: (r.dst, r.src)),
-    "renamed": lambda e: e.select(lambda r: wp.record(one=r.dst, other=r.src)),
+    "renamed": lambda e: e.select(lambda r: F.record(one=r.dst, other=r.src)),
     "symmetrized": graphs.symmetrize,
-    "union with its reverse": lambda e: e.union(e.select(lambda r: wp.reverse(r))),
+    "union with its reverse": lambda e: e.union(e.select(lambda r: F.reverse(r))),
     "where": lambda e: graphs.symmetrize(e.where(lambda r: r.src != 3)),
     "where above": lambda e: graphs.symmetrize(e).where(lambda r: (r[0] != 3) & (r[1] != 3)),
     "twice": lambda e: e.concat(e),

@@ -9,6 +9,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.moves import heavier
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan.node import upward
 from wpinq.plan.sensitivity.weight_bound import WeightBound
@@ -18,11 +19,11 @@ DATA = {"edges": [(0, 1), (0, 2), (1, 2)]}
 
 
 def degrees(edges: Query) -> Query:
-    return edges.group_by(lambda e: e.src, lambda group: wp.count(group))
+    return edges.group_by(lambda e: e.src, lambda group: F.count(group))
 
 
 def both(edges: Query) -> Query:
-    return edges.concat(edges.select(lambda e: wp.record(src=e.dst, dst=e.src)))
+    return edges.concat(edges.select(lambda e: F.record(src=e.dst, dst=e.src)))
 
 
 QUERIES: dict[str, Callable[[Query], Query]] = {
@@ -33,12 +34,12 @@ QUERIES: dict[str, Callable[[Query], Query]] = {
     "groups of both directions": lambda edges: degrees(both(edges)),
     "pieces": lambda edges: degrees(edges).shave(0.5),
     "a join of groups": lambda edges: degrees(edges).join(
-        degrees(edges), lambda x: x.key, lambda y: y.key, lambda x, y: wp.record(key=x.key, one=x.val, other=y.val)
+        degrees(edges), lambda x: x.key, lambda y: y.key, lambda x, y: F.record(key=x.key, one=x.val, other=y.val)
     ),
     "an intersection of groups": lambda edges: degrees(edges).intersect(degrees(edges)),
     "groups beside groups": lambda edges: degrees(edges).concat(degrees(edges)),
     "a union of groups": lambda edges: degrees(edges).union(
-        degrees(edges).select(lambda r: wp.record(key=r.key, val=r.val + 100))
+        degrees(edges).select(lambda r: F.record(key=r.key, val=r.val + 100))
     ),
 }
 

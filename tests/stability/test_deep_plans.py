@@ -8,6 +8,7 @@ import pytest
 import wpinq as wp
 from tests.support import moves
 from tests.support.mutants import forget
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan.node import topological
 from wpinq.plan.sensitivity import stability
@@ -22,19 +23,19 @@ others = wp.source("others", src=int, dst=int, facts=["nonnegative"])
 
 def joined(query: Query) -> Query:
     """A join with itself, at one key."""
-    return query.join(query, lambda x: x.src, lambda y: y.src, lambda x, y: wp.record(src=x.src, dst=y.dst))
+    return query.join(query, lambda x: x.src, lambda y: y.src, lambda x, y: F.record(src=x.src, dst=y.dst))
 
 
 def of_values(query: Query) -> Query:
     """Joins at keys that nobody knows, of records of which half is known."""
-    held = query.group_by(lambda x: x.src, lambda group: wp.count(group))
-    met = held.join(asked, lambda x: x.val, lambda a: a.k, lambda x, a: wp.record(src=x.key, dst=a.k))
+    held = query.group_by(lambda x: x.src, lambda group: F.count(group))
+    met = held.join(asked, lambda x: x.val, lambda a: a.k, lambda x, a: F.record(src=x.key, dst=a.k))
     return met.concat(others)
 
 
 def added(query: Query) -> Query:
     """Sums with other edges, the other way round each time."""
-    return query.select(lambda x: wp.record(src=x.dst, dst=x.src)).concat(edges)
+    return query.select(lambda x: F.record(src=x.dst, dst=x.src)).concat(edges)
 
 
 def grown(step: object, depth: int) -> Query:
@@ -46,7 +47,7 @@ def grown(step: object, depth: int) -> Query:
 
 def spread(query: Query) -> Query:
     """Two records of each, told apart by other functions at each step."""
-    return query.select_many(lambda x: [wp.record(src=x.src + 1, dst=x.dst), wp.record(src=x.src * 2, dst=x.dst)])
+    return query.select_many(lambda x: [F.record(src=x.src + 1, dst=x.dst), F.record(src=x.src * 2, dst=x.dst)])
 
 
 @pytest.mark.parametrize("step", [joined, of_values, added])
@@ -71,7 +72,7 @@ def test_deep_plans_take_one_look_a_step(step: object, monkeypatch: pytest.Monke
 
 
 def test_a_join_of_what_is_deep_does_not_run_out_of_stack() -> None:
-    turned = grown(lambda query: query.select(lambda x: wp.record(src=x.dst, dst=x.src)), 1000)
+    turned = grown(lambda query: query.select(lambda x: F.record(src=x.dst, dst=x.src)), 1000)
     assert joined(turned).stability()["edges"] == Fraction(3, 2)
 
 
@@ -93,8 +94,8 @@ def test_a_rounded_bound_is_never_below_the_exact_one() -> None:
 
 
 def test_more_atoms_than_are_told_apart_become_one_that_is_anywhere() -> None:
-    spread = edges.select_many(lambda e: [wp.record(src=e.src + i, dst=e.dst) for i in range(20)])
-    twice = spread.select_many(lambda e: [wp.record(src=e.src, dst=e.dst + i) for i in range(20)])
+    spread = edges.select_many(lambda e: [F.record(src=e.src + i, dst=e.dst) for i in range(20)])
+    twice = spread.select_many(lambda e: [F.record(src=e.src, dst=e.dst + i) for i in range(20)])
     kept, lost = (
         query.join(query.where(lambda x: x.src > 0), lambda x: x, lambda y: y, lambda x, y: x)
         for query in (spread, twice)

@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.ends import ENDS, form, largest_by_hand, moved_by_one_end
 from tests.support.graph_queries import Measured, simple_graphs
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.expr.types import INT, STR, TupleOf
 from wpinq.graphs import tags
@@ -37,12 +38,12 @@ def counted(
     widths: Callable[[Any], Any] = lambda node: [0.5, 1, 400.0],
     limit: int | None = None,
     shown: Callable[[Any], Any] = lambda met: met[0],
-    ends: Callable[[Any], Any] = lambda wedge: wp.sort((wedge[1], wedge[2])),
-    closing: Callable[[Any], Any] = lambda e: wp.sort((e.one, e.other)),
+    ends: Callable[[Any], Any] = lambda wedge: F.sort((wedge[1], wedge[2])),
+    closing: Callable[[Any], Any] = lambda e: F.sort((e.one, e.other)),
     weight: float = 1.0,
 ) -> Query:
     """Closed wedges by tag, with other fields in another order than in the recipe, and with its parts to change."""
-    half = source.select_many(lambda e: [wp.weighted(item, weight) for item in halves(e)])
+    half = source.select_many(lambda e: [F.weighted(item, weight) for item in halves(e)])
     met = half.join(again(half), lambda x: x[0], lambda y: y[0], met_in)
     kept = met if differ is None else met.where(differ)
     tags_of = (tags_from or source).select_many(nodes).shave(widths, limit=limit)
@@ -89,16 +90,16 @@ def test_edges_that_may_weigh_more_or_stand_twice_are_something_else(facts: Sequ
         {"tags_from": wp.source("others", one=int, other=int, facts=SIMPLE)},
         {"keys": (1, 0)},
         {"keys": (0, 1)},
-        {"paired": lambda wedge, tag: (tag[0], wp.sort((wedge[1], wedge[2])))},
+        {"paired": lambda wedge, tag: (tag[0], F.sort((wedge[1], wedge[2])))},
         {"widths": lambda node: [0.25, 4.0]},
         {"widths": lambda node: [0.5, 0.75]},
         {"widths": lambda node: [0.5, -1.0]},
-        {"widths": lambda node: [wp.where(node == 0, 0.5, 1.0), 4.0]},
+        {"widths": lambda node: [F.where(node == 0, 0.5, 1.0), 4.0]},
         {"widths": lambda node: [0.5, node * 1.0]},
         {"limit": 2},
         {"shown": lambda met: met},
         {"shown": lambda met: met[1]},
-        {"ends": lambda wedge: wp.sort((wedge[0], wedge[2]))},
+        {"ends": lambda wedge: F.sort((wedge[0], wedge[2]))},
         {"ends": lambda wedge: (wedge[1], wedge[2])},
         {"weight": 0.25},
     ],
@@ -152,10 +153,10 @@ def test_both_ends_move_no_further_than_is_said(limits: Sequence[int], weights: 
         (lambda met: met.where(lambda tag: tag < 1), Fraction(77, 64)),
         (lambda met: met.select(lambda tag: tag * 2), Fraction(2)),
         (lambda met: met.select_many(lambda tag: [tag, tag + 1]), Fraction(2)),
-        (lambda met: met.select_many(lambda tag: [wp.weighted(tag, 4.0)]), Fraction(2)),
-        (lambda met: met.select_many(lambda tag: [wp.weighted(tag, 0.25)]), Fraction(1, 2)),
-        (lambda met: met.select_many(lambda tag: [wp.weighted(tag, -0.25), wp.weighted(9, 0.25)]), Fraction(1)),
-        (lambda met: met.select_many(lambda tag: [wp.weighted(tag, wp.where(tag == 2, 0.25, 0.0))]), Fraction(1, 4)),
+        (lambda met: met.select_many(lambda tag: [F.weighted(tag, 4.0)]), Fraction(2)),
+        (lambda met: met.select_many(lambda tag: [F.weighted(tag, 0.25)]), Fraction(1, 2)),
+        (lambda met: met.select_many(lambda tag: [F.weighted(tag, -0.25), F.weighted(9, 0.25)]), Fraction(1)),
+        (lambda met: met.select_many(lambda tag: [F.weighted(tag, F.where(tag == 2, 0.25, 0.0))]), Fraction(1, 4)),
     ],
 )
 def test_a_step_over_tags_counts_with_what_it_makes_of_each(weigh: Callable[[Query], Query], moved: Fraction) -> None:
@@ -169,7 +170,7 @@ def test_a_step_that_leaves_no_tag_is_billed_by_paths() -> None:
 
 @pytest.mark.parametrize(
     "tag",
-    [lambda e: -3, lambda e: 3, lambda e: e.one, lambda e: wp.where(e.one > 100, 1, None)],
+    [lambda e: -3, lambda e: 3, lambda e: e.one, lambda e: F.where(e.one > 100, 1, None)],
     ids=["below", "beyond", "computed", "null"],
 )
 def test_what_closes_under_no_tag_of_the_list_may_pass_through(tag: Callable[[Any], Any]) -> None:
@@ -177,13 +178,13 @@ def test_what_closes_under_no_tag_of_the_list_may_pass_through(tag: Callable[[An
     source = edges()
     (pairs,) = counted(source).plan.inputs
     (wedges,) = (Query(side) for side in pairs.inputs if side.operator.name == "Join")
-    closing = source.select_many(lambda e: [wp.weighted((tag(e), wp.sort((e.one, e.other))), -1.0)])
+    closing = source.select_many(lambda e: [F.weighted((tag(e), F.sort((e.one, e.other))), -1.0)])
     by_tag = wedges.intersect(closing).select(lambda met: met[0])
 
     def is_listed(number: Any) -> Any:
-        return ~wp.is_null(number) & (number * (number - 2) <= 0)
+        return ~F.is_null(number) & (number * (number - 2) <= 0)
 
-    listed = by_tag.select_many(lambda t: [wp.weighted(t, wp.where(is_listed(t), 1 / 64, 1.0))])
+    listed = by_tag.select_many(lambda t: [F.weighted(t, F.where(is_listed(t), 1 / 64, 1.0))])
     assert listed.stability()["edges"] == Fraction(65, 64)
     kept = by_tag.where(lambda t: ~is_listed(t))
     assert kept.concat(source.select(lambda e: 99)).stability()["edges"] == 2

@@ -17,6 +17,7 @@ from tests.support import mutants
 from tests.support.mutants import Mutant, planted
 from tests.support.neighbours import Neighbours
 from tests.support.reached import closed_wedges_by_form
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.trace import trace
@@ -52,11 +53,11 @@ HUGE = 10**8
 def sorted_keys() -> Trap:
     """The numbers of a piece differ on the two sides; sorted with the unit's own field they are two keys."""
     rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
-    left = rows.shave(lambda r: [wp.where(r.y == 0, 1.0, 1e8), 1e8])
-    right = rows.shave(lambda r: [wp.where(r.y == 0, 1e8, 0.01), 1e8])
+    left = rows.shave(lambda r: [F.where(r.y == 0, 1.0, 1e8), 1e8])
+    right = rows.shave(lambda r: [F.where(r.y == 0, 1e8, 0.01), 1e8])
 
     def key(piece: Any) -> Any:
-        return wp.sort([piece.index, piece.record.x])
+        return F.sort([piece.index, piece.record.x])
 
     joined = left.join(right, key, key, lambda one, other: (one.record, other.record))
     return Trap(
@@ -82,8 +83,8 @@ def nullable_fields() -> Trap:
     rows, one, other, below, above = (
         wp.source(name, HOLDER, facts=["nonnegative"]) for name in ("rows", "one", "other", "below", "above")
     )
-    left = rows.join(one, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: wp.record(n=x.n, i=y.i)).concat(below)
-    right = rows.join(other, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: wp.record(n=y.n, i=x.i)).concat(above)
+    left = rows.join(one, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: F.record(n=x.n, i=y.i)).concat(below)
+    right = rows.join(other, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: F.record(n=y.n, i=x.i)).concat(above)
     joined = left.join(right, lambda x: x.n, lambda y: y.n, lambda x, y: (x.n, y.n, x.i, y.i))
     null, held = (None, 0), ((None,), 0)
     return Trap(
@@ -149,8 +150,8 @@ def many_keys() -> Trap:
     """Node 0 goes from degree 1, where the scale gives to others, to degree 2, where it finds partners."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights"])
     asked = wp.source("asked", int, facts=["nonnegative"])
-    degrees = rows.group_by(lambda e: e.src, lambda group: wp.count(group))
-    joined = degrees.join(asked, lambda d: d.val, lambda a: a, lambda d, a: wp.record(node=d.key, degree=d.val))
+    degrees = rows.group_by(lambda e: e.src, lambda group: F.count(group))
+    joined = degrees.join(asked, lambda d: d.val, lambda a: a, lambda d, a: F.record(node=d.key, degree=d.val))
     kept = joined.where(lambda x: ~((x.node == 0) & (x.degree == 1))).select(lambda x: "all")
     return Trap(
         mutants.ONE_UNKNOWN_KEY,
@@ -170,7 +171,7 @@ def twice() -> Trap:
     """An edge list and itself weighs 2, however simple its edges are."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
     asked = wp.source("asked", int, facts=["nonnegative"])
-    nodes = rows.concat(rows).group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda d: d.key)
+    nodes = rows.concat(rows).group_by(lambda e: e.src, lambda group: F.count(group)).select(lambda d: d.key)
     joined = nodes.join(asked, lambda node: node, lambda a: a, lambda node, a: node)
     return Trap(
         mutants.SAME_EDGES_APART,
@@ -190,8 +191,8 @@ def either_side() -> Trap:
     """Two records of one key, one from each side of a Union, weigh as much together as both sides may."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights"])
     asked = wp.source("asked", int, facts=["nonnegative"])
-    one = rows.group_by(lambda e: e.src, lambda group: wp.count(group))
-    other = rows.group_by(lambda e: e.src, lambda group: 0 - wp.count(group))
+    one = rows.group_by(lambda e: e.src, lambda group: F.count(group))
+    other = rows.group_by(lambda e: e.src, lambda group: 0 - F.count(group))
     joined = one.union(other).join(asked, lambda d: d.key, lambda a: a, lambda d, a: d)
     return Trap(
         mutants.LARGER_OF_KEYS,
@@ -210,9 +211,9 @@ def either_side() -> Trap:
 def both_directions() -> Trap:
     """A simple source with its reverse has no direction: with the reverse once more, an edge weighs 2."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
-    back = rows.select(lambda e: wp.record(src=e.dst, dst=e.src))
+    back = rows.select(lambda e: F.record(src=e.dst, dst=e.src))
     twice = rows.union(back).concat(back)
-    nodes = twice.group_by(lambda e: e.src, lambda group: wp.count(group)).select(lambda d: d.key)
+    nodes = twice.group_by(lambda e: e.src, lambda group: F.count(group)).select(lambda d: d.key)
     return Trap(
         mutants.EITHER_DIRECTION,
         Neighbours(
@@ -231,8 +232,8 @@ def part_of_a_key() -> Trap:
     """A join that weighs 1/2 at each pair of values weighs more at the first of them alone."""
     rows = wp.source("rows", a=int, b=int, facts=["unit_weights"])
     asked = wp.source("asked", int, facts=["nonnegative"])
-    pairs = rows.group_by(lambda r: (r.a, r.b), lambda group: wp.count(group))
-    near, far = (rows.select(lambda r, step=step: wp.record(a=r.a, b=r.b + step)) for step in (1, 10))
+    pairs = rows.group_by(lambda r: (r.a, r.b), lambda group: F.count(group))
+    near, far = (rows.select(lambda r, step=step: F.record(a=r.a, b=r.b + step)) for step in (1, 10))
     held = pairs.join(near.concat(far), lambda d: d.key, lambda r: (r.a, r.b), lambda d, r: r)
     joined = held.join(asked, lambda r: r.a, lambda a: a, lambda r, a: a)
     return Trap(
@@ -253,7 +254,7 @@ def below_zero() -> Trap:
     """A join with what is below zero goes from nearly -1/2 to nearly 1/2, though it never weighs 1/2."""
     rows = wp.source("rows", a=int, b=int, facts=["unit_weights"])
     debts = wp.source("debts", int)
-    nodes = rows.group_by(lambda r: r.a, lambda group: wp.count(group)).select(lambda d: d.key)
+    nodes = rows.group_by(lambda r: r.a, lambda group: F.count(group)).select(lambda d: d.key)
     ends = rows.select(lambda r: r.a)
     twice = ends.concat(ends)
     many = twice.concat(twice).concat(twice)
@@ -284,7 +285,7 @@ def wide_keys() -> Trap:
     def fields(row: Any, count: int) -> Any:
         return tuple(row[i] for i in range(count))
 
-    degrees = rows.group_by(lambda r: fields(r, WIDTH), lambda group: wp.count(group))
+    degrees = rows.group_by(lambda r: fields(r, WIDTH), lambda group: F.count(group))
     held = degrees.join(rows, lambda d: d.key, lambda r: fields(r, WIDTH), lambda d, r: (*fields(r, WIDTH - 1), d.val))
     joined = held.join(
         rows,
@@ -334,8 +335,8 @@ def beside_a_ratio() -> Trap:
 def two_ratios() -> Trap:
     """Edges count once at their sources and twice at their targets; half-edges do not tell the ends apart."""
     rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
-    turned = rows.select(lambda e: wp.record(src=e.y, dst=e.x))
-    uneven = rows.select(lambda e: wp.record(src=e.x, dst=e.y)).concat(turned).concat(turned)
+    turned = rows.select(lambda e: F.record(src=e.y, dst=e.x))
+    uneven = rows.select(lambda e: F.record(src=e.x, dst=e.y)).concat(turned).concat(turned)
     joined = tags.half_edges(rows).join(uneven, lambda h: h.src, lambda u: u.src, lambda h, u: (h.src, h.dst, u.dst))
     return Trap(
         mutants.TWO_RATIOS,
@@ -379,9 +380,9 @@ def closed_under_any_tag() -> Trap:
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
     common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
     tagged = Query(tags.closed_wedges_by_tag(rows, [0, 40, 100]).plan.inputs[0].inputs[0])
-    closing = rows.select(lambda e: wp.record(ends=wp.sort((e.src, e.dst)), tag=e.src * 0))
+    closing = rows.select(lambda e: F.record(ends=F.sort((e.src, e.dst)), tag=e.src * 0))
     by_tag = tagged.intersect(closing).select(lambda pair: pair.tag)
-    weighed = by_tag.select_many(lambda tag: [wp.weighted(tag, wp.where(tag == 0, 1.0, 0.25))])
+    weighed = by_tag.select_many(lambda tag: [F.weighted(tag, F.where(tag == 0, 1.0, 0.25))])
     return Trap(
         mutants.LEAST_WEIGHT,
         Neighbours(weighed, common, {(0, 1): 1}),
@@ -395,9 +396,9 @@ def closed_under_no_tag() -> Trap:
     """Beyond the list of widths no wedge is, and an edge that closes negatively is all that comes out."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
     tagged = Query(tags.closed_wedges_by_tag(rows, [0, 1, 2]).plan.inputs[0].inputs[0])
-    closing = rows.select_many(lambda e: [wp.weighted(wp.record(ends=wp.sort((e.src, e.dst)), tag=7), -1.0)])
+    closing = rows.select_many(lambda e: [F.weighted(F.record(ends=F.sort((e.src, e.dst)), tag=7), -1.0)])
     by_tag = tagged.intersect(closing).select(lambda pair: pair.tag)
-    weighed = by_tag.select_many(lambda tag: [wp.weighted(tag, wp.where(tag >= 2, 1.0, 1 / 64))])
+    weighed = by_tag.select_many(lambda tag: [F.weighted(tag, F.where(tag >= 2, 1.0, 1 / 64))])
     return Trap(
         mutants.NO_TAG,
         Neighbours(weighed, {(0, 1): 1}, {(2, 3): 1}),
@@ -425,7 +426,7 @@ def closed_wedges_of_both_signs() -> Trap:
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
     common = {(end, node): 1 for end in (0, 1) for node in range(2, 14)}
     by_tag = tags.closed_wedges_by_tag(rows, [0, 40], [1.0])
-    signed = by_tag.select_many(lambda tag: [wp.weighted((tag, 1), 0.5), wp.weighted((tag, 2), -0.25)])
+    signed = by_tag.select_many(lambda tag: [F.weighted((tag, 1), 0.5), F.weighted((tag, 2), -0.25)])
     return Trap(
         mutants.SET_OFF,
         Neighbours(signed, common, {(0, 1): 1}),
@@ -470,11 +471,11 @@ def test_a_careless_rule_bills_less_than_what_moves(trap: Callable[[], Trap]) ->
 
 def test_a_closure_over_something_unknown_is_unknown() -> None:
     rows = TupleOf(("l", "v"), (wp.source("s", list[int]).plan.type, INT))
-    function = trace(lambda r: wp.map([r.v, 1], lambda item: item + r.v), (rows,))
+    function = trace(lambda r: F.map([r.v, 1], lambda item: item + r.v), (rows,))
     known = applied(function, [record([leaf("l"), leaf("v")])])
     assert known.known
     assert known != applied(function, [record([leaf("l"), leaf("w")])])
-    both = trace(lambda one, other: wp.map([one.v, 1], lambda item: item + other.v), (rows, rows))
+    both = trace(lambda one, other: F.map([one.v, 1], lambda item: item + other.v), (rows, rows))
     assert not applied(both, [record([leaf("l"), leaf("v")]), UNKNOWN]).known
     with planted(mutants.CLOSURE_IS_BODY):
         assert applied(both, [record([leaf("l"), leaf("v")]), UNKNOWN]).known

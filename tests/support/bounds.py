@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan.node import topological
 from wpinq.plan.operators import Partition
@@ -38,14 +39,14 @@ def _ends(query: Query) -> list[Query]:
 
 def _named_part(query: Query) -> Query:
     """The part (1, 2) of a key of two fields, with the fields of the constant named or not."""
-    key = wp.record(a=1, b=2)
+    key = F.record(a=1, b=2)
     plain = query.partition(lambda e: (e.src, e.dst), [(1, 2)])[1, 2]
     named = query._then(Partition, key=lambda e: (e.src, e.dst), part=key)
     return plain.concat(named)
 
 
 def _uses() -> Iterator[tuple[str, Query, dict[str, int]]]:
-    symmetric = edges.select(lambda e: wp.reverse(e)).concat(edges)
+    symmetric = edges.select(lambda e: F.reverse(e)).concat(edges)
     paths = _paths(edges).where(lambda p: p[0] != p[2])
     one, two, three = _parts(edges)
     yield "a source", edges, {"edges": 1}
@@ -57,7 +58,7 @@ def _uses() -> Iterator[tuple[str, Query, dict[str, int]]]:
     yield "union, intersect", edges.union(other).intersect(edges), {"edges": 2, "other": 1}
     yield "paths", paths, {"edges": 2}
     yield "paths from undirected edges", _paths(symmetric), {"edges": 4}
-    yield "triangles by intersect", paths.select(lambda p: wp.rotate(p)).intersect(paths), {"edges": 4}
+    yield "triangles by intersect", paths.select(lambda p: F.rotate(p)).intersect(paths), {"edges": 4}
     yield "a shared node below a long chain", _doubled(edges.select(lambda e: e.src), 20), {"edges": 2**20}
     yield "two sources", edges.concat(other).concat(edges), {"edges": 2, "other": 1}
     yield (
@@ -75,7 +76,7 @@ def _uses() -> Iterator[tuple[str, Query, dict[str, int]]]:
 
 
 def _ends_of(path: object) -> object:
-    return wp.record(src=path[0], dst=path[2])
+    return F.record(src=path[0], dst=path[2])
 
 
 def _rounding() -> Iterator[tuple[str, Query, Fraction]]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-import wpinq as wp
+from wpinq import functions as F
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.trace import Symbol, lift, trace
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Scalar, TupleOf, Type
@@ -210,32 +210,32 @@ _INFIX = {
     "modulo": lambda a, b: a % b,
     "equal": lambda a, b: a == b,
     "less": lambda a, b: a < b,
-    "max": wp.max,
-    "element": wp.element,
-    "where": wp.where,
+    "max": F.max,
+    "element": F.element,
+    "where": F.where,
     "not": lambda a: ~a,
     "negate": lambda a: -a,
-    "null": wp.is_null,
-    "text": lambda a: wp.cast(a, str),
-    "number": lambda a: wp.cast(a, int),
-    "floor": wp.floor,
-    "length": wp.length,
-    "lower": wp.lower,
-    "head": lambda a: wp.substring(a, 0, 1),
-    "count": wp.count,
-    "sort": wp.sort,
-    "reverse": wp.reverse,
-    "rotate": wp.rotate,
-    "collect": wp.collect,
+    "null": F.is_null,
+    "text": lambda a: F.cast(a, str),
+    "number": lambda a: F.cast(a, int),
+    "floor": F.floor,
+    "length": F.length,
+    "lower": F.lower,
+    "head": lambda a: F.substring(a, 0, 1),
+    "count": F.count,
+    "sort": F.sort,
+    "reverse": F.reverse,
+    "rotate": F.rotate,
+    "collect": F.collect,
     "items": lambda a: a,
-    "subsets": lambda a: wp.subsets(a, 2),
-    "range": lambda a, b: wp.range(a, b, limit=4),
-    "weighted": wp.weighted,
+    "subsets": lambda a: F.subsets(a, 2),
+    "range": lambda a, b: F.range(a, b, limit=4),
+    "weighted": F.weighted,
     "tuple": lambda *parts: parts,
-    "named": lambda a, b: wp.record(left=a, right=b),
+    "named": lambda a, b: F.record(left=a, right=b),
     "list": lambda *items: list(items),
 }
-_REDUCERS = {"sum": wp.sum, "min": wp.min, "max_of": wp.max}
+_REDUCERS = {"sum": F.sum, "min": F.min, "max_of": F.max}
 
 
 def compose(outer: Recipe, inner: Recipe, types: tuple[Type, ...]) -> Lambda:

@@ -11,6 +11,7 @@ import networkx as nx
 
 import wpinq as wp
 from tests.support import moves
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.graphs import recipes, tags
 from wpinq.graphs.recipes import symmetrize
@@ -24,8 +25,8 @@ Graph = frozenset[Edge]
 
 def edges_in_paths(edges: Query) -> Query:
     """The edges between the ends of paths: a triangle adds 1/d for each of its nodes, an edge has room for 1."""
-    ends = recipes.paths(symmetrize(edges)).select(lambda path: wp.sort((path.a, path.c)))
-    return ends.intersect(edges.select(lambda e: wp.sort((e[0], e[1]))))
+    ends = recipes.paths(symmetrize(edges)).select(lambda path: F.sort((path.a, path.c)))
+    return ends.intersect(edges.select(lambda e: F.sort((e[0], e[1]))))
 
 
 RECIPES: Mapping[str, Callable[[Query], Query]] = {

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import wpinq as wp
 from tests.support.neighbours import Neighbours
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.graphs import tags
 
@@ -61,66 +62,66 @@ def join_takes() -> Neighbours:
 
 
 def many_keys() -> Neighbours:
-    degrees = units.group_by(lambda e: e.x, lambda group: wp.count(group))
-    joined = degrees.join(asked, lambda d: d.val, lambda a: a.x, lambda d, a: wp.record(node=d.key, degree=d.val))
+    degrees = units.group_by(lambda e: e.x, lambda group: F.count(group))
+    joined = degrees.join(asked, lambda d: d.val, lambda a: a.x, lambda d, a: F.record(node=d.key, degree=d.val))
     kept = joined.where(lambda x: ~((x.node == 0) & (x.degree == 1))).select(lambda x: "all")
     return Neighbours(kept, {(i, 0): 1 for i in range(300)}, {(0, 1): 1}, {"asked": {(1, 0): 150, (2, 0): HUGE}})
 
 
 def half_a_record_a_key() -> Neighbours:
-    symmetric = edges.concat(edges.select(lambda e: wp.reverse(e)))
-    query = symmetric.group_by(lambda e: 0, lambda group: wp.count(group))
+    symmetric = edges.concat(edges.select(lambda e: F.reverse(e)))
+    query = symmetric.group_by(lambda e: 0, lambda group: F.count(group))
     return Neighbours(query, {(1, 2): 1}, {(0, 1): 1})
 
 
 def half_a_record_a_key_of_a_join() -> Neighbours:
-    symmetric = edges.concat(edges.select(lambda e: wp.reverse(e)))
-    degrees = symmetric.group_by(lambda e: e.src, lambda group: wp.count(group))
+    symmetric = edges.concat(edges.select(lambda e: F.reverse(e)))
+    degrees = symmetric.group_by(lambda e: e.src, lambda group: F.count(group))
     query = degrees.join(symmetric, lambda d: d.key, lambda e: e.src, lambda d, e: (e.src, e.dst, d.val))
     stars = {(n, 100 * n + i): 1 for n in (1, 2) for i in range(60)}
     return Neighbours(query, stars, {(1, 2): 1})
 
 
 def one_known_record() -> Neighbours:
-    query = rows.group_by(lambda r: r.x, lambda group: wp.count(group)).select(lambda d: "all")
+    query = rows.group_by(lambda r: r.x, lambda group: F.count(group)).select(lambda d: "all")
     return Neighbours(query, {}, {(0, 0): 1})
 
 
 def shares_kept_apart() -> Neighbours:
     """Half of the row beside the whole of it at x, twice as much on the left there; the other half at y."""
-    halves = rows.select_many(lambda r: [wp.record(v=r.x, y=r.y), wp.record(v=r.y, y=r.y)])
+    halves = rows.select_many(lambda r: [F.record(v=r.x, y=r.y), F.record(v=r.y, y=r.y)])
     query = halves.join(rows, lambda h: h.v, lambda r: r.x)
     return Neighbours(query, {(0, 2): 100, (9, 0): 300, (1, 9): HUGE}, {(0, 1): Fraction(1, 100)})
 
 
 def shares_of_public_weights() -> Neighbours:
-    query = rows.select_many(lambda r: [wp.weighted(r.x, 3), wp.weighted(r.y, 1.0)])
+    query = rows.select_many(lambda r: [F.weighted(r.x, 3), F.weighted(r.y, 1.0)])
     return Neighbours(query, {}, {(0, 1): 1})
 
 
 def shares_of_small_weights() -> Neighbours:
-    query = rows.select_many(lambda r: [wp.weighted(r.x, 0.5), wp.weighted(r.y, 0.5)])
+    query = rows.select_many(lambda r: [F.weighted(r.x, 0.5), F.weighted(r.y, 0.5)])
     return Neighbours(query, {}, {(0, 1): 1})
 
 
 def shares_of_either_sign() -> Neighbours:
     """+1 and −1 cancel, and what is left takes the whole row."""
-    query = rows.select_many(lambda r: [wp.weighted(r.x, 1), wp.weighted(r.y, -1), wp.weighted(9, 1)])
+    query = rows.select_many(lambda r: [F.weighted(r.x, 1), F.weighted(r.y, -1), F.weighted(9, 1)])
     return Neighbours(query, {}, {(0, 0): 1})
 
 
 def shares_that_rows_decide() -> Neighbours:
-    query = rows.select_many(lambda r: [wp.weighted(r.x, r.y - 2)])
+    query = rows.select_many(lambda r: [F.weighted(r.x, r.y - 2)])
     return Neighbours(query, {}, {(0, 1): 1}, part="decrease")
 
 
 def group_by() -> Neighbours:
-    query = rows.group_by(lambda r: r.x, lambda group: wp.count(group))
+    query = rows.group_by(lambda r: r.x, lambda group: F.count(group))
     return Neighbours(query, STAR, {(0, 0): 1})
 
 
 def group_by_loses() -> Neighbours:
-    query = rows.group_by(lambda r: r.x, lambda group: wp.count(group))
+    query = rows.group_by(lambda r: r.x, lambda group: F.count(group))
     return Neighbours(query, STAR, {(0, 0): 1}, part="decrease")
 
 
@@ -133,7 +134,7 @@ def intersect_at_one_record() -> Neighbours:
 
 
 def intersect_at_two_records() -> Neighbours:
-    query = rows.intersect(rows.select(lambda r: wp.reverse(r)))
+    query = rows.intersect(rows.select(lambda r: F.reverse(r)))
     return Neighbours(query, {(1, 0): 1}, {(0, 1): 1})
 
 
@@ -161,7 +162,7 @@ def closed_wedges_by_form() -> Neighbours:
     """Two stars with as many leaves as fit in a tag. Other edges close the next tag only, but for what is new."""
     asked = wp.source("asked", src=int, dst=int, tag=int, facts=["nonnegative"])
     tagged = Query(tags.closed_wedges_by_tag(edges, [0, 40, 100]).plan.inputs[0].inputs[0])
-    closing = asked.select(lambda e: wp.record(ends=wp.sort((e.src, e.dst)), tag=e.tag))
+    closing = asked.select(lambda e: F.record(ends=F.sort((e.src, e.dst)), tag=e.tag))
     stars = {(n, 100 * n + i): 1 for n in (1, 2) for i in range(40)}
     closed = {(3 - n, leaf, tag): 1 for n, leaf in stars for tag in (0, 1)}
     for n in (1, 2):
@@ -171,12 +172,12 @@ def closed_wedges_by_form() -> Neighbours:
 
 
 def symmetric_pair() -> Neighbours:
-    query = both.group_by(lambda e: e.src, lambda group: wp.count(group))
+    query = both.group_by(lambda e: e.src, lambda group: F.count(group))
     return Neighbours(query, {(0, 2): 1, (2, 0): 1, (1, 2): 1, (2, 1): 1}, {(0, 1): 1, (1, 0): 1})
 
 
 def symmetric_loop() -> Neighbours:
-    query = both.group_by(lambda e: 0, lambda group: wp.count(group))
+    query = both.group_by(lambda e: 0, lambda group: F.count(group))
     return Neighbours(query, {(1, 2): 1, (2, 1): 1}, {(0, 0): 1})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import wpinq as wp
 from tests.support.plans import distance, norm
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
@@ -105,12 +106,12 @@ ATTACKS = {
     "Partition": Attack(LEFT.partition(lambda r: r.key, [1])[1], _singles, {"reference": 0, "duckdb": 0}),
     "Shave, one width": Attack(LEFT.shave(2.0**22 / 3), _singles, {"reference": 0, "duckdb": 0}),
     "SelectMany": Attack(
-        LEFT.select_many(lambda r: wp.range(r.key * 1000, r.key * 1000 + 3 + 2 * r.key, limit=1000)),
+        LEFT.select_many(lambda r: F.range(r.key * 1000, r.key * 1000 + 3 + 2 * r.key, limit=1000)),
         _singles,
         {"reference": 1.4, "duckdb": 0.9},
     ),
     "SelectMany, weighted": Attack(
-        LEFT.select_many(lambda r: [wp.weighted((r.key, i), w) for i, w in enumerate((0.1, 0.7, 0.9, 1.1))]),
+        LEFT.select_many(lambda r: [F.weighted((r.key, i), w) for i, w in enumerate((0.1, 0.7, 0.9, 1.1))]),
         _singles,
         {"reference": 1, "duckdb": 1},
     ),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
 from wpinq.errors import PlanError
 from wpinq.graphs import degrees, triangles_by_intersect
@@ -151,7 +152,7 @@ def test_chains_on_data_have_to_be_told_their_steps() -> None:
 
 def test_what_does_not_compile_runs_on_the_python_engine_and_says_why() -> None:
     named = wp.source("edges", src=str, dst=str)
-    ends = named.select(lambda e: [[e.src], [e.dst]]).select_many(lambda x: wp.flatten(x))
+    ends = named.select(lambda e: [[e.src], [e.dst]]).select_many(lambda x: F.flatten(x))
     goal = target(ends, {"a": 2.0, "b": 1.0})
     start = {"edges": np.array([("a", "b"), ("c", "d"), ("a", "d")], dtype=object)}
     samples = sample([goal], Swaps(closing=0.2), [start], Settings(40))

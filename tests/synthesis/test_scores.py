@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.errors import AnswersError, PlanError
 from wpinq.mcmc import (
     ConstantSchedule,
@@ -84,7 +85,7 @@ def test_only_counts_with_keys_can_be_targets() -> None:
 def test_the_score_of_a_chain_is_that_of_its_outputs(outside: bool, width: float, compiled: bool) -> None:
     numbers = wp.source("numbers", int)
     halves = numbers.select(lambda n: n // 2)
-    sizes = numbers.group_by(lambda n: n % 3, lambda group: wp.count(group))
+    sizes = numbers.group_by(lambda n: n % 3, lambda group: F.count(group))
     targets: list[Target] = []
     for query, keys in ((halves, [0, 1]), (sizes, [(0, 1), (1, 2)])):
         measurement = query.noisy_count(0.5, keys)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 
 ORDERS = wp.source("orders", city=str | None, sex=str, price=float)
@@ -15,12 +16,12 @@ SAME: dict[str, tuple[Callable[[Query], Query], Callable[[Query], Query]]] = {
     "where": (lambda p: p.where(wp.col("age") > 30), lambda p: p.where(lambda r: r.age > 30)),
     "reflected": (lambda p: p.where(wp.col("age") + 1 > 30), lambda p: p.where(lambda r: r.age + 1 > 30)),
     "logic": (
-        lambda p: p.where((wp.col("age") > 30) & ~(wp.col("sex") == "f") | wp.is_null(wp.col("city"))),
-        lambda p: p.where(lambda r: (r.age > 30) & ~(r.sex == "f") | wp.is_null(r.city)),
+        lambda p: p.where((wp.col("age") > 30) & ~(wp.col("sex") == "f") | F.is_null(wp.col("city"))),
+        lambda p: p.where(lambda r: (r.age > 30) & ~(r.sex == "f") | F.is_null(r.city)),
     ),
     "functions": (
-        lambda p: p.select(wp.where(wp.col("age") > 30, wp.lower(wp.col("city")), "young")),
-        lambda p: p.select(lambda r: wp.where(r.age > 30, wp.lower(r.city), "young")),
+        lambda p: p.select(F.where(wp.col("age") > 30, F.lower(wp.col("city")), "young")),
+        lambda p: p.select(lambda r: F.where(r.age > 30, F.lower(r.city), "young")),
     ),
     "one": (lambda p: p.select("city"), lambda p: p.select(lambda r: r.city)),
     "several": (lambda p: p.select("city", "age"), lambda p: p.select(lambda r: {"city": r.city, "age": r.age})),
@@ -33,8 +34,8 @@ SAME: dict[str, tuple[Callable[[Query], Query], Callable[[Query], Query]]] = {
         lambda p: p.select(lambda r: {"city": r.city, "a": abs(r.age)}),
     ),
     "record": (
-        lambda p: p.select(wp.record(a=wp.col("age"), b=2)),
-        lambda p: p.select(lambda r: wp.record(a=r.age, b=2)),
+        lambda p: p.select(F.record(a=wp.col("age"), b=2)),
+        lambda p: p.select(lambda r: F.record(a=r.age, b=2)),
     ),
     "group": (lambda p: p.group_by("city"), lambda p: p.group_by(lambda r: r.city)),
     "group of several": (
@@ -70,7 +71,7 @@ def test_with_columns_adds_and_replaces_in_place(people: Query) -> None:
 def test_join_on_has_the_columns_of_both(people: Query) -> None:
     joined = people.select("city", "sex", "age").join(ORDERS, on="city")
     assert joined.plan.type.names == ("city", "sex", "age", "sex_right", "price")
-    assert people.select("city", "age", sex=wp.cast(wp.col("sex"), str)).join(
+    assert people.select("city", "age", sex=F.cast(wp.col("sex"), str)).join(
         ORDERS, on=["city", "sex"]
     ).plan.type.names == (
         "city",

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.marginals.feasibility import infeasible_marginals, refuse_infeasible_marginals
 
@@ -375,7 +376,7 @@ def test_how_exact_they_will_be_is_known_before(people: Query, rows: list[Any]) 
 
 
 def test_a_rescaled_count_is_one_after_division(people: Query) -> None:
-    halves = people.select_many(lambda p: [wp.record(sex=p.sex, i=0), wp.record(sex=p.sex, i=1)])
+    halves = people.select_many(lambda p: [F.record(sex=p.sex, i=0), F.record(sex=p.sex, i=1)])
     asked = halves.marginals(["sex"], order=1, epsilon=10**6)
     assert asked.kind.name == "rescaled count"
     day = datetime.date(2024, 1, 1)

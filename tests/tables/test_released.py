@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.query import Query
 from wpinq.cli.main import main
@@ -73,7 +74,7 @@ SAVED: dict[str, Callable[[Query], wp.Tabulation]] = {
         split={"n": 1, "d": 2, "s": 4},
     ),
     "functions": lambda p: p.where(lambda r: r.age > 20).by(decade=lambda r: r.age // 10, keys=[2, 3]).agg(
-        q=wp.quantile(lambda r: wp.sum(wp.map([1, 2], lambda n: n * r.age)), 0.3, range(0, 300, 20)),
+        q=wp.quantile(lambda r: F.sum(F.map([1, 2], lambda n: n * r.age)), 0.3, range(0, 300, 20)),
         low=wp.median("salary", [Decimal("1.5"), 99]),
         epsilon=2,
     ),
@@ -166,7 +167,7 @@ def test_groups_without_keys_cannot_be_run_from_the_command_line(
 
 def test_distinct_values_of_split_rows_are_no_count(people: Query) -> None:
     """Lists share a row's weight out: a value may weigh less than 1, and half of a value is none."""
-    pairs = people.select_many(lambda r: [wp.where(r.sex == "f", 1, 2), 3])
+    pairs = people.select_many(lambda r: [F.where(r.sex == "f", 1, 2), 3])
     asked = pairs.agg(n=wp.count(), d=wp.count_distinct(lambda x: x), epsilon=10**6)
     assert [asked.kind(name).name for name in "nd"] == ["rescaled count", "weight, not a count"]
     row = wp.simulate(asked, {"people": [("Oslo", "f", 3, 1, datetime.date(2024, 1, 1))] * 2}, seed=1).row()
@@ -189,7 +190,7 @@ def test_what_is_divided_by_another_number_at_each_key_is_not_called_a_count() -
     edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
     whole = graphs.triangles_by_degree(graphs.symmetrize(edges))
     triples = Query(whole.plan.inputs[0])  # of which the recipe sorts each
-    asked = triples.by(degrees=lambda t: wp.sort(t), keys=[(2, 2, 2)]).agg(n=wp.count(), epsilon=10**6)
+    asked = triples.by(degrees=lambda t: F.sort(t), keys=[(2, 2, 2)]).agg(n=wp.count(), epsilon=10**6)
     assert asked.measurements[0].plan == whole.plan
     found = wp.simulate(asked, {"edges": [(0, 1), (1, 2), (2, 0)]}, seed=1)
     assert found[(2, 2, 2)]["n"].estimate == pytest.approx(0.25, abs=0.001)  # one triangle, of weight 3/12

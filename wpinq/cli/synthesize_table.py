@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.api.schema import schema
 from wpinq.api.source import source
@@ -24,7 +25,6 @@ from wpinq.data.files import format_of
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
-from wpinq.expr import library
 from wpinq.expr.logical_values import parse, presenter
 from wpinq.expr.types import (
     BOOL,
@@ -112,7 +112,7 @@ def read_attribute(given: str, fields: dict[str, Type], closed: Sequence[str]) -
 
 
 def _cast(name: str, type_: Any, record: Any) -> Any:
-    return library.cast(record[name], type_)
+    return F.cast(record[name], type_)
 
 
 def _type(word: str, given: str) -> Type:

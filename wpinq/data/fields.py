@@ -283,7 +283,7 @@ def _in_a_query(given: Type, wanted: Type) -> str:
         words = ", which cuts toward zero"
     if words is None:
         return ""
-    return f"declare {_said(given)} and take wp.cast(x, {_said(wanted)}) in queries{words}"
+    return f"declare {_said(given)} and take F.cast(x, {_said(wanted)}) in queries{words}"
 
 
 def _said(type_: Type) -> str:

@@ -198,7 +198,7 @@ def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan
     for kind in layout.types:
         if not readable_as_text(kind):
             instead = (
-                "; or declare int and write microseconds, of which wp.cast(x, datetime.timedelta) makes durations"
+                "; or declare int and write microseconds, of which F.cast(x, datetime.timedelta) makes durations"
                 if kind == DURATION
                 else ""
             )

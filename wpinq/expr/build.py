@@ -47,7 +47,7 @@ def constant(value: object) -> Constant:
         return _checked(value, decimal(max(0, -exponent)))
     raise ExpressionError(
         f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, Decimal, date, "
-        "datetime, time, timedelta, tuples, lists, or wp.record(...)"
+        "datetime, time, timedelta, tuples, lists, or F.record(...)"
     )
 
 
@@ -180,8 +180,8 @@ def field_named(value: Expr, name: str) -> Expr:
     """The field of this name; the error lists the fields there are, and says which may be meant."""
     if not isinstance(value.type, TupleOf):
         raise ExpressionError(
-            f"`{show(value)}` is of type {value.type}, which has no field {name!r}: its functions are those of wp, "
-            "such as wp.lower(text) and wp.cast(value, str)"
+            f"`{show(value)}` is of type {value.type}, which has no field {name!r}: its functions are those of F, "
+            "such as F.lower(text) and F.cast(value, str)"
         )
     if name not in value.type.names:
         named = [n for n in value.type.names if n is not None]

@@ -246,7 +246,7 @@ def to_int(value: Expr) -> Expr:
 def to_float(value: Expr) -> Expr:
     """The nearest float of a number."""
     if value.type in MOMENTS:
-        raise ExpressionError(f"a {value.type} is no float: take wp.cast(x, int) first, in `{show(value)}`")
+        raise ExpressionError(f"a {value.type} is no float: take F.cast(x, int) first, in `{show(value)}`")
     return number_to_float(value)
 
 
@@ -257,7 +257,7 @@ def to_str(value: Expr) -> Expr:
     if isinstance(value.type, CategoryOf):
         return stored("to_str", STR, lambda text: text, value)
     if value.type == DURATION:
-        raise ExpressionError(f"a duration has no text: take wp.cast(x, int), its microseconds, in `{show(value)}`")
+        raise ExpressionError(f"a duration has no text: take F.cast(x, int), its microseconds, in `{show(value)}`")
     if value.type in MOMENTS:
         written = {DATE: date_text, TIMESTAMP: _timestamp_text, TIME: _time_text}[value.type]
         return stored("to_str", STR, written, value)

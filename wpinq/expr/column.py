@@ -1,6 +1,6 @@
 """Columns by name, for whoever would rather not write a lambda: `wp.col("age") > 30` is `lambda p: p.age > 30`.
 
-A column is a function of a record that was not told yet of which: operators and the functions of `wp` make further ones
+A column is a function of a record that was not told yet of which: operators and the functions of `F` make further ones
 of it. So wherever a query takes a function of one record, it takes a column.
 """
 
@@ -51,15 +51,16 @@ def col(name: str) -> Column:
     Returns
     -------
     Column
-        `+ - * / // % & | ~ == != < <= > >=`, `[index]` and the functions of `wp` make further columns of it.
+        `+ - * / // % & | ~ == != < <= > >=`, `[index]` and the functions of `F` make further columns of it.
 
     Examples
     --------
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> people = wp.source("people", name=str, age=int)
     >>> people.where(wp.col("age") > 30) == people.where(lambda p: p.age > 30)
     True
-    >>> people.select(wp.lower(wp.col("name"))) == people.select(lambda p: wp.lower(p.name))
+    >>> people.select(F.lower(wp.col("name"))) == people.select(lambda p: F.lower(p.name))
     True
     """
     if not isinstance(name, str):

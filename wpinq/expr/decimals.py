@@ -21,7 +21,7 @@ def scale_of(value: Expr) -> int:
 def _check_exact(*values: Expr) -> None:
     for value in values:
         if not (isinstance(value.type, DecimalOf) or value.type in (INT, NULL)):
-            fix = "wp.cast(x, float) of the decimal, or wp.cast(y, wp.decimal(2)) of the float, chooses which is meant"
+            fix = "F.cast(x, float) of the decimal, or F.cast(y, wp.decimal(2)) of the float, chooses which is meant"
             why = fix if value.type == FLOAT else "take decimals and ints"
             raise ExpressionError(f"a decimal cannot be combined with {value.type}: {why}; in `{show(value)}`")
 
@@ -62,7 +62,7 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
         if scale > SCALE_LIMIT:
             raise ExpressionError(
                 f"the product of {left.type} and {right.type} has {scale} decimals, more than {SCALE_LIMIT}: cast a "
-                f"side to fewer with wp.cast(x, wp.decimal(n)), in `{show(left)}`"
+                f"side to fewer with F.cast(x, wp.decimal(n)), in `{show(left)}`"
             )
         return stored(name, decimal(scale), times, left, right)
     left, right = met(left, right)
@@ -104,7 +104,7 @@ def quotient(left: Expr, right: Expr, scale: int) -> Expr:
         raise ExpressionError(
             f"a quotient of {scale} decimals of {left.type} by {right.type} counts {scale} - {scale_of(left)} + "
             f"{scale_of(right)} = {shift} decimals of the dividend, more than {SCALE_LIMIT}: take at most "
-            f"{scale - shift + SCALE_LIMIT} decimals, or cast the divisor to fewer with wp.cast(y, wp.decimal(n)), in "
+            f"{scale - shift + SCALE_LIMIT} decimals, or cast the divisor to fewer with F.cast(y, wp.decimal(n)), in "
             f"`{show(left)}`"
         )
 

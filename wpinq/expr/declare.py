@@ -1,7 +1,7 @@
 """Defining a function in one place: a Python `def` gives name, parameters and docstring, a decorator the rest.
 
 The `def` has no body. Calling it in a lambda makes the expression; text programs and plan files find the same
-function in the catalogue, and `wp` its Python form in the library.
+function in the catalogue, and `wpinq.functions` holds its Python form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Decorator(Protocol):
 
 
 IN_PYTHON: dict[str, Callable[..., Any]] = {}
-"""The functions that lambdas call, by name: `wp.where`, `wp.count`, `wp.sort` and their like."""
+"""The functions that lambdas call, by name: `F.where`, `F.count`, `F.sort` and their like."""
 
 
 def primitive(

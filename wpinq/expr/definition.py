@@ -144,7 +144,7 @@ def define(
     work: WorkRule | None = None,
     implement: Callable[[CallAttributes], Meaning] | None = None,
     lazy: bool = False,
-    place: str = "wpinq.expr.primitives",
+    place: str = "wpinq.expr.functions",
 ) -> None:
     """Enter a primitive. One whose meaning depends on its attributes gives `implement` instead.
 
@@ -168,7 +168,7 @@ def define(
 def primitive_named(name: str) -> Primitive:
     """The primitive of this name, or ExpressionError."""
     if name not in PRIMITIVES:
-        raise ExpressionError(f"there is no primitive {name!r}: it is defined in no module of wpinq.expr.primitives")
+        raise ExpressionError(f"there is no primitive {name!r}: it is defined in no module of wpinq.expr.functions")
     return PRIMITIVES[name]
 
 

@@ -89,7 +89,7 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
             if side.type not in (STR, NULL):
                 raise ExpressionError(
                     f"text is added to text, and `{show(side)}` is of type {side.type}, "
-                    f"in `{show(left)} + {show(right)}`: wp.cast(x, str) is its text"
+                    f"in `{show(left)} + {show(right)}`: F.cast(x, str) is its text"
                 )
         return call("concatenate", left, right)
     return call(name, *promote(left, right))
@@ -99,7 +99,7 @@ def _kind(left: Expr, right: Expr) -> ModuleType | None:
     """The arithmetic that two values call for, where it is not that of ints, floats and strings."""
     for side in (left, right):
         if isinstance(side.type, CategoryOf):
-            raise ExpressionError(f"a category has no arithmetic: take its text, wp.cast(x, str), in `{show(side)}`")
+            raise ExpressionError(f"a category has no arithmetic: take its text, F.cast(x, str), in `{show(side)}`")
     if any(side.type in temporal.MOMENTS for side in (left, right)):
         return temporal
     return decimals if any(isinstance(side.type, DecimalOf) for side in (left, right)) else None
@@ -112,8 +112,8 @@ def divide(left: Expr, right: Expr) -> Expr:
         raise temporal.refused("divide", left, right)
     if kind is decimals:
         raise ExpressionError(
-            "how many decimals has a quotient of decimals? Say it with wp.quotient(a, b, 2), which rounds half to "
-            f"even; or take floats with wp.cast(x, float), in `{show(left)}`"
+            "how many decimals has a quotient of decimals? Say it with F.quotient(a, b, 2), which rounds half to "
+            f"even; or take floats with F.cast(x, float), in `{show(left)}`"
         )
     for side in (left, right):
         if not (is_number(side.type) or side.type == NULL):

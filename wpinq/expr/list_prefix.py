@@ -35,10 +35,11 @@ def limited(function: Lambda, most: int) -> Lambda:
     Examples
     --------
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> from wpinq.expr.printing import show
     >>> from wpinq.expr.trace import trace
     >>> from wpinq.expr.types import INT
-    >>> show(limited(trace(lambda x: wp.map(wp.range(0, x, limit=1000), lambda i: i * x), (INT,)), 10).body)
+    >>> show(limited(trace(lambda x: F.map(F.range(0, x, limit=1000), lambda i: i * x), (INT,)), 10).body)
     'map(range_list(0, x), i => i * x)'
     """
     core = function.core

@@ -16,7 +16,7 @@ MOMENTS: tuple[Logical, ...] = (DATE, TIMESTAMP, TIME, DURATION)
 
 _HINT = (
     "the difference of two dates or timestamps is a duration, a duration can be added (datetime.timedelta(days=7), in "
-    'text duration("P7D")) or cut to a date, wp.offset(x, n, "month") goes by the calendar, and wp.cast(x, int) counts'
+    'text duration("P7D")) or cut to a date, F.offset(x, n, "month") goes by the calendar, and F.cast(x, int) counts'
 )
 
 

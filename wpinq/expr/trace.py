@@ -36,7 +36,7 @@ SOURCE_LIMIT = 1000
 
 _GENERAL = (
     "this lambda tests identity, membership or a Python type, which is decided while the query is written, "
-    "not for each record: use wp.is_null(x), == and wp.cast"
+    "not for each record: use F.is_null(x), == and F.cast"
 )
 
 
@@ -118,7 +118,7 @@ def _sources(function: Callable[..., Any]) -> Iterator[ast.AST]:
 def _traps_in(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            yield f"`{ast.unparse(node)}` is decided while the query is written: use wp.is_null(x) or =="
+            yield f"`{ast.unparse(node)}` is decided while the query is written: use F.is_null(x) or =="
         elif isinstance(node, ast.Compare) and any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
             yield f"`{ast.unparse(node)}` is decided while the query is written: combine == with |"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
@@ -160,7 +160,7 @@ class Symbol:
                 )
             return Symbol(build.field(value, index % count))
         if value.type == STR:
-            _refuse(self, "is a string", "use wp.substring(text, start, length)")
+            _refuse(self, "is a string", "use F.substring(text, start, length)")
         return Symbol(catalogue.apply("element", value, lift(index)))
 
     def __abs__(self) -> Symbol:
@@ -203,20 +203,20 @@ for _python, _name in REFLECTED_TOO.items():
     setattr(Symbol, f"__r{_python}__", _reflected(_name))
 
 REFUSED = {
-    "setattr delattr setitem": ("cannot be changed", "build a record with wp.record(...)"),
-    "call": ("is not a function", "the functions of a query are those of wp, such as wp.lower(text)"),
+    "setattr delattr setitem": ("cannot be changed", "build a record with F.record(...)"),
+    "call": ("is not a function", "the functions of a query are those of F, such as F.lower(text)"),
     "bool": (
         "has no truth value while the query is written",
-        "use & | ~ and wp.where(condition, a, b), and (x == a) | (x == b) instead of x in [a, b]",
+        "use & | ~ and F.where(condition, a, b), and (x == a) | (x == b) instead of x in [a, b]",
     ),
-    "iter": ("cannot be looped over or unpacked", "use [0], [1], … or wp.map(list, function)"),
-    "len": ("has no len()", "use wp.count(x) or wp.length(x)"),
-    "contains": ("cannot be searched with `in`", "use wp.contains(text, part), or == on each field"),
+    "iter": ("cannot be looped over or unpacked", "use [0], [1], … or F.map(list, function)"),
+    "len": ("has no len()", "use F.count(x) or F.length(x)"),
+    "contains": ("cannot be searched with `in`", "use F.contains(text, part), or == on each field"),
     "hash": ("cannot be hashed", "return it from the lambda instead of keeping it in a set or a dict"),
-    "int index trunc": ("is not a number yet", "use wp.cast(x, int)"),
-    "float complex": ("is not a number yet", "use wp.cast(x, float), and functions of wp instead of math"),
-    "floor ceil": ("is not a number yet", "use wp.floor(x), and -wp.floor(-x) for the ceiling"),
-    "round": ("cannot be rounded by Python", "use wp.floor(x + 0.5) or wp.bucket(x, width)"),
+    "int index trunc": ("is not a number yet", "use F.cast(x, int)"),
+    "float complex": ("is not a number yet", "use F.cast(x, float), and functions of F instead of math"),
+    "floor ceil": ("is not a number yet", "use F.floor(x), and -F.floor(-x) for the ceiling"),
+    "round": ("cannot be rounded by Python", "use F.floor(x + 0.5) or F.bucket(x, width)"),
     "pow rpow": ("has no powers", "write x * x: floats are correctly rounded operations only"),
     "divmod rdivmod": ("has no divmod()", "write x // n and x % n"),
     "xor rxor lshift rlshift rshift rrshift matmul rmatmul pos": (
@@ -225,10 +225,10 @@ REFUSED = {
     ),
     "array array_ufunc array_function": (
         "is not an array",
-        "use functions of wp, and Python numbers instead of numpy's",
+        "use functions of F, and Python numbers instead of numpy's",
     ),
-    "str": ("is not text yet", "use wp.cast(x, str)"),
-    "format": ("cannot be formatted", "build text with + and wp.cast(x, str)"),
+    "str": ("is not text yet", "use F.cast(x, str)"),
+    "format": ("cannot be formatted", "build text with + and F.cast(x, str)"),
     "repr": ("cannot be shown", "look at the whole query with q.explain()"),
     "reduce": ("cannot be pickled", "pickle the query"),
 }

@@ -90,7 +90,7 @@ class _Measure:
         if steps.degree > 1:
             raise ExpressionError(
                 "lists or texts that nothing bounds stand inside one another, so the work would grow faster than what "
-                "a record holds: bound one of them, as in wp.first(items, 20), or give a limit"
+                "a record holds: bound one of them, as in F.first(items, 20), or give a limit"
             )
         content = held.content.factor if _unbounded(function.type) else 0
         return CallWork(steps.factor, max(held.text.factor, content), self.calls)

@@ -9,9 +9,9 @@ from functools import lru_cache, reduce
 from itertools import combinations, permutations
 from typing import Any
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
-from wpinq.expr import library as wp
 from wpinq.graphs.recipes import check_edges
 
 # Patterns: small connected graphs, their automorphisms, and the least way to write a copy of one.
@@ -354,7 +354,7 @@ def _all_differ(copy: Any, pairs: list[tuple[int, int]]) -> Any:
 
 def _step(copy: Any, step: Ordering, size: int) -> Any:
     # sort and not min: it knows the order of every type that has one, null and records included
-    ordered = wp.sort(_fields(copy, step.positions))
+    ordered = F.sort(_fields(copy, step.positions))
     if not step.rearrangements:
         places = {position: ordered[i] for i, position in enumerate(step.positions)}
         return tuple(places.get(i, copy[i]) for i in range(size))
@@ -362,5 +362,5 @@ def _step(copy: Any, step: Ordering, size: int) -> Any:
     *choices, (_, other) = zip(step.positions, step.rearrangements, strict=True)
     result: Any = _fields(copy, other)
     for position, rearrangement in reversed(choices):
-        result = wp.where(least == copy[position], _fields(copy, rearrangement), result)
+        result = F.where(least == copy[position], _fields(copy, rearrangement), result)
     return result

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.types import TupleOf
 
 
@@ -65,7 +65,7 @@ def symmetrize(undirected: Query) -> Query:
     WeightedDataset({('ann', 'bob'): 1.0, ('bob', 'ann'): 1.0})
     """
     check_edges(undirected)
-    return undirected.select(lambda e: wp.reverse(e)).concat(undirected)
+    return undirected.select(lambda e: F.reverse(e)).concat(undirected)
 
 
 def nodes(edges: Query) -> Query:
@@ -116,7 +116,7 @@ def degrees(edges: Query) -> Query:
     WeightedDataset({1: 1.5, 3: 0.5})
     """
     check_edges(edges)
-    grouped = edges.group_by(lambda e: e[0], lambda group: wp.count(group))
+    grouped = edges.group_by(lambda e: e[0], lambda group: F.count(group))
     return grouped.read_as("a weight of 1/2 for each node, with its degree")
 
 
@@ -198,7 +198,7 @@ def paths(edges: Query) -> Query:
     check_edges(edges)
 
     def path(left: Any, right: Any) -> Any:
-        return wp.record(a=left[0], b=left[1], c=right[1])
+        return F.record(a=left[0], b=left[1], c=right[1])
 
     joined = edges.join(edges, lambda left: left[1], lambda right: right[0], path)
     return joined.where(lambda p: p.a != p.c).read_as("each path (a, b, c) weighs 1/(2 d_b), d_b the degree of b")
@@ -230,7 +230,7 @@ def joint_degrees(edges: Query) -> Query:
     known = degrees(edges)
 
     def with_degree(node: Any, edge: Any) -> Any:
-        return wp.record(edge=edge, degree=node.val)
+        return F.record(edge=edge, degree=node.val)
 
     temp = known.join(edges, lambda node: node.key, lambda e: e[0], with_degree)
     joint = temp.join(temp, lambda x: x.edge, lambda y: (y.edge[1], y.edge[0]), lambda x, y: (x.degree, y.degree))
@@ -289,7 +289,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
     cab = bca.select(_rotated)
 
     def pair(x: Any, y: Any) -> Any:
-        return wp.record(path=x.path, first=x.degree, second=y.degree)
+        return F.record(path=x.path, first=x.degree, second=y.degree)
 
     pairs = abc.join(bca, lambda x: x.path, lambda y: y.path, pair)
     triples = pairs.join(cab, lambda x: x.path, lambda y: y.path, lambda x, y: (x.first, x.second, y.degree))
@@ -303,7 +303,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
             f"each triangle adds 3/(d_a² + d_b² + d_c²) to its degrees divided by {bucket}, rounded down: a bucket "
             "mixes weights, so this is no count and has no exact rescaling"
         )
-    return triples.select(lambda triple: wp.sort(triple)).read_as(reading)
+    return triples.select(lambda triple: F.sort(triple)).read_as(reading)
 
 
 def squares_by_degree(edges: Query) -> Query:
@@ -336,13 +336,13 @@ def squares_by_degree(edges: Query) -> Query:
     abc = _paths_with_degree(edges, 1)
 
     def longer(x: Any, y: Any) -> Any:
-        return wp.record(path=(x.path[0], x.path[1], x.path[2], y.path[2]), second=x.degree, third=y.degree)
+        return F.record(path=(x.path[0], x.path[1], x.path[2], y.path[2]), second=x.degree, third=y.degree)
 
     joined = abc.join(abc, lambda x: (x.path[1], x.path[2]), lambda y: (y.path[0], y.path[1]), longer)
     abcd = joined.where(lambda x: x.path[0] != x.path[3])
 
     def turned(x: Any) -> Any:
-        return wp.record(path=wp.rotate(wp.rotate(x.path)), fourth=x.second, first=x.third)
+        return F.record(path=F.rotate(F.rotate(x.path)), fourth=x.second, first=x.third)
 
     cdab = abcd.select(turned)
     around = abcd.join(cdab, lambda x: x.path, lambda y: y.path, lambda x, y: (y.first, x.second, x.third, y.fourth))
@@ -375,7 +375,7 @@ def triangles_by_intersect(edges: Query) -> Query:
     WeightedDataset({'triangle!': 1.5})
     """
     abc = paths(edges)
-    closed = abc.select(lambda path: wp.rotate(path)).intersect(abc)
+    closed = abc.select(lambda path: F.rotate(path)).intersect(abc)
     return closed.select(lambda path: "triangle!").read_as(
         "each triangle adds min(1/d_a,1/d_b) + min(1/d_a,1/d_c) + min(1/d_b,1/d_c): a weight with no exact rescaling"
     )
@@ -386,16 +386,16 @@ def _paths_with_degree(edges: Query, bucket: int) -> Query:
     check_edges(edges)
 
     def degree(group: Any) -> Any:
-        return wp.count(group) if bucket == 1 else wp.count(group) // bucket
+        return F.count(group) if bucket == 1 else F.count(group) // bucket
 
     known = edges.group_by(lambda e: e[0], degree)
     return paths(edges).join(
-        known, lambda path: path.b, lambda node: node.key, lambda path, node: wp.record(path=path, degree=node.val)
+        known, lambda path: path.b, lambda node: node.key, lambda path, node: F.record(path=path, degree=node.val)
     )
 
 
 def _rotated(x: Any) -> Any:
-    return wp.record(path=wp.rotate(x.path), degree=x.degree)
+    return F.record(path=F.rotate(x.path), degree=x.degree)
 
 
 def _least_around(degrees: Any) -> Any:
@@ -403,5 +403,5 @@ def _least_around(degrees: Any) -> Any:
 
     They are what comes of exchanging the ends of either diagonal, and the two diagonals.
     """
-    diagonals = wp.sort((wp.sort((degrees[0], degrees[2])), wp.sort((degrees[1], degrees[3]))))
+    diagonals = F.sort((F.sort((degrees[0], degrees[2])), F.sort((degrees[1], degrees[3]))))
     return (diagonals[0][0], diagonals[1][0], diagonals[0][1], diagonals[1][1])

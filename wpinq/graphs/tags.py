@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
-from wpinq.expr import library as wp
 from wpinq.graphs.recipes import check_edges, ends
 from wpinq.runtime.arrays import Floats
 
@@ -91,7 +91,7 @@ def half_edges(edges: Query) -> Query:
     WeightedDataset({('ann', 'bob'): 0.5, ('bob', 'ann'): 0.5})
     """
     check_edges(edges)
-    return edges.select_many(lambda e: [wp.record(src=e[0], dst=e[1]), wp.record(src=e[1], dst=e[0])])
+    return edges.select_many(lambda e: [F.record(src=e[0], dst=e[1]), F.record(src=e[1], dst=e[0])])
 
 
 def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
@@ -203,28 +203,28 @@ def closed_wedges_by_tag(
     usual = [1 / 2, *[1 / 4] * (tags - 1)]
     rooms = _one_a_tag("room", usual if room is None else room, tags, sys.float_info.max)
     shares = _one_a_tag("weight", [1] * tags if weights is None else weights, tags, 1.0)
-    wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: wp.record(a=x.src, b=x.dst, c=y.dst)).where(
+    wedges = half.join(half, lambda x: x.dst, lambda y: y.src, lambda x, y: F.record(a=x.src, b=x.dst, c=y.dst)).where(
         lambda wedge: wedge.a != wedge.c
     )
     tagged = wedges.join(
         degree_tags(edges, limits),
         lambda wedge: wedge.b,
         lambda tag: tag.record,
-        lambda wedge, tag: wp.record(ends=wp.sort((wedge.a, wedge.c)), tag=tag.index),
+        lambda wedge, tag: F.record(ends=F.sort((wedge.a, wedge.c)), tag=tag.index),
     )
     closing, doubled = edges, 0
     while sum(map(Fraction, rooms)) > 2**doubled:  # not thrice or five times: shares of a room are to be exact
         closing, doubled = closing.concat(closing), doubled + 1
     spread = closing.select_many(
         lambda e: [
-            wp.weighted(wp.record(ends=wp.sort((e[0], e[1])), tag=tag), math.ldexp(each, -doubled))
+            F.weighted(F.record(ends=F.sort((e[0], e[1])), tag=tag), math.ldexp(each, -doubled))
             for tag, each in enumerate(rooms)
         ]
     )
     closed = tagged.intersect(spread).select(lambda pair: pair.tag)
     changed = [(tag, share) for tag, (before, share) in enumerate(pairwise(shares), 1) if share != before]
     if changed or shares[0] < 1:
-        closed = closed.select_many(lambda tag: [wp.weighted(tag, _beyond(tag, shares[0], changed))])
+        closed = closed.select_many(lambda tag: [F.weighted(tag, _beyond(tag, shares[0], changed))])
     return closed.read_as("record i weighs the closed wedges in tag i of their middle nodes, about 1/(3d) each")
 
 
@@ -241,7 +241,7 @@ def _beyond(number: Any, first: Any, rest: Iterable[tuple[int, Any]]) -> Any:
     """An expression: the first value below all limits, else that of the last limit which a number is not below."""
     found = first
     for limit, value in rest:
-        found = wp.where(number >= limit, value, found)
+        found = F.where(number >= limit, value, found)
     return found
 
 
@@ -275,10 +275,10 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
         tags,
         lambda half: half.src,
         lambda tag: tag.record,
-        lambda half, tag: wp.record(src=half.src, dst=half.dst, tag=tag.index),
+        lambda half, tag: F.record(src=half.src, dst=half.dst, tag=tag.index),
     )
     joint = first.join(
-        tags, lambda half: half.dst, lambda tag: tag.record, lambda half, tag: wp.sort((half.tag, tag.index))
+        tags, lambda half: half.dst, lambda tag: tag.record, lambda half, tag: F.sort((half.tag, tag.index))
     )
     return joint.read_as("record (i, j) weighs a third of each edge, shared among the tags of its ends")
 
@@ -291,4 +291,4 @@ def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:
     """
     inner = checked_limits(limits)[1:-1]
     pieces, by_limit = ends(edges).shave(0.5), [(limit, tag) for tag, limit in enumerate(inner, 1)]
-    return pieces.select(lambda piece: wp.record(record=piece.record, index=_beyond(piece.index, 0, by_limit)))
+    return pieces.select(lambda piece: F.record(record=piece.record, index=_beyond(piece.index, 0, by_limit)))

@@ -23,8 +23,9 @@ def physical_plan(root: Node) -> Node:
     --------
     >>> import datetime
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> visits = wp.source("visits", day=datetime.date)
-    >>> print(physical_plan(visits.select(lambda v: wp.truncate(v.day, "month")).plan).type)
+    >>> print(physical_plan(visits.select(lambda v: F.truncate(v.day, "month")).plan).type)
     int
     """
     return upward(root, _erased)[root.digest]

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from wpinq.errors import PlanError
+from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Expr, Lambda, digest_of
-from wpinq.expr.primitives import LIST_LIMIT
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights, accumulate
@@ -374,7 +374,7 @@ def common_type(operator: str, left: Type, right: Type) -> Type:
     if common is None:
         raise PlanError(
             f"{operator} needs both sides to have one record type, got {left} and {right}: select one side into "
-            "the other's form first (for fields, e.g. `lambda e: (e.dst, e.src)` or wp.record(src=e.dst, dst=e.src))"
+            "the other's form first (for fields, e.g. `lambda e: (e.dst, e.src)` or F.record(src=e.dst, dst=e.src))"
         )
     return common
 

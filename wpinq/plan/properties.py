@@ -77,8 +77,9 @@ class PlanProperties:
     Examples
     --------
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> items = wp.source("items", group=int, facts=["unit_weights"])
-    >>> certificate = plan_properties(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan)
+    >>> certificate = plan_properties(items.group_by(lambda r: r.group, lambda g: F.count(g)).plan)
     >>> dict(certificate.uses), certificate.lattice, certificate.output.nonnegative
     ({'items': 1}, Fraction(1, 2), True)
     """
@@ -223,8 +224,9 @@ facts=["unit_weights"], or use Laplace noise
         Examples
         --------
         >>> import wpinq as wp
+        >>> from wpinq import functions as F
         >>> items = wp.source("items", group=int, facts=["unit_weights"])
-        >>> plan_properties(items.group_by(lambda r: r.group, lambda g: wp.count(g)).plan).counted
+        >>> plan_properties(items.group_by(lambda r: r.group, lambda g: F.count(g)).plan).counted
         Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
         """
         return self._counts[self.root.digest][0]
@@ -236,8 +238,9 @@ facts=["unit_weights"], or use Laplace noise
         Examples
         --------
         >>> import wpinq as wp
+        >>> from wpinq import functions as F
         >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
-        >>> both = edges.concat(edges.select(lambda e: wp.record(src=e.dst, dst=e.src)))
+        >>> both = edges.concat(edges.select(lambda e: F.record(src=e.dst, dst=e.src)))
         >>> [str(weight) for weight in plan_properties(both.plan).equal_weights.values()]
         ['1', '1', '1']
         """

@@ -71,7 +71,7 @@ class MostDistant(NoisyChoice):
         if any(field != INT for field in fields) or len(fields) != len(self.sizes):
             raise PlanError(
                 f"a choice of a view needs records of {len(self.sizes)} integers, the codes of the attributes, and "
-                f"not of type {type_}: .select(lambda r: wp.record(...)) with a code from 0 on for each"
+                f"not of type {type_}: .select(lambda r: F.record(...)) with a code from 0 on for each"
             )
 
     def identity(self) -> tuple[bytes | str, ...]:

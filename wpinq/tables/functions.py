@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from wpinq.errors import PlanError
-from wpinq.expr import library
 from wpinq.expr.trace import RecordFunction
 from wpinq.tables.additive import Count, CountDistinct, Mean, Sum
 from wpinq.tables.selection import Median, MostCommon, Quantile
@@ -145,36 +142,63 @@ def count_distinct(column: RecordFunction) -> CountDistinct:
     return CountDistinct(column)
 
 
-def _or_in_lambdas(name: str, asks: Callable[[tuple[Any, ...]], bool], made: Callable[..., Any], note: str) -> Any:
-    """A function of lambdas that is an aggregate too, where it is given what only that takes."""
-    function: Callable[..., Any] = getattr(library, name)
+def count(*given: object) -> Count:
+    """The number of records in each group: the weight of the group, plus Laplace noise of scale 1/ε.
 
-    @functools.wraps(function)
-    def either(*given: Any, **named: Any) -> Any:
-        return made(*given, **named) if asks((*given, *named)) else function(*given, **named)
+    Returns
+    -------
+    Count
+        For `agg`. Privacy cost: its share of epsilon, once, however many groups there are.
 
-    either.__doc__ = f"{function.__doc__}\n\n    {note}\n    "
-    return either
+    Raises
+    ------
+    PlanError
+        When it is given an argument: the number of elements of a list is `wpinq.functions.count`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", city=str)
+    >>> people.by("city", keys=["Oslo", "Bergen"]).agg(rows=wp.count(), epsilon=1).bill()
+    Bill({'people': Fraction(1, 1)})
+    """
+    if given:
+        raise PlanError("wp.count() counts the records of a group; the elements of a list are counted by F.count(list)")
+    return Count()
 
 
-def _sum(column: RecordFunction, lower: float | None = None, upper: float | None = None) -> Sum:
+def sum(column: RecordFunction, lower: float | None = None, upper: float | None = None) -> Sum:
+    """The sum of a column in each group, every value clamped to a public range.
+
+    Parameters
+    ----------
+    column : str, Column or function
+        To numbers.
+    lower, upper : float
+        The range, chosen without looking at the data; lower < upper.
+
+    Returns
+    -------
+    Sum
+        For `agg`. Privacy cost: its share of epsilon, once, however many groups there are.
+
+    Raises
+    ------
+    PlanError
+        When there is no range: the sum of a list is `wpinq.functions.sum`.
+
+    Examples
+    --------
+    >>> sum("age", 0, 100).description
+    'sum of age, clamped to 0.0 … 100.0'
+    """
     if lower is None or upper is None:
-        raise PlanError('a sum of a column needs the public range that values are clamped to: wp.sum("age", 0, 100)')
+        raise PlanError(
+            'a sum of a column needs the public range that values are clamped to: wp.sum("age", 0, 100); the elements '
+            "of a list are summed by F.sum(list)"
+        )
     return Sum(column, lower, upper)
 
 
 AGGREGATES = {made.name: made for made in (Count, Sum, Mean, CountDistinct, Median, Quantile, MostCommon)}
 """Every aggregate, by the name that text programs call it by."""
-
-count = _or_in_lambdas(
-    "count",
-    lambda given: not given,
-    Count,
-    "Without arguments it is the aggregate of `agg`: the weight of each group, plus Laplace noise of scale 1/ε.",
-)
-sum = _or_in_lambdas(
-    "sum",
-    lambda given: len(given) > 2 or any(isinstance(item, str) for item in given[:1]),
-    _sum,
-    "As `sum(column, lower, upper)` it is the aggregate of `agg`: the sum of the clamped values of each group.",
-)

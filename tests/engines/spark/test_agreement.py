@@ -14,6 +14,7 @@ from tests.engines.rewrite_fixtures import fixtures
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
 from tests.support.plans import OPERATORS, random_case
 from tests.support.relational import evaluate
+from wpinq import functions as F
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import Rewrite
@@ -117,12 +118,12 @@ def test_rewrites_keep_their_weights(database: SparkDatabase, switch: str) -> No
 @pytest.mark.parametrize(
     "query",
     [
-        PEOPLE.select_many(lambda p: wp.split(p, ","), limit=1000),
-        PEOPLE.shave(lambda p: wp.map(wp.split(p, ","), lambda x: 5e-324), limit=1000),
+        PEOPLE.select_many(lambda p: F.split(p, ","), limit=1000),
+        PEOPLE.shave(lambda p: F.map(F.split(p, ","), lambda x: 5e-324), limit=1000),
         PEOPLE.shave(5e-324, limit=3).concat(PEOPLE.shave(1.7e308)).select(lambda piece: piece.index),
-        PEOPLE.select_many(lambda p: [wp.weighted(p, 1.7e308), wp.weighted("", -1.7e308)]),
-        PEOPLE.select_many(lambda p: wp.range(2**63 - 3, 2**63 - 1, limit=1000)),
-        PEOPLE.select_many(lambda p: wp.subsets(wp.split(p, ","), 7), limit=4),
+        PEOPLE.select_many(lambda p: [F.weighted(p, 1.7e308), F.weighted("", -1.7e308)]),
+        PEOPLE.select_many(lambda p: F.range(2**63 - 3, 2**63 - 1, limit=1000)),
+        PEOPLE.select_many(lambda p: F.subsets(F.split(p, ","), 7), limit=4),
     ],
     ids=["split", "widths", "pieces", "weights", "range", "subsets"],
 )

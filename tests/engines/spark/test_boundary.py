@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.cluster import FAILED, SparkDatabase
@@ -19,10 +20,10 @@ NUMBERS = wp.source("numbers", int)
 
 def test_a_sum_of_floats_inside_a_list_is_refused_by_step(database: SparkDatabase) -> None:
     lists = wp.source("lists", list[list[float]])
-    nested = lists.select(lambda xs: wp.map(xs, lambda x: wp.sum(x)))
+    nested = lists.select(lambda xs: F.map(xs, lambda x: F.sum(x)))
     with pytest.raises(PlanError, match='"spark" cannot run this plan: Select: a sum of floats, inside'):
         database.evaluate(nested.plan, {"lists": {((0.5, 0.25),): 1.0}})
-    flat = wp.source("flat", list[float]).select(lambda x: wp.sum(x))
+    flat = wp.source("flat", list[float]).select(lambda x: F.sum(x))
     assert database.evaluate(flat.plan, {"flat": {(0.1, 0.2, 1e100, 0.3, -1e100): 1.0}}) == {0.6: 1.0}
 
 
@@ -149,7 +150,7 @@ def test_programs_that_nest_too_deep_are_refused_from_the_plan() -> None:
         long = long.select(lambda n: n * 3 + 1)
     with pytest.raises(PlanError, match="nests more than 100 deep"):
         SparkDatabase.check(long.plan)
-    subsets = NUMBERS.select_many(lambda n: wp.subsets(wp.range(0, 20, limit=20), 9), limit=5)
+    subsets = NUMBERS.select_many(lambda n: F.subsets(F.range(0, 20, limit=20), 9), limit=5)
     with pytest.raises(PlanError, match="stand more than 8 deep inside one another"):
         SparkDatabase.check(subsets.plan)
 
@@ -192,7 +193,7 @@ def test_of_a_quantile_only_sums_leave_the_cluster(database: SparkDatabase, monk
 
 def test_weights_of_0_do_not_stop_a_quantile(database: SparkDatabase) -> None:
     """Half of the least float is 0, in a table that is stored before it is summed."""
-    counts = NUMBERS.group_by(lambda x: x % 2, lambda group: wp.count(group))
+    counts = NUMBERS.group_by(lambda x: x % 2, lambda group: F.count(group))
     for weight, before in ((1.0, 0.5), (5e-324, 0)):
         sides = database.sides(counts.plan, {"numbers": {1: 1.0, 2: weight}}, [(1, 1)])
         assert sides == [(before, 0.5, 0)]

@@ -11,6 +11,7 @@ import pytest
 
 import wpinq as wp
 from tests.engines.test_loading import SOURCES
+from wpinq import functions as F
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
 from wpinq.engines.sql.spark.cluster import SparkDatabase
@@ -56,7 +57,7 @@ def test_a_file_and_a_frame_of_another_library_are_released_alike(
         lists = wp.source("visits", page=str, person="who", at_most=2, nested=True)
         with wp.Session(engine="spark") as session:
             session.protect(lists, offered, budget=10**7)
-            asked = lists.select(lambda pages: wp.element(pages, 1).page).noisy_count(10**6, over=["a", "b"])
+            asked = lists.select(lambda pages: F.element(pages, 1).page).noisy_count(10**6, over=["a", "b"])
             assert [round(value, 2) for value in session.release(asked).values] == [1.0, 1.0]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.columns.dataset import EngineDataset
 from wpinq.data import read_source
 from wpinq.engines.sql.spark.cluster import SparkDatabase
@@ -95,8 +96,8 @@ def test_lists_of_a_frame_are_released(spark: Any) -> None:
         "UNION ALL SELECT array() AS items"
     )
     asked = [
-        baskets.select(lambda b: wp.count(b.items)).noisy_count(10**6, over=[0, 1, 2]),
-        baskets.select_many(lambda b: wp.map(b.items, lambda item: item.what), limit=3).noisy_count(
+        baskets.select(lambda b: F.count(b.items)).noisy_count(10**6, over=[0, 1, 2]),
+        baskets.select_many(lambda b: F.map(b.items, lambda item: item.what), limit=3).noisy_count(
             10**6, over=["a", "b", "c"]
         ),
     ]

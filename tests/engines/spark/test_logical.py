@@ -12,6 +12,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.logical import CHECKS, SOURCE, compare, query, rows
+from wpinq import functions as F
 from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import SourceRejected
@@ -115,7 +116,7 @@ def test_times_of_day_and_durations_of_a_frame_are_read_exactly(times: Any) -> N
             (86_400 * 10**6 - 1, span, 7 * 86_400 * 10**6),
             (None, 2**63 - 1, -90 * 60 * 10**6),
         }
-        hours = session.release(SPANS.select(lambda s: wp.hour(s.at)).noisy_count(epsilon=9, over=range(24)))
+        hours = session.release(SPANS.select(lambda s: F.hour(s.at)).noisy_count(epsilon=9, over=range(24)))
         assert isinstance(hours, wp.Answers) and hours[23] > 0
 
 

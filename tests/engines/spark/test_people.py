@@ -14,6 +14,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.people import kept_rows, weigh
+from wpinq import functions as F
 from wpinq.columns.records import reader
 from wpinq.data import read_source
 from wpinq.data.people import SPARK, canonical_hex
@@ -73,8 +74,8 @@ def test_a_session_on_spark_releases_what_a_session_on_duckdb_releases(spark: An
     rows = [(1, "a"), (1, "b"), (1, "a"), (2, "a"), (3, "b"), (3, "b")]
     asked = [
         flat.noisy_count(10**6, over=[("a",), ("b",)]),
-        lists.select(lambda pages: wp.count(pages)).noisy_count(10**6, over=[1, 2, 3]),
-        lists.select(lambda pages: wp.element(pages, 0).page).noisy_count(10**6, over=["a", "b"]),
+        lists.select(lambda pages: F.count(pages)).noisy_count(10**6, over=[1, 2, 3]),
+        lists.select(lambda pages: F.element(pages, 0).page).noisy_count(10**6, over=["a", "b"]),
     ]
     released = []
     for engine in ("spark", "duckdb"):

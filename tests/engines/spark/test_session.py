@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq import functions as F
 from wpinq import graphs
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark import session
@@ -136,7 +137,7 @@ def test_a_program_that_is_too_much_for_spark_is_refused_before_the_debit(spark:
 def test_a_batch_makes_each_step_once_and_changes_no_bit(
     spark: Any, weights: list[dict[Any, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    degrees = EDGES.group_by(lambda e: e.src, lambda group: wp.count(group))
+    degrees = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
     joined = degrees.join(EDGES, lambda d: d[0], lambda e: e.dst, lambda d, e: (d[1], e.src))
     plans = [joined.where(lambda pair, i=i: pair[0] > i).noisy_count(0.1, over=[(1, 2), (2, 1)]) for i in range(4)]
     made: list[tuple[str, bool]] = []
@@ -330,7 +331,7 @@ def test_what_spark_does_not_take_is_said_before_anything_is_paid(spark: Any) ->
     lists = wp.source("lists", list[list[float]])
     with wp.Session(engine="spark") as session:
         session.protect(lists, [[[0.5]]], budget=1.0)
-        nested = lists.select(lambda xs: wp.map(xs, lambda x: wp.sum(x))).noisy_count(epsilon=0.5, over=[(0.5,)])
+        nested = lists.select(lambda xs: F.map(xs, lambda x: F.sum(x))).noisy_count(epsilon=0.5, over=[(0.5,)])
         with pytest.raises(PlanError, match="cannot run this plan: Select"):
             session.release(nested)
         assert session.spent("lists") == 0

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import wpinq as wp
+from wpinq import functions as F
 
 AGES = wp.source("ages", int)
 PAIRS = wp.source("pairs", src=int, dst=int, facts=["unit_weights"])
@@ -20,7 +21,7 @@ HERE = Path(__file__).parent
 
 def measurements() -> dict[str, wp.Measurement]:
     """Every kind of release: over public keys, key by key, on a lattice, of parts, and choices."""
-    everyone = AGES.group_by(lambda age: 0, lambda ages: wp.count(ages)).select(lambda group: group.key)
+    everyone = AGES.group_by(lambda age: 0, lambda ages: F.count(ages)).select(lambda group: group.key)
     meeting = PAIRS.join(PAIRS, lambda x: x.dst, lambda y: y.dst, lambda x, y: (x.src, y.src))
     parts = AGES.partition(lambda age: age // 10, [2, 3])
     return {

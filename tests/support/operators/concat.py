@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import wpinq as wp
 from tests.support.cases import (
     HEAVY,
     HEAVY_TOO,
@@ -17,6 +16,7 @@ from tests.support.cases import (
     others,
     words,
 )
+from wpinq import functions as F
 
 if TYPE_CHECKING:
     from tests.support.plans import Grower, Live
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 both = {"numbers": A, "others": B}
 signs = {"numbers": {1: -1, 2: 3, 3: 1}, "others": {1: -2, 2: -3, 3: 1}}
 nulls = {"maybe": {None: 1, 2: 1}, "numbers": {2: 1}}
-text = words.concat(words.select(lambda w: wp.lower(w)))
+text = words.concat(words.select(lambda w: F.lower(w)))
 
 
 def draw(grower: Grower, below: Live) -> Live | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import wpinq as wp
 from tests.support import expressions
 from tests.support.cases import (
     HEAVY,
@@ -14,12 +13,13 @@ from tests.support.cases import (
     pairs,
 )
 from tests.support.expressions import traced
+from wpinq import functions as F
 from wpinq.expr.types import ListOf
 
 if TYPE_CHECKING:
     from tests.support.plans import Grower, Live
 
-by_parity = numbers.group_by(lambda x: wp.where(x % 2 == 1, "odd", "even"))
+by_parity = numbers.group_by(lambda x: F.where(x % 2 == 1, "odd", "even"))
 
 
 def draw(grower: Grower, below: Live) -> Live | None:
@@ -32,7 +32,7 @@ def draw(grower: Grower, below: Live) -> Live | None:
 CASE = OperatorCase(
     "GroupBy",
     text="a.GroupBy(r => r.x, g => count(g))",
-    chain=lambda a, b: a.group_by(lambda r: r.x, lambda g: wp.count(g)),
+    chain=lambda a, b: a.group_by(lambda r: r.x, lambda g: F.count(g)),
     one_step={
         "GroupBy": HEAVY.group_by(lambda x: x % 4),
     },
@@ -46,13 +46,13 @@ CASE = OperatorCase(
         ),
         Table(
             "GroupBy, unit weights give a half",
-            pairs.group_by(lambda p: p.key, lambda g: wp.count(g)),
+            pairs.group_by(lambda p: p.key, lambda g: F.count(g)),
             {"pairs": {(1, 1): 1, (1, 2): 1, (1, 3): 1, (2, 1): 1, (None, 1): 1, (None, 2): 1}},
             {(1, 3): "1/2", (2, 1): "1/2", (None, 2): "1/2"},
         ),
         Table(
             "GroupBy, negative and zero weights",
-            numbers.group_by(lambda x: 0, lambda g: wp.collect(g)),
+            numbers.group_by(lambda x: 0, lambda g: F.collect(g)),
             {"numbers": {1: 1, 2: -1, 3: 0, 4: "1/2"}},
             {(0, (1,)): "1/4", (0, (1, 4)): "1/4"},
         ),
@@ -65,19 +65,19 @@ CASE = OperatorCase(
         ),
         Table(
             "GroupBy, the group is in the order of records, not of weights",
-            numbers.group_by(lambda x: 0, lambda g: wp.element(g, 0)),
+            numbers.group_by(lambda x: 0, lambda g: F.element(g, 0)),
             {"numbers": {3: 4, 1: 2, 2: 1}},
             {(0, 3): 1, (0, 1): 1},
         ),
         Table(
             "GroupBy, equal results add",
-            numbers.group_by(lambda x: 0, lambda g: wp.count(g) // 2),
+            numbers.group_by(lambda x: 0, lambda g: F.count(g) // 2),
             {"numbers": {1: 4, 2: 3, 3: 1}},
             {(0, 0): "1/2", (0, 1): "3/2"},
         ),
         Table(
             "GroupBy, reducers",
-            numbers.group_by(lambda x: x % 2, lambda g: (wp.sum(g), wp.min(g), wp.max(g))),
+            numbers.group_by(lambda x: x % 2, lambda g: (F.sum(g), F.min(g), F.max(g))),
             {"numbers": {1: 1, 3: 1, 5: 1, 2: "1/2"}},
             {(1, (9, 1, 5)): "1/2", (0, (2, 2, 2)): "1/4"},
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import wpinq as wp
 from tests.support import expressions
 from tests.support.cases import (
     HEAVY,
@@ -16,19 +15,20 @@ from tests.support.cases import (
     numbers,
 )
 from tests.support.expressions import traced
+from wpinq import functions as F
 
 if TYPE_CHECKING:
     from tests.support.plans import Grower, Live
 
-up_to = numbers.select_many(lambda x: wp.range(1, x + 1, limit=10))
+up_to = numbers.select_many(lambda x: F.range(1, x + 1, limit=10))
 repeats = numbers.select_many(lambda x: [x, x, 0])
-opposite = numbers.select_many(lambda x: [wp.weighted(x, 3), wp.weighted(x, -2.5), wp.weighted(0, 0.5)])
-light = numbers.select_many(lambda x: [wp.weighted(x, 0.25)])
-signs = numbers.select_many(lambda x: [wp.weighted(x, 1.5), wp.weighted(-x, -1.5), wp.weighted(0, 1)])
-null_weight = numbers.select_many(lambda x: [wp.weighted(x, 4 / x), wp.weighted(9, 1)])
+opposite = numbers.select_many(lambda x: [F.weighted(x, 3), F.weighted(x, -2.5), F.weighted(0, 0.5)])
+light = numbers.select_many(lambda x: [F.weighted(x, 0.25)])
+signs = numbers.select_many(lambda x: [F.weighted(x, 1.5), F.weighted(-x, -1.5), F.weighted(0, 1)])
+null_weight = numbers.select_many(lambda x: [F.weighted(x, 4 / x), F.weighted(9, 1)])
 null_item = maybe.select_many(lambda x: [x, 0])
-huge = numbers.select_many(lambda x: [wp.weighted(x, 1e308), wp.weighted(0, 1e308)])
-subsets = lists.select_many(lambda b: wp.subsets(b, 2), limit=3)
+huge = numbers.select_many(lambda x: [F.weighted(x, 1e308), F.weighted(0, 1e308)])
+subsets = lists.select_many(lambda b: F.subsets(b, 2), limit=3)
 
 
 def draw(grower: Grower, below: Live) -> Live | None:
@@ -43,7 +43,7 @@ CASE = OperatorCase(
     chain=lambda a, b: a.select_many(lambda r: [r.x, r.y]),
     one_step={
         "SelectMany": HEAVY.select_many(lambda x: [x % 3, x % 5, x % 7]),
-        "SelectMany of weights": HEAVY.select_many(lambda x: [wp.weighted(x % 3, 0.1), wp.weighted(x % 5, -1.7)]),
+        "SelectMany of weights": HEAVY.select_many(lambda x: [F.weighted(x % 3, 0.1), F.weighted(x % 5, -1.7)]),
     },
     draw=draw,
     tables=(
@@ -51,7 +51,7 @@ CASE = OperatorCase(
         Table("SelectMany, empty list", up_to, {"numbers": {0: 5, -3: 1, 1: -2}}, {1: -2}),
         Table(
             "SelectMany, limit",
-            numbers.select_many(lambda x: wp.range(0, x, limit=10), limit=2),
+            numbers.select_many(lambda x: F.range(0, x, limit=10), limit=2),
             {"numbers": {1: 1, 7: 1}},
             {0: "3/2", 1: "1/2"},
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import wpinq as wp
 from tests.support import expressions
 from tests.support.cases import (
     HEAVY,
@@ -15,6 +14,7 @@ from tests.support.cases import (
     numbers,
 )
 from tests.support.expressions import traced
+from wpinq import functions as F
 
 if TYPE_CHECKING:
     from tests.support.plans import Grower, Live
@@ -38,6 +38,6 @@ CASE = OperatorCase(
         Table("Where, negative", numbers.where(lambda x: x > 1), {"numbers": {1: 1, 2: -3}}, {2: -3}),
         Table("Where, null predicate", maybe.where(lambda x: x < 3), {"maybe": {None: 5, 1: 1, 4: 2}}, {1: 1}),
         Table("Where, not null", maybe.where(lambda x: ~(x < 3)), {"maybe": {None: 5, 1: 1, 4: 2}}, {4: 2}),
-        Table("Where, null", maybe.where(wp.is_null), {"maybe": {None: 5, 1: 1}}, {None: 5}),
+        Table("Where, null", maybe.where(F.is_null), {"maybe": {None: 5, 1: 1}}, {None: 5}),
     ),
 )

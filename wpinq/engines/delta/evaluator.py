@@ -33,8 +33,9 @@ class Evaluator:
     Examples
     --------
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> edges = wp.source("edges", src=int, dst=int)
-    >>> degrees = edges.group_by(lambda e: e.src, lambda group: wp.count(group))
+    >>> degrees = edges.group_by(lambda e: e.src, lambda group: F.count(group))
     >>> evaluator = Evaluator([degrees.plan], {"edges": {(1, 2): 1.0, (1, 3): 1.0}})
     >>> evaluator.propose({"edges": {(1, 4): 1.0}})
     [{(1, 2): -0.5, (1, 3): 0.5}]

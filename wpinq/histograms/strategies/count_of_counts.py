@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Strategy, checked_query
@@ -95,8 +95,8 @@ class CountOfCounts(Strategy):
         """The query program over items; `bin` gives an item's group, of any type. Uses of the source: 1."""
         group = (lambda record: record) if bin is None else bin
         if self.method == "naive":
-            sizes = checked_query(source).group_by(group, lambda items: wp.count(items))
-            return sizes.select(lambda g: wp.min(g.val, self.largest))
+            sizes = checked_query(source).group_by(group, lambda items: F.count(items))
+            return sizes.select(lambda g: F.min(g.val, self.largest))
         above = checked_query(source).select(group).shave(1.0).select(lambda piece: piece.index)
         if self.method == "cumulative":
             return above

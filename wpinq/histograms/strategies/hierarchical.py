@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.expr import library as wp
+from wpinq import functions as F
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, declared_or
 from wpinq.inference.checks import is_one_of
@@ -72,7 +72,7 @@ class Hierarchical(LinearStrategy):
 
     def elements(self, bin: Any) -> list[Coefficient]:
         heights = range(self.tree.levels)
-        return [(wp.record(height=h, position=bin // self.branching**h if h else bin), 1.0) for h in heights]
+        return [(F.record(height=h, position=bin // self.branching**h if h else bin), 1.0) for h in heights]
 
     def places(self, bin: Any) -> list[Coefficient]:
         firsts = np.cumsum([0, *self.tree.sizes[:-1]])[::-1].tolist()  # by height

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import Stacked, Workload, as_workload
@@ -332,4 +332,4 @@ def listed(elements: list[Coefficient]) -> list[Any]:
     """What a SelectMany is given: the records by themselves where all weigh 1, which engines do faster."""
     if all(isinstance(weight, float) and weight == 1 for _, weight in elements):
         return [key for key, _ in elements]
-    return [wp.weighted(key, weight) for key, weight in elements]
+    return [F.weighted(key, weight) for key, weight in elements]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.count_of_counts import CountingMethod, CountOfCounts
@@ -112,7 +112,7 @@ class HierarchicalCounts:
             raise PlanError(f"a location is the number of a leaf, an int from 0 to {leaves - 1}")
         node = self._ancestors(level)
         inside = placed.where(lambda r: (r[0] >= 0) & (r[0] < leaves))
-        pieces = inside.select(lambda r: (wp.element(node, r[0]), r[1])).shave(1.0)
+        pieces = inside.select(lambda r: (F.element(node, r[0]), r[1])).shave(1.0)
         above = pieces.select(lambda piece: (piece.record[0], piece.index))
         if self.nodes[level][0].method == "cumulative":
             return above

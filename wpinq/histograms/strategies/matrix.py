@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.errors import PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.workload import Workload, check_matrix
@@ -104,20 +104,20 @@ class MatrixMechanism(LinearStrategy):
 
         largest, factor = float(self._norms.max()), self._factor
         lacking = ((largest - self._norms) * factor).tolist()
-        slack = [(_SLACK_ROW, wp.element(lacking, bin))] if any(lacking) else []
+        slack = [(_SLACK_ROW, F.element(lacking, bin))] if any(lacking) else []
         columns = csc_matrix(self.matrix)
         counts = np.diff(columns.indptr)
         rows, most = self.matrix.shape[0], int(counts.max())
         if 2 * most >= rows:
             dense = self.matrix.toarray() if self.sparse else self.matrix
-            return [(i, wp.element((dense[i] * factor).tolist(), bin)) for i in range(rows)] + slack
+            return [(i, F.element((dense[i] * factor).tolist(), bin)) for i in range(rows)] + slack
         places = np.full((most, self.domain), _SLACK_ROW, dtype=np.int64)
         weights = np.zeros((most, self.domain))
         column = np.repeat(np.arange(self.domain), counts)
         within = np.arange(len(column)) - columns.indptr[column]
         places[within, column], weights[within, column] = columns.indices, columns.data * factor
         tables = zip(places.tolist(), weights.tolist(), strict=True)
-        return [(wp.element(place, bin), wp.element(weight, bin)) for place, weight in tables] + slack
+        return [(F.element(place, bin), F.element(weight, bin)) for place, weight in tables] + slack
 
     def apply(self, histogram: Floats) -> Floats:
         return np.asarray(self.matrix @ histogram)

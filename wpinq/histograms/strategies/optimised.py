@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.errors import PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.histograms.strategies.marginals import Marginals
@@ -69,7 +69,7 @@ class PIdentity(LinearStrategy):
 
     def elements(self, bin: Any) -> list[Coefficient]:
         rows = enumerate(self.sums.tolist(), self.domain)
-        return [(bin, wp.element(self.diagonal.tolist(), bin)), *((i, wp.element(row, bin)) for i, row in rows)]
+        return [(bin, F.element(self.diagonal.tolist(), bin)), *((i, F.element(row, bin)) for i, row in rows)]
 
     def apply(self, histogram: Floats) -> Floats:
         return np.concatenate((histogram * along(self.diagonal, histogram), np.tensordot(self.sums, histogram, 1)))

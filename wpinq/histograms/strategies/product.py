@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
-from wpinq.expr import library as wp
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
@@ -272,7 +272,7 @@ class UnionOfProducts(LinearStrategy):
                 if first:
                     found.append(((number, *fields), times((float(shares[number]), weight))))
                 else:
-                    found.append(((record[0], *fields), wp.where(record[0] == number, weight, 0.0)))
+                    found.append(((record[0], *fields), F.where(record[0] == number, weight, 0.0)))
         return found
 
     def elements(self, bin: Any) -> list[Coefficient]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.expr import library as wp
+from wpinq import functions as F
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy
 from wpinq.inference.checks import along
@@ -75,10 +75,10 @@ class Wavelet(LinearStrategy):
         return self.tree.sizes[self.heights - height]
 
     def elements(self, bin: Any) -> list[Coefficient]:
-        found: list[Coefficient] = [(wp.record(height=0, position=0), 1.0)]
+        found: list[Coefficient] = [(F.record(height=0, position=0), 1.0)]
         for h in range(1, self.heights + 1):
             half = bin if h == 1 else bin // 2 ** (h - 1)
-            found.append((wp.record(height=h, position=bin // 2**h), wp.where(half % 2 == 0, 1.0, -1.0)))
+            found.append((F.record(height=h, position=bin // 2**h), F.where(half % 2 == 0, 1.0, -1.0)))
         return found
 
     def places(self, bin: Any) -> list[Coefficient]:

@@ -37,8 +37,9 @@ class GroupBy(Keyed):
     Examples
     --------
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> edges = wp.source("edges", src=int, dst=int)
-    >>> degrees = edges.group_by(lambda e: e.src, lambda group: wp.count(group))
+    >>> degrees = edges.group_by(lambda e: e.src, lambda group: F.count(group))
     >>> wp.evaluate(degrees, {"edges": {(1, 2): 1.0, (1, 3): 1.0, (2, 1): 1.0}})
     WeightedDataset({(1, 2): 0.5, (2, 1): 0.5})
     """

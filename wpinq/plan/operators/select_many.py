@@ -35,15 +35,16 @@ class SelectMany(PerRecord):
 
     `out = Σ_x A(x) · f(x) / max(1, ‖f(x)‖)`   (paper, section 2.4)
 
-    Elements weigh 1 unless the function gives them a weight of either sign with `wp.weighted(x, w)`. Repeats
+    Elements weigh 1 unless the function gives them a weight of either sign with `F.weighted(x, w)`. Repeats
     are merged before the norm is taken. The list needs a static bound or a public `limit`; longer lists are cut,
     which is a function of the record alone and so costs nothing. A null list is empty; a null weight is 0.
 
     Examples
     --------
     >>> import wpinq as wp
+    >>> from wpinq import functions as F
     >>> numbers = wp.source("numbers", int)
-    >>> many = numbers.select_many(lambda x: wp.range(1, x + 1, limit=10))
+    >>> many = numbers.select_many(lambda x: F.range(1, x + 1, limit=10))
     >>> wp.evaluate(many, {"numbers": {2: 2.0}})
     WeightedDataset({1: 1.0, 2: 1.0})
     """

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
+from wpinq import functions as F
 from wpinq.errors import ExpressionError
-from wpinq.expr import library as wp
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, Type
@@ -131,7 +131,7 @@ def _tagged(node: Node) -> tuple[Node, Sequence[Fraction], int] | None:
     ):
         return None
     place = image.index(number)
-    ends = _of(lambda x: wp.sort((x[one], x[other])), node.inputs[0].type, wedge)
+    ends = _of(lambda x: F.sort((x[one], x[other])), node.inputs[0].type, wedge)
     return (*tags, place) if image[1 - place] == ends else None
 
 

@@ -1,7 +1,7 @@
 """Scalar expressions as numba code, in static single assignment.
 
 Integers, floats, bools, nulls and records; strings only as opaque values. Whatever 64 bits cannot say is null, as
-in `wpinq.expr.primitives`, which is the meaning.
+in `wpinq.expr.functions`, which is the meaning.
 """
 
 from __future__ import annotations

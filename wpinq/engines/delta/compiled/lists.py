@@ -18,7 +18,7 @@ from wpinq.expr.types import ListOf, Weighted
 ListElement = Expr | ValueCode
 """An element of a list: an expression, or a value where the list is of values."""
 
-_PARAMETER = "a weighted element is the parameter of a map; write wp.weighted in its function"
+_PARAMETER = "a weighted element is the parameter of a map; write F.weighted in its function"
 
 
 def loop(writer: Writer, expr: Expr, body: Callable[[ListElement], None]) -> None:

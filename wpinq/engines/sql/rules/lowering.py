@@ -29,8 +29,8 @@ from wpinq.engines.sql.terms import (
     same_value,
     unpack,
 )
+from wpinq.expr.functions import LIST_LIMIT, TEXT_LIMIT
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
-from wpinq.expr.primitives import LIST_LIMIT, TEXT_LIMIT
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, is_number, unify
 
 # What each primitive of the expression language is in SQL terms: one rule each, null-safe whatever the types say.

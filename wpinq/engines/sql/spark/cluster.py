@@ -98,8 +98,9 @@ class SparkDatabase(SqlEngine):
         Examples
         --------
         >>> import wpinq as wp
+        >>> from wpinq import functions as F
         >>> lists = wp.source("lists", list[list[float]])
-        >>> SparkDatabase.check(lists.select(lambda xs: wp.map(xs, lambda x: wp.sum(x))).plan)
+        >>> SparkDatabase.check(lists.select(lambda xs: F.map(xs, lambda x: F.sum(x))).plan)
         ... # doctest: +ELLIPSIS
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "spark" cannot run this plan: Select: a sum of floats, inside ...

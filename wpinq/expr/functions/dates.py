@@ -165,7 +165,7 @@ def microsecond(value: object) -> Any:
 
 @derived(_truncated)
 def truncate(value: object, unit: str) -> Any:
-    """The beginning of the unit that a date, timestamp or time of day lies in: `wp.truncate(r.day, "month")`.
+    """The beginning of the unit that a date, timestamp or time of day lies in: `F.truncate(r.day, "month")`.
 
     Units are year, quarter, month, week (from Monday), day, hour, minute, second, millisecond and microsecond.
     """

@@ -19,7 +19,7 @@ def _arithmetic(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _integers(types: Types, attributes: CallAttributes) -> Type:
-    expect(types, INT, what="// and % take integers (for floats use wp.floor(a / b))")
+    expect(types, INT, what="// and % take integers (for floats use F.floor(a / b))")
     return INT.with_nullable()
 
 

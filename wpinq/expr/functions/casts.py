@@ -11,9 +11,9 @@ from wpinq.expr import casts
 from wpinq.expr.build import static_int, static_text
 from wpinq.expr.declare import derived, function, in_python
 from wpinq.expr.definition import Mistyped
+from wpinq.expr.functions.plain_casts import to_float, to_int, to_str
 from wpinq.expr.logical_values import UnfitValue, decimals_of, parse
 from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.primitives.casts import to_float, to_int, to_str
 from wpinq.expr.types import (
     DATE,
     DURATION,

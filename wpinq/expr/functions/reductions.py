@@ -38,7 +38,7 @@ def _sum(types: Types, attributes: CallAttributes) -> Type:
 def _extreme(types: Types, attributes: CallAttributes) -> Type:
     element = list_type(types[0]).element
     if isinstance(element, CategoryOf):
-        raise Mistyped("categories are in no order: take min and max of their text, wp.cast(x, str)")
+        raise Mistyped("categories are in no order: take min and max of their text, F.cast(x, str)")
     if not isinstance(element, Scalar):
         raise Mistyped(f"min and max take a list of scalars, not {types[0]}")
     return element.with_nullable()

@@ -43,7 +43,7 @@ def _list(types: Types, attributes: CallAttributes) -> Type:
 def _element(types: Types, attributes: CallAttributes) -> Type:
     expect(types[1:], INT, what="an index must be int")
     if types[0] == STR:
-        raise Mistyped("a string has no elements: use wp.substring(text, start, length)")
+        raise Mistyped("a string has no elements: use F.substring(text, start, length)")
     element = list_type(types[0]).element
     if isinstance(element, Weighted):
         raise Mistyped("a weighted element cannot be taken out of its list: weigh it after taking it")

@@ -47,7 +47,7 @@ define("field", 1, _field, implement=_get_field, work=moved)
 
 @in_python
 def record(**fields: object) -> Any:
-    """A record with named fields: `wp.record(src=e.dst, dst=e.src)`."""
+    """A record with named fields: `F.record(src=e.dst, dst=e.src)`."""
     if any(isinstance(value, Column) for value in fields.values()):
         return applied(lambda *values: record(**dict(zip(fields, values, strict=True))), *fields.values())
     return Symbol(build.record(tuple(fields), tuple(lift(value) for value in fields.values())))

@@ -23,7 +23,7 @@ def _ordered(types: Types, attributes: CallAttributes) -> Type:
     left, right = types
     common = unify(left, right)
     if isinstance(common, CategoryOf):
-        raise Mistyped(f"categories are in no order: compare their text, wp.cast(x, str), not {left}")
+        raise Mistyped(f"categories are in no order: compare their text, F.cast(x, str), not {left}")
     if not isinstance(common, Scalar):
         raise Mistyped(f"cannot order {left} and {right}")
     return BOOL.with_nullable(any_null(types))

@@ -1,0 +1,18 @@
+"""The registry of functions: every module of this folder is found and loaded, and defines some.
+
+A *primitive* has a typing rule, a meaning and a bound on its work. Engines know primitives and nothing else. All are
+total: a result that 64 bits cannot hold (division by zero, overflow, a failed cast, an element out of range) is null.
+Floats come from correctly rounded operations alone: another last bit is another record.
+
+A *derived* function is a rule from expressions to expressions of primitives.
+"""
+
+import importlib
+from pathlib import Path
+
+from wpinq.expr.definition import LIST_LIMIT, PRIMITIVES, TEXT_LIMIT
+
+__all__ = ["LIST_LIMIT", "PRIMITIVES", "TEXT_LIMIT"]
+
+for _file in sorted(Path(__file__).parent.glob("[!_]*.py")):
+    importlib.import_module(f"{__name__}.{_file.stem}")
