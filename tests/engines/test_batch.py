@@ -77,10 +77,10 @@ def test_a_plan_has_the_bits_in_company_that_it_has_alone(database: Database, op
         for name in data:
             database.forget(name)
         for order in (roots, rng.sample(roots, len(roots))):  # the second over tables that stand
-            with database.together(order):
+            with database.batch(order):
                 for root in order:
                     assert bits(database.evaluate(root, data)) == bits(alone[root])
-        with database.together(roots):
+        with database.batch(roots):
             for root in roots:
                 keys = list(alone[root])[::2]
                 expected = {key: alone[root][key] for key in keys}
@@ -115,7 +115,7 @@ def test_what_the_plans_of_a_batch_share_is_made_once_and_goes_with_it(
     alone = [database.evaluate(root, data) for root in roots]
     database.forget("edges")
     names = made(monkeypatch)
-    with database.together(roots):
+    with database.batch(roots):
         first = database.evaluate(roots[0], data)
         once = len(names)
         assert [first, *(database.evaluate(root, data) for root in roots[1:])] == alone

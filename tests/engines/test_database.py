@@ -208,7 +208,7 @@ def test_a_batch_is_answered_however_long_its_texts_are(length: int) -> None:
     keys = ["0001" * length, "none"]
     with Database(memory_limit="40MB", threads=1) as database:
         for _ in range(2):
-            with database.together(plans):
+            with database.batch(plans):
                 found = [database.evaluate(plan, data, keys=keys) for plan in plans]
             assert found == [{keys[0]: 1 / (i + 2)} for i in range(6)]
 
@@ -222,7 +222,7 @@ def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         numbers.where(lambda n: n > 9).select_many(lambda n, i=i: [F.weighted(n, 1 / (i + 2.0))]).plan for i in range(2)
     ]
     data = {"numbers": {1: 1.0}}
-    with Database() as database, database.together(plans):
+    with Database() as database, database.batch(plans):
         for key in range(5):
             assert [database.evaluate(plan, data, keys=[key]) for plan in plans] == [{}, {}]
     assert not fetched, "both were read with the table of their sums"

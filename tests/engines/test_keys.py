@@ -157,7 +157,7 @@ def test_the_sides_are_those_of_the_whole_output(engine: str) -> None:
     numbers = wp.source("numbers", int | None)
     opened = find_engine(engine)()
     data = {"numbers": {None: 7.0, 1: 0.5, 2: 1.0, 5: 2.0}}
-    assert opened.sides(numbers.plan, data, [2, 0, 9, 2]) == [(0.5, 1, 2), (0, 0, 3.5), (3.5, 0, 0), (0.5, 1, 2)]
+    assert opened.rank_weights(numbers.plan, data, [2, 0, 9, 2]) == [(0.5, 1, 2), (0, 0, 3.5), (3.5, 0, 0), (0.5, 1, 2)]
     opened.close()
 
 

@@ -155,7 +155,7 @@ def test_sums_over_the_same_rows_are_those_of_each_plan_alone(kept: int, monkeyp
     data: dict[str, dict[Value, float]] = {"rows": {(i % 5 or None, i - 40): 1.0 for i in range(97)}}
     keys = [None, 1, 2, 3, 4, 5]
     plans = [query.plan for query in shares]
-    with Database() as held, held.together(plans):
+    with Database() as held, held.batch(plans):
         together = [held.evaluate(plan, data, keys=keys) for plan in plans]
     for plan, weights in zip(plans, together, strict=True):
         with Database() as alone:

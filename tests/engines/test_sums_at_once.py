@@ -65,7 +65,7 @@ def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeyp
         alone = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
         whole = [bits(database.evaluate(plan, given)) for plan in plans]
     monkeypatch.setattr(TableCache, "create", counted)
-    with Database() as database, database.together(plans):
+    with Database() as database, database.batch(plans):
         together = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]
         assert len(made) == 1
         again = [bits(database.evaluate(plan, given, keys=keys)) for plan in plans]

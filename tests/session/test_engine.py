@@ -17,7 +17,7 @@ import wpinq as wp
 import wpinq.kernel.session
 from wpinq import functions as F
 from wpinq.engines import reference
-from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, gap, sides_of
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, gap, rank_weights_of
 from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.instance import Instance
 from wpinq.kernel.ledger.ledger import Ledger
@@ -337,8 +337,8 @@ class Elsewhere(reference.Reference):
         assert keys is not None
         return super().evaluate(*arguments, keys=keys)
 
-    def sides(self, root: Any, data: Any, candidates: Any, on_step: Any = None) -> Any:
-        return sides_of(reference.evaluate(root, data), candidates)
+    def rank_weights(self, root: Any, data: Any, candidates: Any, on_step: Any = None) -> Any:
+        return rank_weights_of(reference.evaluate(root, data), candidates)
 
 
 @pytest.mark.parametrize("engine", [find_engine("duckdb"), find_engine("reference"), Elsewhere])

@@ -96,10 +96,10 @@ def weights_of(
     read = {name: _read(data[name], source) for name, source in declared.items() if name not in frames}
     try:
         if len(plans) == 1 and not frames:
-            return [chosen.once(plans[0], read, arithmetic)]
-        with chosen() as held, held.together(plans):
+            return [chosen.evaluate_public(plans[0], read, arithmetic)]
+        with chosen() as held, held.batch(plans):
             for name in frames:
-                read[name] = held.keep(_read(held.adopt(data[name]), declared[name]))
+                read[name] = held.keep(_read(held.attach(data[name]), declared[name]))
             return [held.evaluate(plan, read, arithmetic) for plan in plans]
     except EvaluationFailed:
         for plan in plans:

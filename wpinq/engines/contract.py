@@ -21,7 +21,7 @@ from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
 
-Sides = list[tuple[Fraction, Fraction, Fraction]]
+RankWeights = list[tuple[Fraction, Fraction, Fraction]]
 """The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
 
 WantedRanges = Sequence[tuple[Value, Value] | None]
@@ -51,7 +51,7 @@ class Engine(ABC):
         """Raise PlanError for a plan that the engine cannot run, from the plan alone, and say what to do."""
 
     @classmethod
-    def once(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
+    def evaluate_public(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
         """The output of a plan on public data, of which nothing is kept."""
         with cls() as engine:
             return engine.evaluate(root, data, arithmetic)
@@ -82,11 +82,11 @@ class Engine(ABC):
         for root, _ in plans:
             self.check(root)
 
-    def rehearse(self, root: Node) -> None:
+    def dry_run(self, root: Node) -> None:
         """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
         return
 
-    def together(self, roots: Sequence[Node]) -> contextlib.AbstractContextManager[None]:
+    def batch(self, roots: Sequence[Node]) -> contextlib.AbstractContextManager[None]:
         """While it is open, these plans are to be evaluated, each once, in any order.
 
         What they have in common may be made once and kept for the others. No weight depends on it, not in its last
@@ -124,23 +124,23 @@ class Engine(ABC):
             up. Of the others the weights are the same as in the whole output.
         """
 
-    def sides(
+    def rank_weights(
         self,
         root: Node,
         data: Mapping[str, Any],
         candidates: Sequence[Value],
         on_step: Callable[[str], None] | None = None,
-    ) -> Sides:
+    ) -> RankWeights:
         """The weight of the output before, at and after some records, as a quantile asks."""
-        return sides_of(self.evaluate(root, data, FLOAT, on_step), candidates)
+        return rank_weights_of(self.evaluate(root, data, FLOAT, on_step), candidates)
 
     @contextlib.contextmanager
-    def checking(self) -> Iterator[Any]:
+    def connection(self) -> Iterator[Any]:
         """A connection to a DuckDB in which data can be checked, for a while."""
         with opened() as connection:
             yield connection
 
-    def adopt(self, data: object) -> object:
+    def attach(self, data: object) -> object:
         """What is offered for protection: as an `EngineDataset`, unchecked, where the engine has it; else as it is."""
         return data
 
@@ -204,7 +204,7 @@ def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
     return {key: weight for key, weight in found if weight is not None}
 
 
-def sides_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> Sides:
+def rank_weights_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> RankWeights:
     """The weight before, at and after each candidate: of records that are not null, and weigh more than 0."""
     ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None and w > 0)
     places = [place for place, _ in ordered]

@@ -61,7 +61,7 @@ class Looking:
         self._engine.admit([(order.measurement.plan, order.looks_at_once) for order in orders])
         self._engine.open()
         for order in orders:
-            self._engine.rehearse(order.measurement.plan)
+            self._engine.dry_run(order.measurement.plan)
 
     def asking(self, looks: Sequence[tuple[Order, Collection[Value]]], work: Callable[[], T]) -> T:
         """What is done for an asking once it is paid, which looks at the data for these orders, at some keys each."""
@@ -90,7 +90,7 @@ class Looking:
             keys = domain if isinstance(sink, Choose) else None  # where candidates are no records, all of them count
             return chosen(order, sink.scores(self._weights(order, held, keys), domain))
         # A quantile asks how much weight there is on either side of a candidate, at whatever records.
-        sides = self._engine.sides(order.measurement.plan, _data(held), domain, self._steps.told)
+        sides = self._engine.rank_weights(order.measurement.plan, _data(held), domain, self._steps.told)
         return chosen(order, sink.scores_of_sides(sides))
 
     def _weights(

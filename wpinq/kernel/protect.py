@@ -175,7 +175,7 @@ class Protector:
     def _read(self, declared: Source, data: object) -> Data:
         if isinstance(data, EngineDataset):  # only what this engine adopts itself
             raise SessionError("data are offered as they are: the engine makes its own form of them")
-        offered, facts = self._engine.adopt(data), frozenset(declared.facts)
+        offered, facts = self._engine.attach(data), frozenset(declared.facts)
         checked = self._engine.keep(
             read_source(
                 offered,
@@ -185,12 +185,12 @@ class Protector:
                 facts=facts,
                 person=declared.person,
                 sizes=declared.sizes,
-                database=self._engine.checking,
+                database=self._engine.connection,
             )
         )
         if self._untrusted is not None:
             assert isinstance(checked, StoredColumns)  # of the engine that untrusted mode takes
-            with self._engine.checking() as connection:
+            with self._engine.connection() as connection:
                 enforce_content(connection, self._untrusted.record, checked)
         return checked
 
@@ -199,7 +199,7 @@ class Protector:
             return one == other
 
         def compared() -> bool:
-            with self._engine.checking() as connection:
+            with self._engine.connection() as connection:
                 return one.same(other, connection)
 
         return interruptible(compared)

@@ -159,7 +159,7 @@ class Releaser:
         def answered() -> Any:
             together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
             released = []
-            with self._engine.together(together):
+            with self._engine.batch(together):
                 for order in orders:
                     released.append(self._release(order, order.digest in new, analyst))
                     new.discard(order.digest)

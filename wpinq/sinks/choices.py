@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from wpinq.engines.contract import sides_of
+from wpinq.engines.contract import rank_weights_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.node import Node
@@ -104,7 +104,7 @@ class Choose(NoisyChoice):
         """The score of every candidate, from the exact sums of the weights."""
         if self.quantile is None:
             return [weights.get(candidate, 0.0) for candidate in candidates]
-        return self.scores_of_sides(sides_of(weights, candidates))
+        return self.scores_of_sides(rank_weights_of(weights, candidates))
 
     def scores_of_sides(self, sides: Iterable[tuple[Fraction, Fraction, Fraction]]) -> list[float]:
         """The score of every candidate of a quantile, from the weight before, at and after it: exact, rounded once."""

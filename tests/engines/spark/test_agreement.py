@@ -152,7 +152,7 @@ def test_the_weight_before_at_and_after_is_exact(database: SparkDatabase, query:
     for place in map(order_key, candidates):
         here = sum(w for x, w in output if x == place)
         expected.append((sum(w for x, w in output if x < place), here, sum(w for x, w in output if x > place)))
-    assert database.sides(query.plan, data, candidates) == expected
+    assert database.rank_weights(query.plan, data, candidates) == expected
 
 
 def test_sums_of_many_rows_have_the_bits_that_duckdb_gives_however_they_are_spread(database: SparkDatabase) -> None:

@@ -70,7 +70,7 @@ def test_logs_are_off_before_a_frame_is_checked(spark: Any) -> None:
     logger.disabled = False
     try:
         with wp.Session(engine="spark") as session:
-            offered = session._engine.adopt(frame)
+            offered = session._engine.attach(frame)
             assert isinstance(offered, EngineDataset)
             assert offered.frame is frame
             assert str(root.getRootLogger().getLevel()) == "OFF"
@@ -185,7 +185,7 @@ def test_of_a_quantile_only_sums_leave_the_cluster(database: SparkDatabase, monk
 
     monkeypatch.setattr(frames.DataFrame, "collect", watched)
     data = dict.fromkeys(range(4000, 5000), 1.0)
-    found = database.sides(NUMBERS.plan, {"numbers": data}, [4600, 0, 4100])
+    found = database.rank_weights(NUMBERS.plan, {"numbers": data}, [4600, 0, 4100])
     assert found == [(600, 1, 399), (0, 0, 1000), (100, 1, 899)]
     assert len(collected) < 9
     assert not {number for row in collected for number in row} & set(data)
@@ -195,12 +195,12 @@ def test_weights_of_0_do_not_stop_a_quantile(database: SparkDatabase) -> None:
     """Half of the least float is 0, in a table that is stored before it is summed."""
     counts = NUMBERS.group_by(lambda x: x % 2, lambda group: F.count(group))
     for weight, before in ((1.0, 0.5), (5e-324, 0)):
-        sides = database.sides(counts.plan, {"numbers": {1: 1.0, 2: weight}}, [(1, 1)])
+        sides = database.rank_weights(counts.plan, {"numbers": {1: 1.0, 2: weight}}, [(1, 1)])
         assert sides == [(before, 0.5, 0)]
 
 
 def test_a_candidate_given_twice_has_the_same_sides_twice(database: SparkDatabase) -> None:
-    assert database.sides(NUMBERS.plan, {"numbers": {1: 1.0, 2: 1.0, 3: 1.0}}, [2, 2]) == [(1, 1, 1), (1, 1, 1)]
+    assert database.rank_weights(NUMBERS.plan, {"numbers": {1: 1.0, 2: 1.0, 3: 1.0}}, [2, 2]) == [(1, 1, 1), (1, 1, 1)]
 
 
 def test_a_missing_java_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

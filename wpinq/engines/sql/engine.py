@@ -143,7 +143,7 @@ class SqlEngine(Engine):
         self._closed = False
         self._lock = threading.RLock()
 
-    def together(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
+    def batch(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
         """What several of these plans make is made once, and kept for the others: see `batch`."""
         return self._together([*map(physical_plan, roots)]) if len(set(roots)) > 1 else nullcontext()
 

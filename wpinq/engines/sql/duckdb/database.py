@@ -180,7 +180,7 @@ class Database(SqlEngine):
                 database._shut()
 
     @classmethod
-    def once(
+    def evaluate_public(
         cls,
         root: Node,
         data: Mapping[str, Any],
@@ -328,7 +328,7 @@ class Database(SqlEngine):
             raise
 
     @contextlib.contextmanager
-    def checking(self) -> Iterator[Any]:
+    def connection(self) -> Iterator[Any]:
         """Its own DuckDB, which is thrown away where anything fails in it."""
         with self._lock:
             try:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.engines.contract import Sides, WantedRanges
+from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.engines.sql.compile import Compiled, compile_plan, source_tables
 from wpinq.engines.sql.engine import SqlEngine, check_given
 from wpinq.engines.sql.program import Plan, check_nesting, run
@@ -24,7 +24,7 @@ from wpinq.engines.sql.spark.frames import (
     SparkViews,
     fetch_all,
     fetch_keys,
-    fetch_sides,
+    fetch_rank_weights,
     frame_of,
     let_go,
     no_rows,
@@ -167,17 +167,17 @@ class SparkDatabase(SqlEngine):
         fetch = partial(fetch_all, within=within) if keys is None else partial(fetch_keys, keys=keys)
         return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
 
-    def sides(
+    def rank_weights(
         self,
         root: Node,
         data: Mapping[str, Any],
         candidates: Sequence[Value],
         on_step: Callable[[str], None] | None = None,
-    ) -> Sides:
+    ) -> RankWeights:
         """The weight of the output before, at and after some records; added up in the cluster."""
-        return self._fetched(root, data, on_step, partial(fetch_sides, candidates=candidates))
+        return self._fetched(root, data, on_step, partial(fetch_rank_weights, candidates=candidates))
 
-    def adopt(self, data: object) -> object:
+    def attach(self, data: object) -> object:
         """A Spark frame, or what Spark reads from a path that ends in .parquet, as it is there."""
         if isinstance(data, (str, os.PathLike)):
             path = os.fspath(data)
@@ -271,7 +271,7 @@ class SparkDatabase(SqlEngine):
         if not self._batches:
             self._shut()
 
-    def rehearse(self, root: Node) -> None:
+    def dry_run(self, root: Node) -> None:
         """Refuse a plan whose program is too much for Spark: it is planned over tables without rows, and not run.
 
         Spark reads, analyses, optimises and plans a query by functions that call themselves once a step and once a

@@ -15,7 +15,7 @@ import numpy as np
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.records import column_names, column_types, flattener, leaf_types, plain, reader
 from wpinq.columns.storage import StoredColumns
-from wpinq.engines.contract import Sides, WantedRanges, at_keys
+from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
 from wpinq.engines.sql.compile import Compiled, in_ranges
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark.dialect import type_in_spark
@@ -186,7 +186,7 @@ def _read(spark: Any, type_: Type, query: str) -> Weights:
     return {record: output[record] for record in sorted(output, key=order_key)}
 
 
-def fetch_sides(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> Sides:
+def fetch_rank_weights(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> RankWeights:
     """The weight of the records before, at and after each candidate, without rounding: not of null, nor below 0.
 
     Spark adds up the weights at each candidate and between neighbours, and no record leaves the cluster. Sums are
