@@ -12,22 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from wpinq.columns.records import leaf_types
-from wpinq.engines.sql.terms import (
-    TRUE,
-    RecordShape,
-    Shape,
-    SqlTerm,
-    aligned,
-    both,
-    call,
-    column,
-    columns,
-    conjuncts,
-    leaves,
-    map_shape,
-    renamed,
-    same,
-)
+from wpinq.engines.sql import terms as t
+from wpinq.engines.sql.terms import columns
 from wpinq.expr.types import Type
 
 
@@ -72,7 +58,7 @@ class SqlTable:
     columns: tuple[tuple[str, bool], ...]
     keys: tuple[frozenset[str], ...] = ()
     weight_from: frozenset[str] | None = None
-    weight: SqlTerm | None = None
+    weight: t.SqlTerm | None = None
     reads: tuple[str, ...] = ()
     lookup: bool = False
     covers: tuple[str, tuple[str, ...]] | None = None
@@ -81,15 +67,15 @@ class SqlTable:
     piece: tuple[str, str] | None = None
     rows: str = ""
     cut: Block | None = None
-    shares: tuple[Block, SqlTerm] | None = None
+    shares: tuple[Block, t.SqlTerm] | None = None
 
-    def at(self, alias: str) -> list[SqlTerm]:
+    def at(self, alias: str) -> list[t.SqlTerm]:
         """The columns of a record, under an alias."""
-        return [column(alias, name, nullable) for name, nullable in self.columns]
+        return [t.column(alias, name, nullable) for name, nullable in self.columns]
 
-    def weight_at(self, alias: str) -> SqlTerm:
+    def weight_at(self, alias: str) -> t.SqlTerm:
         """The weight of a row, under an alias."""
-        return column(alias, "w", False) if self.weight is None else self.weight
+        return t.column(alias, "w", False) if self.weight is None else self.weight
 
 
 JoinedTables = tuple[tuple[str, SqlTable], ...]
@@ -101,31 +87,31 @@ class Block:
     """Tables by alias, a condition on their rows, and the record and weight that each choice of rows gives."""
 
     tables: JoinedTables
-    condition: SqlTerm
-    output: Shape
-    weight: SqlTerm
+    condition: t.SqlTerm
+    output: t.Shape
+    weight: t.SqlTerm
 
 
 def rewritten(block: Block, tables: JoinedTables, to: dict[str, str]) -> Block:
     """The block over other tables, with columns read from other aliases."""
-    rewrite = renamed(to)
-    return Block(tables, rewrite(block.condition), map_shape(rewrite, block.output), rewrite(block.weight))
+    rewrite = t.renamed(to)
+    return Block(tables, rewrite(block.condition), t.map_shape(rewrite, block.output), rewrite(block.weight))
 
 
-def equates(term: SqlTerm) -> bool:
+def equates(term: t.SqlTerm) -> bool:
     """Whether a condition says that two terms are equal."""
     return term.kind == "call" and term.text in ("equal", "same")
 
 
-def links(term: SqlTerm) -> bool:
+def links(term: t.SqlTerm) -> bool:
     """Whether a condition says that two columns are equal."""
     return equates(term) and all(argument.kind == "column" for argument in term.arguments)
 
 
-def equalities(condition: SqlTerm) -> list[tuple[SqlTerm, SqlTerm]]:
+def equalities(condition: t.SqlTerm) -> list[tuple[t.SqlTerm, t.SqlTerm]]:
     """The pairs of terms that a condition makes equal, one of each pair a column."""
     pairs = []
-    for term in conjuncts(condition):
+    for term in t.conjuncts(condition):
         if equates(term):
             left, right = term.arguments
             if left.kind == "column" and right.kind in ("column", "literal"):
@@ -135,11 +121,11 @@ def equalities(condition: SqlTerm) -> list[tuple[SqlTerm, SqlTerm]]:
     return pairs
 
 
-def classes(block: Block) -> Callable[[SqlTerm], SqlTerm]:
+def classes(block: Block) -> Callable[[t.SqlTerm], t.SqlTerm]:
     """The function from a column to the one that stands for all that the condition makes equal to it."""
-    parent: dict[SqlTerm, SqlTerm] = {}
+    parent: dict[t.SqlTerm, t.SqlTerm] = {}
 
-    def find(term: SqlTerm) -> SqlTerm:
+    def find(term: t.SqlTerm) -> t.SqlTerm:
         while term in parent:
             term = parent[term]
         return term
@@ -151,7 +137,7 @@ def classes(block: Block) -> Callable[[SqlTerm], SqlTerm]:
     return find
 
 
-def closure(block: Block, start: Iterable[SqlTerm]) -> tuple[set[SqlTerm], set[str]]:
+def closure(block: Block, start: Iterable[t.SqlTerm]) -> tuple[set[t.SqlTerm], set[str]]:
     """The columns, and the aliases of the whole rows, that the values of some terms determine."""
     known = set(start)
     rows: set[str] = set()
@@ -170,26 +156,26 @@ def closure(block: Block, start: Iterable[SqlTerm]) -> tuple[set[SqlTerm], set[s
             held = {term.text for term in known if term.scope == alias}
             if any(key <= held for key in table.keys):
                 rows.add(alias)
-                known.update((*table.at(alias), column(alias, "w", False)))
+                known.update((*table.at(alias), t.column(alias, "w", False)))
                 grown = True
             elif table.weight_from is not None and table.weight_from <= held and "w" not in held:
-                known.add(column(alias, "w", False))
+                known.add(t.column(alias, "w", False))
                 grown = True
     return known, rows
 
 
-def output_columns(shape: Shape) -> list[SqlTerm]:
+def output_columns(shape: t.Shape) -> list[t.SqlTerm]:
     """The leaves of a value that are plain columns."""
-    return [leaf for leaf in leaves(shape) if leaf.kind == "column"]
+    return [leaf for leaf in t.leaves(shape) if leaf.kind == "column"]
 
 
-def determines_row(block: Block, shape: Shape) -> bool:
+def determines_row(block: Block, shape: t.Shape) -> bool:
     """Whether the values of a shape determine the row of every table: at most one choice of rows has them."""
     _, rows = closure(block, output_columns(shape))
     return len(rows) == len(block.tables)
 
 
-def determines_weight(block: Block, shape: Shape) -> bool:
+def determines_weight(block: Block, shape: t.Shape) -> bool:
     """Whether the weight is a function of the values of a shape."""
     known, _ = closure(block, output_columns(shape))
     return columns(block.weight) <= known
@@ -208,20 +194,20 @@ def output_weight_from(block: Block, names: list[str]) -> frozenset[str] | None:
     return None if kept is None else frozenset(names[i] for i in kept)
 
 
-def _least(block: Block, order: list[int], determines: Callable[[Block, Shape], bool]) -> list[int] | None:
+def _least(block: Block, order: list[int], determines: Callable[[Block, t.Shape], bool]) -> list[int] | None:
     """The output positions that are left when as many as can be are dropped, in this order."""
-    terms = {i: term for i, term in enumerate(leaves(block.output)) if term.kind == "column"}
+    terms = {i: term for i, term in enumerate(t.leaves(block.output)) if term.kind == "column"}
     kept = [i for i in order if i in terms]
     if not determines(block, block.output):
         return None
     for i in list(kept):
         fewer = [j for j in kept if j != i]
-        if determines(block, RecordShape(None, tuple(terms[j] for j in fewer))):
+        if determines(block, t.RecordShape(None, tuple(terms[j] for j in fewer))):
             kept = fewer
     return kept
 
 
-def few_terms(block: Block) -> set[SqlTerm]:
+def few_terms(block: Block) -> set[t.SqlTerm]:
     """The columns of a block's tables that take few values whatever the data are."""
     return {term for alias, table in block.tables for term in table.at(alias) if term.text in dict(table.few)}
 
@@ -235,20 +221,20 @@ def grows(block: Block) -> bool:
     return True
 
 
-def matches(table: SqlTable, alias: str, key: Iterable[SqlTerm]) -> list[SqlTerm]:
+def matches(table: SqlTable, alias: str, key: Iterable[t.SqlTerm]) -> list[t.SqlTerm]:
     """The conditions that the first columns of a table under an alias are the values of a key."""
-    return [same(term, held) for term, held in zip(key, table.at(alias), strict=False)]
+    return [t.same(term, held) for term, held in zip(key, table.at(alias), strict=False)]
 
 
-def looked_up(block: Block, alias: str, table: SqlTable, key: Iterable[SqlTerm]) -> Block:
+def looked_up(block: Block, alias: str, table: SqlTable, key: Iterable[t.SqlTerm]) -> Block:
     """The block with the rows of a further table whose first columns are the values of a key."""
-    condition = both([block.condition, *matches(table, alias, key)])
+    condition = t.both([block.condition, *matches(table, alias, key)])
     return replace(block, tables=(*block.tables, (alias, table)), condition=condition)
 
 
-def restricted(block: Block, condition: SqlTerm) -> Block:
+def restricted(block: Block, condition: t.SqlTerm) -> Block:
     """The rows that satisfy a further condition too."""
-    return replace(block, condition=both([block.condition, condition]))
+    return replace(block, condition=t.both([block.condition, condition]))
 
 
 # Relations: datasets under construction, as sums of blocks; and what is asked of their columns and tables.
@@ -328,19 +314,19 @@ class Relation:
             return None
         (block,) = self.blocks
         ((alias, table),) = block.tables
-        shown = [*leaves(block.output), block.weight] == [*table.at(alias), table.weight_at(alias)]
+        shown = [*t.leaves(block.output), block.weight] == [*table.at(alias), table.weight_at(alias)]
         stands = table.keys and not table.source.startswith("(")
-        return table.source if stands and shown and block.condition == TRUE else None
+        return table.source if stands and shown and block.condition == t.TRUE else None
 
 
 def mirrored(relation: Relation) -> bool:
     """Whether it is a list of pairs in both directions, such that with each (x, y) it has (y, x) at the same weight."""
     for block in relation.blocks:
         ((alias, table), *others) = block.tables
-        item = column(alias, "item", True)
-        pair = [call(f"struct_field:{i}", item) for i in range(2)]
-        shown = list(leaves(aligned(block.output, relation.type)))
-        if others or not table.mirrored or block.condition != TRUE or shown != pair or item in columns(block.weight):
+        item = t.column(alias, "item", True)
+        pair = [t.call(f"struct_field:{i}", item) for i in range(2)]
+        shown = list(t.leaves(t.aligned(block.output, relation.type)))
+        if others or not table.mirrored or block.condition != t.TRUE or shown != pair or item in columns(block.weight):
             return False
     return True
 

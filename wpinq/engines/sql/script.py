@@ -7,20 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from wpinq.columns.records import column_names
+from wpinq.engines.sql import blocks as b
 from wpinq.engines.sql import sums
-from wpinq.engines.sql.blocks import (
-    WEIGHT,
-    Block,
-    PartialSums,
-    Relation,
-    SqlTable,
-    column_list,
-    mirrored,
-    output_keys,
-    output_weight_from,
-    reads,
-    rewritten,
-)
+from wpinq.engines.sql.blocks import reads, rewritten
 from wpinq.engines.sql.emit import Emitter
 from wpinq.engines.sql.key_pushdown import narrowed
 from wpinq.engines.sql.rewrite_targets import Addends, QueryRows, SideBySide, StoredTable, Total
@@ -104,7 +93,7 @@ class Script:
         return f"a{self.aliases}"
 
     def select(
-        self, block: Block, outputs: Sequence[SqlTerm], names: Sequence[str], started: bool = False
+        self, block: b.Block, outputs: Sequence[SqlTerm], names: Sequence[str], started: bool = False
     ) -> tuple[str, tuple[str, ...]]:
         """The query of terms over the rows of a block, rewritten for speed; and the tables that it reads."""
         *shown, last = outputs
@@ -117,52 +106,52 @@ class Script:
         queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
         return " UNION ALL ".join(queries), reads(blocks)
 
-    def rows(self, block: Block) -> tuple[str, tuple[str, ...]]:
+    def rows(self, block: b.Block) -> tuple[str, tuple[str, ...]]:
         """The query of a block: its record as `c0`, `c1`, …, its weight as `w`; and the tables that it reads."""
         outputs = list(leaves(block.output))
-        return self.select(block, [*outputs, block.weight], [*numbered("c", outputs), WEIGHT])
+        return self.select(block, [*outputs, block.weight], [*numbered("c", outputs), b.WEIGHT])
 
-    def fresh(self, block: Block) -> Block:
+    def fresh(self, block: b.Block) -> b.Block:
         """The same block under aliases that nothing else uses."""
         replace_ = {alias: self.alias() for alias, _ in block.tables}
         return rewritten(block, tuple((replace_[alias], table) for alias, table in block.tables), replace_)
 
-    def scan(self, table: SqlTable, type_: Type | None = None) -> Block:
+    def scan(self, table: b.SqlTable, type_: Type | None = None) -> b.Block:
         """Every row of a table: its columns as a record of a type, or side by side."""
         alias = self.alias()
         terms = table.at(alias)
         output = RecordShape(None, tuple(terms)) if type_ is None else shape_of(type_, iter(terms))
-        return Block(((alias, table),), TRUE, output, table.weight_at(alias))
+        return b.Block(((alias, table),), TRUE, output, table.weight_at(alias))
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 
-    def stored(self, relation: Relation) -> Relation:
+    def stored(self, relation: b.Relation) -> b.Relation:
         """The dataset as a table of its own, each record once."""
         if relation.table is not None:
             return relation
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads, table.rows)
-        table = replace(table, source=name, reads=(), rows="", mirrored=mirrored(relation))
+        table = replace(table, source=name, reads=(), rows="", mirrored=b.mirrored(relation))
         table = self.rewritten(StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
-    def once(self, relation: Relation) -> Relation:
+    def once(self, relation: b.Relation) -> b.Relation:
         """The dataset with each record in one row: as it is where that is known, else stored."""
         return relation if relation.unique else self.stored(relation)
 
-    def grouped(self, relation: Relation) -> tuple[str, SqlTable]:
+    def grouped(self, relation: b.Relation) -> tuple[str, b.SqlTable]:
         """The query that gives each record once with its weight, and what is known of its rows."""
-        names, listed = column_names(relation.type), column_list(relation.type)
+        names, listed = column_names(relation.type), b.column_list(relation.type)
         if relation.unique:
             (block,) = _aligned(relation)
-            keys = output_keys(block, names) or (frozenset(names),)
+            keys = b.output_keys(block, names) or (frozenset(names),)
             constant = block.weight if block.weight.kind == "literal" else None
             sql, read = self.rows(block)
-            return sql, SqlTable("", listed, keys, output_weight_from(block, names), constant, read)
+            return sql, b.SqlTable("", listed, keys, b.output_weight_from(block, names), constant, read)
         sql, read, rows = self._summed(relation, names)
-        return sql, SqlTable("", listed, (frozenset(names),), reads=read, rows=rows)
+        return sql, b.SqlTable("", listed, (frozenset(names),), reads=read, rows=rows)
 
-    def _summed(self, relation: Relation, names: list[str]) -> tuple[str, tuple[str, ...], str]:
+    def _summed(self, relation: b.Relation, names: list[str]) -> tuple[str, tuple[str, ...], str]:
         """The sum over equal records. What is the same in every row is not grouped by."""
         blocks = _aligned(relation)
         outputs = [list(leaves(block.output)) for block in blocks]
@@ -188,24 +177,24 @@ class Script:
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
         return f"SELECT * FROM ({summed}) WHERE w <> 0", read, inner
 
-    def _summed_side_by_side(self, rows: SideBySide, relation: Relation, names: list[str]) -> RowsQuery:
+    def _summed_side_by_side(self, rows: SideBySide, relation: b.Relation, names: list[str]) -> RowsQuery:
         """The sums of weights that stand side by side, one below the other."""
-        dialect, weights = self.emitter.dialect, numbered(WEIGHT, rows.weights)
+        dialect, weights = self.emitter.dialect, numbered(b.WEIGHT, rows.weights)
         keys = [name for i, name in enumerate(names) if i != rows.place]
         on_grid = [sums.on_grid(added, relation.mass) for added in rows.weights]
         inner, read = self.select(rows.block, [*leaves(rows.block.output), *on_grid], [*keys, *weights])
         totals = [f"{sums.sum_of_parts_sql(weight, relation.mass, dialect)} AS {weight}" for weight in weights]
         summed = f"SELECT {', '.join([*keys, *totals])} FROM ({inner}){grouping(keys)}"
         (value,) = set(names) - set(keys)
-        lists = {value: dialect.write("numbers_below", str(len(weights))), WEIGHT: dialect.list_of(weights)}
+        lists = {value: dialect.write("numbers_below", str(len(weights))), b.WEIGHT: dialect.list_of(weights)}
         below = f"SELECT {', '.join([*keys, dialect.unnest(lists)])} FROM ({summed})"
-        return f"SELECT {', '.join([*names, WEIGHT])} FROM ({below}) WHERE w <> 0", read
+        return f"SELECT {', '.join([*names, b.WEIGHT])} FROM ({below}) WHERE w <> 0", read
 
-    def _counted(self, blocks: list[Block], count: str = "count(*)") -> str | None:
+    def _counted(self, blocks: list[b.Block], count: str = "count(*)") -> str | None:
         """The sum over equal records from the number of their rows, where that can be told."""
         return self.rewritten(Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
 
-    def _addends(self, blocks: list[Block]) -> list[Addends]:
+    def _addends(self, blocks: list[b.Block]) -> list[Addends]:
         return [self.rewritten(Addends(((block, (block.weight,)),))) for block in blocks]
 
     def _side_by_side(self, added: list[Addends]) -> SideBySide | None:
@@ -221,20 +210,20 @@ class Script:
         With `numbers`, a further column `n` says how many those are.
         """
         width = max(len(weights) for addends in added for _, weights in addends.parts)
-        further = [f"{WEIGHT}{i}" for i in range(1, width)]
+        further = [f"{b.WEIGHT}{i}" for i in range(1, width)]
         queries = []
         for addends in added:
             for block, weights in addends.parts:
                 outputs = list(leaves(block.output))
                 filled = [*weights[1:], *[number(0.0)] * (width - len(weights))]
                 counted = [literal(str(len(weights)))] if numbers else []
-                names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, WEIGHT]
+                names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, b.WEIGHT]
                 queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, addends.started))
-        return queries, [WEIGHT, *further]
+        return queries, [b.WEIGHT, *further]
 
     # --- partial sums -----------------------------------------------------------------------------------------------
 
-    def partly_summed(self, relation: Relation) -> Relation:
+    def partly_summed(self, relation: b.Relation) -> b.Relation:
         """The dataset with its equal records added up in a table too, without rounding, where there may be any.
 
         Whoever adds up what Select, Where and Partition make of it may start from there: to the same float, for
@@ -257,31 +246,31 @@ class Script:
             added["h"] = sums.partial_sum_sql(weights, relation.mass, self.emitter.dialect)
         chosen = ", ".join([*names, *(f"{added[name]} AS {name}" for name in held)])
         name = self.table(f"SELECT {chosen} FROM ({inner}){grouping(names)}", read)
-        block = self.scan(SqlTable(name, column_list(relation.type)), relation.type)
+        block = self.scan(b.SqlTable(name, b.column_list(relation.type)), relation.type)
         block = replace(block, weight=column(block.tables[0][0], held[-1], False))
-        return replace(relation, partial=PartialSums(relation.blocks, block, held, relation.mass))
+        return replace(relation, partial=b.PartialSums(relation.blocks, block, held, relation.mass))
 
-    def _sum_of_parts(self, blocks: list[Block], relation: Relation, parts: PartialSums) -> tuple[str, RowsQuery]:
+    def _sum_of_parts(self, blocks: list[b.Block], relation: b.Relation, parts: b.PartialSums) -> tuple[str, RowsQuery]:
         """The sum over equal records, as it is taken over the rows of blocks, from their partial sums."""
         counted = self._counted(blocks, "sum(n)")
         read = [name for name in parts.columns if (name == "h") == (counted is None)]
         total = counted or sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect)
         return total, self._parts(parts, relation, read)
 
-    def _parts(self, parts: PartialSums, relation: Relation, columns: Sequence[str]) -> RowsQuery:
+    def _parts(self, parts: b.PartialSums, relation: b.Relation, columns: Sequence[str]) -> RowsQuery:
         """The query of partial sums: records, and some columns of the sums."""
         outputs = list(leaves(aligned(parts.block.output, relation.type)))
         added = [replace(parts.block.weight, text=name) for name in columns]
         return self.select(parts.block, [*outputs, *added], [*numbered("c", outputs), *columns])
 
-    def single(self, relation: Relation) -> Block:
+    def single(self, relation: b.Relation) -> b.Block:
         """The dataset as one block under fresh aliases."""
         if len(relation.blocks) > 1:
             relation = self.stored(relation)
         return self.fresh(relation.blocks[0])
 
 
-def _aligned(relation: Relation) -> list[Block]:
+def _aligned(relation: b.Relation) -> list[b.Block]:
     return [replace(block, output=aligned(block.output, relation.type)) for block in relation.blocks]
 
 

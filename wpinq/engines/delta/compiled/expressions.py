@@ -11,22 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from wpinq.engines.delta.compiled import values as code
 from wpinq.engines.delta.compiled.hash_table import finding, gathering, row_at
 from wpinq.engines.delta.compiled.routine import CannotCompile, call, divides, floor_divide, modulo, truncate
-from wpinq.engines.delta.compiled.values import (
-    Dictionary,
-    RecordCode,
-    ScalarCode,
-    ValueCode,
-    Writer,
-    absent,
-    both,
-    constant,
-    from_words,
-    nothing,
-    to_words,
-    width,
-)
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.types import INT, ListOf, TupleOf, Type, Weighted
@@ -74,14 +61,14 @@ class Memo:
     @property
     def key_width(self) -> int:
         """The words that its table is looked up by."""
-        return GROUP_KEY if self.member is not None else sum(map(width, self.arguments))
+        return GROUP_KEY if self.member is not None else sum(map(code.width, self.arguments))
 
     @property
     def missing_width(self) -> int:
         """The words that tell what is missing."""
-        return self.key_width + (0 if self.member is None else width(self.member))
+        return self.key_width + (0 if self.member is None else code.width(self.member))
 
-    def learn(self, rows: Sequence[Sequence[int]], dictionary: Dictionary) -> list[tuple[list[int], list[int]]]:
+    def learn(self, rows: Sequence[Sequence[int]], dictionary: code.Dictionary) -> list[tuple[list[int], list[int]]]:
         """The key and the value's words of what is missing."""
         found: list[tuple[list[int], list[Value]]] = []
         groups: dict[tuple[int, ...], list[Value]] = {}
@@ -96,7 +83,7 @@ class Memo:
 
 
 def memo_of(
-    dictionary: Dictionary,
+    dictionary: code.Dictionary,
     key: object,
     arguments: tuple[Type, ...],
     value: Type,
@@ -111,7 +98,7 @@ def memo_of(
     return found
 
 
-def looked_up(writer: Writer, memo: Memo, words: Sequence[str]) -> list[str]:
+def looked_up(writer: code.Writer, memo: Memo, words: Sequence[str]) -> list[str]:
     """Write the look-up of a value; names of its words. Where it is missing, the routine being written ends."""
     size = memo.key_width
     key = [writer.bind(word) for word in words]
@@ -120,20 +107,20 @@ def looked_up(writer: Writer, memo: Memo, words: Sequence[str]) -> list[str]:
     return value_words(writer, memo, row)
 
 
-def value_words(writer: Writer, memo: Memo, row: str) -> list[str]:
+def value_words(writer: code.Writer, memo: Memo, row: str) -> list[str]:
     """Names of the words of a value in its row."""
     start = call(row_at, memo.table, row)
-    return [writer.bind(f"load(state, {start} + {memo.key_width + i})") for i in range(width(memo.value))]
+    return [writer.bind(f"load(state, {start} + {memo.key_width + i})") for i in range(code.width(memo.value))]
 
 
-def length_of(writer: Writer, type_: ListOf, word: str) -> str:
+def length_of(writer: code.Writer, type_: ListOf, word: str) -> str:
     """Write the length of a list."""
     # by `repr`: types are equal that differ in what may be null, and so in their words
     memo = memo_of(writer.dictionary, ("length", repr(type_)), (type_,), INT, len)
     return looked_up(writer, memo, [word])[0]
 
 
-def element_of(writer: Writer, type_: ListOf, word: str, index: str) -> list[str]:
+def element_of(writer: code.Writer, type_: ListOf, word: str, index: str) -> list[str]:
     """Write the words of an element of a list. Whoever learns its length learns its elements too."""
     memo = memo_of(
         writer.dictionary, ("element", repr(type_)), (type_, INT), type_.element, lambda items, at: items[at]
@@ -141,7 +128,7 @@ def element_of(writer: Writer, type_: ListOf, word: str, index: str) -> list[str
     return looked_up(writer, memo, [word, index])
 
 
-def elements(dictionary: Dictionary, memo: Memo, row: Sequence[int]) -> Iterator[tuple[Memo, list[int]]]:
+def elements(dictionary: code.Dictionary, memo: Memo, row: Sequence[int]) -> Iterator[tuple[Memo, list[int]]]:
     """The elements of a list whose length is learnt, each as what would be missing."""
     (type_,) = memo.arguments[:1] or (INT,)
     follower = dictionary.memos.get(("element", repr(type_)))
@@ -150,7 +137,7 @@ def elements(dictionary: Dictionary, memo: Memo, row: Sequence[int]) -> Iterator
             yield follower, [*row, index]
 
 
-def group_looked_up(writer: Writer, memo: Memo) -> list[str]:
+def group_looked_up(writer: code.Writer, memo: Memo) -> list[str]:
     """Write the look-up of a reducer's value; where it is missing, its members are noted if there is room for all."""
     size = memo.missing_width - GROUP_KEY
     row = writer.bind(call(finding(GROUP_KEY), memo.table, "group_a", "group_b"), "r")
@@ -167,13 +154,13 @@ def group_looked_up(writer: Writer, memo: Memo) -> list[str]:
     return value_words(writer, memo, row)
 
 
-def emit(writer: Writer, expr: Expr) -> ValueCode:
+def emit(writer: code.Writer, expr: Expr) -> code.ValueCode:
     """Write what computes a primitive expression; gives the value. Variables must be known to the writer."""
     known = writer.known.get(expr.digest)
     if known is not None:
         return known
     if isinstance(expr, Constant):
-        return constant(writer, expr.value, expr.type)
+        return code.constant(writer, expr.value, expr.type)
     if isinstance(expr, Variable) or not isinstance(expr, Call) or isinstance(expr.type, Weighted):
         raise CannotCompile("a group is used as a value")
     rule = _RULES.get(expr.name)
@@ -194,21 +181,21 @@ def emit(writer: Writer, expr: Expr) -> ValueCode:
     return value
 
 
-def _memoized(writer: Writer, expr: Call) -> ValueCode:
+def _memoized(writer: code.Writer, expr: Call) -> code.ValueCode:
     """A function of the variables that the expression is made of, which Python computes."""
     inner = {variable.digest for node in walk(expr) if isinstance(node, Lambda) for variable in node.parameters}
     variables = [node for node in walk(expr) if isinstance(node, Variable) and node.digest not in inner]
     if any(variable.digest not in writer.known for variable in variables):
         raise CannotCompile(f"the function {expr.name} of a group has no integer form")
-    words = [word for variable in variables for word in to_words(writer.known[variable.digest], variable.type)]
+    words = [word for variable in variables for word in code.to_words(writer.known[variable.digest], variable.type)]
     key = ("value", expr.digest, *(variable.digest for variable in variables))
     arguments = tuple(variable.type for variable in variables)
     compute = compile_lambda(make_lambda(tuple(variables), expr))
     memo = memo_of(writer.dictionary, key, arguments, expr.type, compute)
-    return from_words(expr.type, looked_up(writer, memo, words))
+    return code.from_words(expr.type, looked_up(writer, memo, words))
 
 
-ScalarRule = Callable[[Writer, Call, list[ValueCode]], ValueCode]
+ScalarRule = Callable[[code.Writer, Call, list[code.ValueCode]], code.ValueCode]
 _RULES: dict[str, ScalarRule] = {}
 
 
@@ -217,31 +204,33 @@ def _rule(primitive: str) -> Callable[[ScalarRule], ScalarRule]:
     return lambda rule: _RULES.setdefault(primitive, rule)
 
 
-def _scalars(arguments: list[ValueCode]) -> list[ScalarCode]:
-    terms = [argument for argument in arguments if isinstance(argument, ScalarCode)]
+def _scalars(arguments: list[code.ValueCode]) -> list[code.ScalarCode]:
+    terms = [argument for argument in arguments if isinstance(argument, code.ScalarCode)]
     if len(terms) < len(arguments):
         raise CannotCompile("a record stands where a scalar is needed")
     return terms
 
 
-def _strict(writer: Writer, kind: str, arguments: list[ValueCode], value: str, fits: str | None = None) -> ScalarCode:
+def _strict(
+    writer: code.Writer, kind: str, arguments: list[code.ValueCode], value: str, fits: str | None = None
+) -> code.ScalarCode:
     """A scalar that is there where the arguments are and `fits` holds. `{0}`, `{1}` stand for them."""
     terms = _scalars(arguments)
     if any(term.kind == "null" for term in terms):
-        return absent(kind)
+        return code.absent(kind)
     texts = [term.text for term in terms]
-    present = reduce(both, [term.present for term in terms], None)
+    present = reduce(code.both, [term.present for term in terms], None)
     if fits is not None:
-        present = both(present, fits.format(*texts))
+        present = code.both(present, fits.format(*texts))
     if present is not None:
         present = writer.bind(present, "p")
-    return ScalarCode(kind, writer.bind(value.format(*texts)), present)
+    return code.ScalarCode(kind, writer.bind(value.format(*texts)), present)
 
 
 def _arithmetic(primitive: str, sign: str) -> None:
     @_rule(primitive)
-    def rule(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
-        if any(isinstance(a, ScalarCode) and a.kind == "float" for a in arguments):
+    def rule(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
+        if any(isinstance(a, code.ScalarCode) and a.kind == "float" for a in arguments):
             return _finite(writer, _strict(writer, "float", arguments, f"{{0}} {sign} {{1}} + 0.0"))
         return _strict(writer, "int", arguments, f"{{0}} {sign} {{1}}", f"{primitive}_fits({{0}}, {{1}})")
 
@@ -250,23 +239,23 @@ for _primitive, _sign in (("add", "+"), ("subtract", "-"), ("multiply", "*")):
     _arithmetic(_primitive, _sign)
 
 
-def _finite(writer: Writer, value: ScalarCode) -> ScalarCode:
-    present = writer.bind(both(value.present, f"isfinite({value.text})") or "True", "p")
-    return ScalarCode("float", value.text, present)
+def _finite(writer: code.Writer, value: code.ScalarCode) -> code.ScalarCode:
+    present = writer.bind(code.both(value.present, f"isfinite({value.text})") or "True", "p")
+    return code.ScalarCode("float", value.text, present)
 
 
 @_rule("divide")
-def _divide(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _divide(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     return _finite(writer, _strict(writer, "float", arguments, "{0} / {1} + 0.0", "{1} != 0.0"))
 
 
 @_rule("floor_divide")
-def _floor_divide(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _floor_divide(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     return _strict(writer, "int", arguments, call(floor_divide, "{0}", "{1}"), call(divides, "{0}", "{1}"))
 
 
 @_rule("modulo")
-def _modulo(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _modulo(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     return _strict(writer, "int", arguments, call(modulo, "{0}", "{1}"), "{1} != 0")
 
 
@@ -277,16 +266,16 @@ def all_of(conditions: list[str]) -> str:
     return " and ".join(condition for condition in conditions if condition != "True") or "True"
 
 
-def same(writer: Writer, a: ValueCode, b: ValueCode) -> str:
+def same(writer: code.Writer, a: code.ValueCode, b: code.ValueCode) -> str:
     """Code that says whether two values are one record; null equals null."""
     for one, other in ((a, b), (b, a)):
-        if isinstance(one, ScalarCode) and one.kind == "null":
+        if isinstance(one, code.ScalarCode) and one.kind == "null":
             return f"(not {other.present})" if other.present is not None else "False"
-    if isinstance(a, RecordCode) and isinstance(b, RecordCode):
+    if isinstance(a, code.RecordCode) and isinstance(b, code.RecordCode):
         inside = all_of([same(writer, x, y) for x, y in zip(a.parts, b.parts, strict=True)])
     else:
-        assert isinstance(a, ScalarCode)
-        assert isinstance(b, ScalarCode)
+        assert isinstance(a, code.ScalarCode)
+        assert isinstance(b, code.ScalarCode)
         inside = f"{a.text} == {b.text}"
         if writer.distinct(a.text, b.text):
             inside = "False"
@@ -299,51 +288,51 @@ def same(writer: Writer, a: ValueCode, b: ValueCode) -> str:
 
 
 @_rule("equal")
-def _equal(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
-    return ScalarCode("bool", writer.bind(same(writer, *arguments)))
+def _equal(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
+    return code.ScalarCode("bool", writer.bind(same(writer, *arguments)))
 
 
 @_rule("less")
-def _less(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
-    if all(isinstance(a, ScalarCode) and a.present is None and a.kind in ("int", "str") for a in arguments):
+def _less(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
+    if all(isinstance(a, code.ScalarCode) and a.present is None and a.kind in ("int", "str") for a in arguments):
         first, second = _scalars(arguments)
         known = writer.less(first.text, second.text)
         if known is not None:
-            return ScalarCode("bool", str(known))
-    if any(isinstance(a, ScalarCode) and a.kind == "str" for a in arguments):
+            return code.ScalarCode("bool", str(known))
+    if any(isinstance(a, code.ScalarCode) and a.kind == "str" for a in arguments):
         raise CannotCompile("strings are ordered")
     return _strict(writer, "bool", arguments, "{0} < {1}")
 
 
 @_rule("and")
-def _and(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
-    a, b = (absent("bool") if term.kind == "null" else term for term in _scalars(arguments))
+def _and(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
+    a, b = (code.absent("bool") if term.kind == "null" else term for term in _scalars(arguments))
     p, q = a.present or "True", b.present or "True"
     value = writer.bind(all_of([p, a.text, q, b.text]))
     if a.present is None and b.present is None:
-        return ScalarCode("bool", value)
+        return code.ScalarCode("bool", value)
     present = writer.bind(f"({p} and {q}) or ({p} and not {a.text}) or ({q} and not {b.text})", "p")
-    return ScalarCode("bool", value, present)
+    return code.ScalarCode("bool", value, present)
 
 
 @_rule("not")
-def _not(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _not(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     (value,) = _scalars(arguments)
     if value.text in ("True", "False") and value.present is None:
-        return ScalarCode("bool", str(value.text == "False"))
+        return code.ScalarCode("bool", str(value.text == "False"))
     return _strict(writer, "bool", arguments, "not {0}")
 
 
-def truth(value: ValueCode) -> str:
+def truth(value: code.ValueCode) -> str:
     """Code that says whether a bool is there and true."""
-    assert isinstance(value, ScalarCode)
+    assert isinstance(value, code.ScalarCode)
     if value.kind == "null":
         return "False"
     return value.text if value.present is None else f"({value.present} and {value.text})"
 
 
 @_rule("where")
-def _where(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _where(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     condition = writer.bind(truth(arguments[0]))
     if condition in ("True", "False") and type(arguments[1]) is type(arguments[2]):
         chosen = arguments[1] if condition == "True" else arguments[2]
@@ -352,39 +341,39 @@ def _where(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
     return _choose(writer, condition, arguments[1], arguments[2])
 
 
-def _choose(writer: Writer, condition: str, yes: ValueCode, no: ValueCode) -> ValueCode:
-    if isinstance(yes, ScalarCode) and yes.kind == "null":
+def _choose(writer: code.Writer, condition: str, yes: code.ValueCode, no: code.ValueCode) -> code.ValueCode:
+    if isinstance(yes, code.ScalarCode) and yes.kind == "null":
         yes = _null_like(no)
-    if isinstance(no, ScalarCode) and no.kind == "null":
+    if isinstance(no, code.ScalarCode) and no.kind == "null":
         no = _null_like(yes)
     present = None
     if yes.present is not None or no.present is not None:
         present = writer.bind(f"{yes.present or 'True'} if {condition} else {no.present or 'True'}", "p")
-    if isinstance(yes, RecordCode):
-        assert isinstance(no, RecordCode)
+    if isinstance(yes, code.RecordCode):
+        assert isinstance(no, code.RecordCode)
         pairs = zip(yes.parts, no.parts, strict=True)
-        return RecordCode(tuple(_choose(writer, condition, *pair) for pair in pairs), present)
-    assert isinstance(no, ScalarCode)
-    return ScalarCode(yes.kind, writer.bind(f"{yes.text} if {condition} else {no.text}"), present)
+        return code.RecordCode(tuple(_choose(writer, condition, *pair) for pair in pairs), present)
+    assert isinstance(no, code.ScalarCode)
+    return code.ScalarCode(yes.kind, writer.bind(f"{yes.text} if {condition} else {no.text}"), present)
 
 
-def _null_like(value: ValueCode) -> ValueCode:
-    if isinstance(value, RecordCode):
-        return RecordCode(tuple(_null_like(part) for part in value.parts), "False")
-    return absent(value.kind)
+def _null_like(value: code.ValueCode) -> code.ValueCode:
+    if isinstance(value, code.RecordCode):
+        return code.RecordCode(tuple(_null_like(part) for part in value.parts), "False")
+    return code.absent(value.kind)
 
 
 @_rule("is_null")
-def _is_null(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _is_null(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     present = arguments[0].present
-    return ScalarCode("bool", "False" if present is None else writer.bind(f"not {present}"))
+    return code.ScalarCode("bool", "False" if present is None else writer.bind(f"not {present}"))
 
 
 @_rule("to_int")
-def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _to_int(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     (value,) = _scalars(arguments)
     if value.kind in ("int", "null"):
-        return value if value.kind == "int" else absent("int")
+        return value if value.kind == "int" else code.absent("int")
     if value.kind == "bool":
         return _strict(writer, "int", arguments, "(1 if {0} else 0)")
     if value.kind == "float":
@@ -394,35 +383,35 @@ def _to_int(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode
 
 
 @_rule("to_float")
-def _to_float(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _to_float(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     (value,) = _scalars(arguments)
     if value.kind in ("float", "null"):
-        return value if value.kind == "float" else absent("float")
+        return value if value.kind == "float" else code.absent("float")
     if value.kind == "int":
         return _strict(writer, "float", arguments, "float({0})")
     raise CannotCompile("a string is cast to float")
 
 
 @_rule("record")
-def _record(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
-    return RecordCode(tuple(arguments))
+def _record(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
+    return code.RecordCode(tuple(arguments))
 
 
 @_rule("field")
-def _field(writer: Writer, expr: Call, arguments: list[ValueCode]) -> ValueCode:
+def _field(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     (value,), (index,) = arguments, expr.attributes
     assert isinstance(index, int)
-    if isinstance(value, ScalarCode):
-        return nothing(expr.type)
+    if isinstance(value, code.ScalarCode):
+        return code.nothing(expr.type)
     part = value.parts[index]
     if value.present is None:
         return part
-    present = both(value.present, part.present)
-    if isinstance(part, RecordCode):
-        return RecordCode(part.parts, present)
-    return ScalarCode(part.kind, part.text, present)
+    present = code.both(value.present, part.present)
+    if isinstance(part, code.RecordCode):
+        return code.RecordCode(part.parts, present)
+    return code.ScalarCode(part.kind, part.text, present)
 
 
-def shaped(value: ValueCode, type_: object) -> ValueCode:
+def shaped(value: code.ValueCode, type_: object) -> code.ValueCode:
     """A null that must fill the shape of a record type."""
-    return nothing(type_) if isinstance(value, ScalarCode) and isinstance(type_, TupleOf) else value
+    return code.nothing(type_) if isinstance(value, code.ScalarCode) and isinstance(type_, TupleOf) else value

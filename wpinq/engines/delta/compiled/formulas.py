@@ -18,15 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from wpinq.engines.delta.compiled.steps import (
-    ExtremeStep,
-    GroupStep,
-    JoinStep,
-    MapStep,
-    SourceStep,
-    Step,
-    Steps,
-)
+from wpinq.engines.delta.compiled import steps as st
 from wpinq.engines.delta.compiled.values import Writer
 
 
@@ -43,7 +35,7 @@ class Assumptions:
 class Atom:
     """The weight of a record in a table."""
 
-    step: Step
+    step: st.Step
     variables: tuple[int, ...]
 
 
@@ -51,7 +43,7 @@ class Atom:
 class Norm:
     """The norm of a key of a join."""
 
-    step: JoinStep
+    step: st.JoinStep
     variables: tuple[int, ...]
 
 
@@ -69,7 +61,7 @@ class Guard:
     """A filter."""
 
     child: Formula
-    step: MapStep
+    step: st.MapStep
     variables: tuple[int, ...]
 
 
@@ -105,43 +97,43 @@ class Expander:
 
     inlined = False
 
-    def __init__(self, steps: Steps, assumptions: Assumptions) -> None:
+    def __init__(self, steps: st.Steps, assumptions: Assumptions) -> None:
         self.assumptions, self._nodes = assumptions, steps.nodes
         self._fresh = count()
-        self.nonnegative: dict[Step, bool] = {}
-        self.constant: dict[Step, bool] = {}
+        self.nonnegative: dict[st.Step, bool] = {}
+        self.constant: dict[st.Step, bool] = {}
         for step in steps.all:
             self.nonnegative[step] = self._is_nonnegative(step)
             self.constant[step] = self._is_constant(step)
 
-    def _is_nonnegative(self, step: Step) -> bool:
+    def _is_nonnegative(self, step: st.Step) -> bool:
         """What the operator says of its sign, given that of the candidate, whatever its sources declare.
 
         Fixed shares of no negative weight are told from the step, which has computed them.
         """
-        if isinstance(step, SourceStep):
+        if isinstance(step, st.SourceStep):
             return self.assumptions.nonnegative
         inputs = [self.nonnegative[below] for below in step.inputs]
-        if isinstance(step, MapStep):
+        if isinstance(step, st.MapStep):
             return inputs[0] and step.scratch is None
         return self._nodes[step].operator.nonnegative(*inputs)
 
-    def _is_constant(self, step: Step) -> bool:
+    def _is_constant(self, step: st.Step) -> bool:
         """Whether all records of the step weigh the same."""
-        if isinstance(step, SourceStep):
+        if isinstance(step, st.SourceStep):
             return self.assumptions.unit
-        if isinstance(step, MapStep):
+        if isinstance(step, st.MapStep):
             return self.constant[step.inputs[0]] and (step.condition is not None or _keeps_all(step))
         return False
 
-    def one_record_a_key(self, step: Step) -> bool:
+    def one_record_a_key(self, step: st.Step) -> bool:
         """Whether a GroupBy gives one record for each key."""
-        return isinstance(step, GroupStep) and self.constant[step.inputs[0]]
+        return isinstance(step, st.GroupStep) and self.constant[step.inputs[0]]
 
-    def root(self, step: JoinStep | ExtremeStep) -> tuple[Formula, NamedWords]:
+    def root(self, step: st.JoinStep | st.ExtremeStep) -> tuple[Formula, NamedWords]:
         """The formula of a Join or extreme whose output is passed on, and what writes the words of the output."""
         left, right = (self._child(below) for below in step.inputs)
-        if isinstance(step, ExtremeStep):
+        if isinstance(step, st.ExtremeStep):
             formula, variables = self._extreme(step, left, right)
             return formula, lambda writer, names: [names[v] for v in variables]
         formula, joined = self._product(step, left, right)
@@ -153,39 +145,39 @@ class Expander:
 
         return formula, words
 
-    def side(self, join: JoinStep, side: int) -> tuple[Formula, tuple[int, ...]]:
+    def side(self, join: st.JoinStep, side: int) -> tuple[Formula, tuple[int, ...]]:
         """The formula of one input of a join, and the variables of its key."""
         expansion = self._child(join.inputs[side])
         return expansion.formula, tuple(expansion.variables[i] for i in join.keys[side])
 
-    def expand(self, step: Step) -> Expansion | None:
+    def expand(self, step: st.Step) -> Expansion | None:
         """The formula of a step that can go without state, or None."""
         if not self.assumptions.virtual:
             return None
-        if isinstance(step, MapStep) and step.condition is not None:
+        if isinstance(step, st.MapStep) and step.condition is not None:
             below = self._child(step.inputs[0])
             return Expansion(Guard(below.formula, step, below.variables), below.variables)
-        if isinstance(step, MapStep) and step.permutation is not None and (self.inlined or _keeps_all(step)):
+        if isinstance(step, st.MapStep) and step.permutation is not None and (self.inlined or _keeps_all(step)):
             below = self._child(step.inputs[0])
             return Expansion(below.formula, tuple(below.variables[i] for i in step.permutation))
-        if isinstance(step, JoinStep) and step.permutation is not None:
+        if isinstance(step, st.JoinStep) and step.permutation is not None:
             formula, joined = self._product(step, *(self._child(below) for below in step.inputs))
             variables = tuple(joined[i] for i in step.permutation)
             kept = len(set(variables)) == len(variables) and set(variables) >= variables_of(formula)
             return Expansion(formula, variables) if self.inlined or kept else None
-        if isinstance(step, ExtremeStep) and step.smaller and all(self.nonnegative[below] for below in step.inputs):
+        if isinstance(step, st.ExtremeStep) and step.smaller and all(self.nonnegative[below] for below in step.inputs):
             formula, variables = self._extreme(step, *(self._child(below) for below in step.inputs))
             return Expansion(formula, variables)
         return None
 
-    def _child(self, step: Step) -> Expansion:
+    def _child(self, step: st.Step) -> Expansion:
         return self.expand(step) or self._leaf(step)
 
-    def _leaf(self, step: Step) -> Expansion:
+    def _leaf(self, step: st.Step) -> Expansion:
         variables = tuple(next(self._fresh) for _ in range(step.width))
         return Expansion(Atom(step, variables), variables)
 
-    def _product(self, step: JoinStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
+    def _product(self, step: st.JoinStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
         same = _alike((left.variables[i], right.variables[j]) for i, j in zip(*step.keys, strict=True))
         first, second = rename(left.formula, same), rename(right.formula, same)
         key = tuple(_follow(same, left.variables[i]) for i in step.keys[0])
@@ -202,20 +194,20 @@ class Expander:
             for formula in formulas:
                 for atom in atoms_of(formula):
                     step = atom.step
-                    if isinstance(step, GroupStep) and self.one_record_a_key(step):
+                    if isinstance(step, st.GroupStep) and self.one_record_a_key(step):
                         cut = len(step.key)
                         if fixed >= set(atom.variables[:cut]):
                             fixed |= set(atom.variables)
         return fixed
 
-    def _extreme(self, step: ExtremeStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
+    def _extreme(self, step: st.ExtremeStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
         same = _alike(zip(left.variables, right.variables, strict=True))
         both = step.smaller and all(self.nonnegative[below] for below in step.inputs)
         formula = MinMax(rename(left.formula, same), rename(right.formula, same), step.smaller, both)
         return formula, tuple(_follow(same, v) for v in left.variables)
 
 
-def _keeps_all(step: MapStep) -> bool:
+def _keeps_all(step: st.MapStep) -> bool:
     permutation = step.permutation
     return permutation is not None and sorted(permutation) == list(range(step.inputs[0].width))
 

@@ -4,48 +4,43 @@ A table has eight header words, a block of slots (linear probing; each slot a ha
 (the words of the record, then its weight, then what else the table keeps). Row 0 stands for no row. Tables that live
 longer than a proposal are written through `put`, which logs; tables that gather changes are cleared instead.
 A table or log that is full sets STATUS and stops writing: the proposal is undone, the array grown, and it is redone.
+
+The array holds all state, so that undoing is writing words back. Its first words are named here; then come the headers.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from wpinq.engines.delta.compiled.routine import (
-    CAP,
-    COUNT,
-    DUST,
-    FLOAT64,
-    FREE,
-    INT64,
-    INT64S,
-    LIVE,
-    LOG,
-    LOG_END,
-    LOG_FULL,
-    M32,
-    MASK,
-    ROWS,
-    SLOTS,
-    STATE,
-    STATUS,
-    STRIDE,
-    Boolean,
-    Float64,
-    Float64s,
-    Int64,
-    Int64s,
-    Routine,
-    as_float,
-    call,
-    fixed,
-    library,
-    load,
-    save,
-)
+from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.routine import M32, as_float, call, fixed, library, load, save
+
+STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
+HEADERS = 64
+PARAMETERS, PARAMETERS_EACH = 5, 3
+"""Where the parameters of outputs begin, and for each: its price within the domain and outside, and the width."""
+MISSED, UNCHECKED = HEADERS - 1, HEADERS - 2
+SLOTS, MASK, ROWS, STRIDE, COUNT, FREE, CAP, LIVE = range(8)
+HEADER_WORDS = 8
+LOG_FULL, NEGATIVE, NOT_UNIT, MISSING, UNSTEADY = range(1, 6)
+DUST = 1e-12
+GROWTH = 2.0**22
+"""How far a norm n may grow at once, to m: records change before it does, so `m²/n` comes and goes, and takes digits of
+`m` with it, 1e-9 of them where `m² = GROWTH · n · max(1, m)`."""
+
+CONSTANTS = {
+    name: globals()[name]
+    for name in (
+        *("STATUS", "LOG", "LOG_START", "LOG_END", "SCORE", "MISSED", "UNCHECKED"),
+        *("SLOTS", "MASK", "ROWS", "STRIDE", "COUNT", "FREE", "CAP", "LIVE"),
+        *("LOG_FULL", "NEGATIVE", "NOT_UNIT", "MISSING", "UNSTEADY", "DUST", "GROWTH"),
+    )
+}
+"""Those that routines name."""
 
 
 @fixed
-def put(state: Int64s, at: Int64, value: Int64) -> None:
+def put(state: rt.Int64s, at: rt.Int64, value: rt.Int64) -> None:
     log = load(state, LOG)
     if log >= load(state, LOG_END):
         if load(state, STATUS) == 0:
@@ -58,7 +53,7 @@ def put(state: Int64s, at: Int64, value: Int64) -> None:
 
 
 @fixed
-def undo(state: Int64s, mark: Int64) -> None:
+def undo(state: rt.Int64s, mark: rt.Int64) -> None:
     log = load(state, LOG)
     while log > mark:
         log -= 2
@@ -67,7 +62,7 @@ def undo(state: Int64s, mark: Int64) -> None:
 
 
 @fixed
-def new_row(state: Int64s, h: Int64) -> Int64:
+def new_row(state: rt.Int64s, h: rt.Int64) -> rt.Int64:
     row = load(state, h + FREE)
     if row != 0:
         put(state, h + FREE, load(state, load(state, h + ROWS) + row * load(state, h + STRIDE)))
@@ -83,7 +78,7 @@ def new_row(state: Int64s, h: Int64) -> Int64:
 
 
 @fixed
-def place(state: Int64s, h: Int64, tag: Int64, row: Int64) -> None:
+def place(state: rt.Int64s, h: rt.Int64, tag: rt.Int64, row: rt.Int64) -> None:
     mask, slots = load(state, h + MASK), load(state, h + SLOTS)
     i = tag & mask
     while load(state, slots + i) != 0:
@@ -92,7 +87,7 @@ def place(state: Int64s, h: Int64, tag: Int64, row: Int64) -> None:
 
 
 @fixed
-def remove(state: Int64s, h: Int64, tag: Int64, row: Int64) -> None:
+def remove(state: rt.Int64s, h: rt.Int64, tag: rt.Int64, row: rt.Int64) -> None:
     mask, slots = load(state, h + MASK), load(state, h + SLOTS)
     i = tag & mask
     while load(state, slots + i) & M32 != row:
@@ -115,12 +110,14 @@ def remove(state: Int64s, h: Int64, tag: Int64, row: Int64) -> None:
 
 
 @fixed
-def row_at(state: Int64s, h: Int64, row: Int64) -> Int64:
+def row_at(state: rt.Int64s, h: rt.Int64, row: rt.Int64) -> rt.Int64:
     return load(state, h + ROWS) + row * load(state, h + STRIDE)
 
 
 @fixed
-def link(state: Int64s, h: Int64, row: Int64, at: Int64, ix: Int64, ix_row: Int64, k: Int64) -> None:
+def link(
+    state: rt.Int64s, h: rt.Int64, row: rt.Int64, at: rt.Int64, ix: rt.Int64, ix_row: rt.Int64, k: rt.Int64
+) -> None:
     """Put the row first in the list of an index entry; the links stand at `at` in a row, the head at k."""
     if row == 0 or ix_row == 0:
         return
@@ -134,7 +131,9 @@ def link(state: Int64s, h: Int64, row: Int64, at: Int64, ix: Int64, ix_row: Int6
 
 
 @fixed
-def unlink(state: Int64s, h: Int64, row: Int64, at: Int64, ix: Int64, ix_row: Int64, k: Int64) -> Boolean:
+def unlink(
+    state: rt.Int64s, h: rt.Int64, row: rt.Int64, at: rt.Int64, ix: rt.Int64, ix_row: rt.Int64, k: rt.Int64
+) -> rt.Boolean:
     """Take the row out of the list; whether the list is empty now."""
     base, head_at = row_at(state, h, row), row_at(state, ix, ix_row) + k
     following, before = load(state, base + at), load(state, base + at + 1)
@@ -148,7 +147,7 @@ def unlink(state: Int64s, h: Int64, row: Int64, at: Int64, ix: Int64, ix_row: In
 
 
 @fixed
-def clear(state: Int64s, h: Int64) -> None:
+def clear(state: rt.Int64s, h: rt.Int64) -> None:
     count = load(state, h + COUNT)
     if count == 0:
         return
@@ -159,7 +158,7 @@ def clear(state: Int64s, h: Int64) -> None:
 
 
 @fixed
-def gathered_norm(state: Int64s, h: Int64, k: Int64) -> Float64:
+def gathered_norm(state: rt.Int64s, h: rt.Int64, k: rt.Int64) -> rt.Float64:
     """The sum of the absolute weights in a table that gathers, which stand at k in a row."""
     total = 0.0
     for row in range(1, 1 + load(state, h + COUNT)):
@@ -168,12 +167,12 @@ def gathered_norm(state: Int64s, h: Int64, k: Int64) -> Float64:
 
 
 @fixed
-def settle(weight: Float64) -> Float64:
+def settle(weight: rt.Float64) -> rt.Float64:
     return 0.0 if abs(weight) < DUST else weight
 
 
 @fixed
-def sort_down(weights: Float64s, rows: Int64s) -> None:
+def sort_down(weights: rt.Float64s, rows: rt.Int64s) -> None:
     """Sort by weight, largest first: a heap sort, so that no order of arrival is slow."""
     n = len(weights)
     for start in range(n // 2 - 1, -1, -1):
@@ -185,7 +184,7 @@ def sort_down(weights: Float64s, rows: Int64s) -> None:
 
 
 @fixed
-def sift(weights: Float64s, rows: Int64s, root: Int64, end: Int64) -> None:
+def sift(weights: rt.Float64s, rows: rt.Int64s, root: rt.Int64, end: rt.Int64) -> None:
     while True:
         child = 2 * root + 1
         if child >= end:
@@ -204,14 +203,16 @@ def words_of(prefix: str, width: int) -> list[str]:
     return [f"{prefix}{i}" for i in range(width)]
 
 
-def _of_width(spelling: str, width: int, before: list[str], result: str, lines: str, weight: bool = False) -> Routine:
+def _of_width(
+    spelling: str, width: int, before: list[str], result: str, lines: str, weight: bool = False
+) -> rt.Routine:
     """A routine for records of so many words, whose lines may say RECORD."""
     words = words_of("c", width)
-    arguments = {each: INT64S if each == STATE else INT64 for each in (*before, *words)}
+    arguments = {each: rt.INT64S if each == rt.STATE else rt.INT64 for each in (*before, *words)}
     if weight:
-        arguments["weight"] = FLOAT64
+        arguments["weight"] = rt.FLOAT64
     text = lines.strip("\n").replace("RECORD", ", ".join(words))
-    return library(Routine(f"{spelling}_{width}", arguments, result, text.split("\n")))
+    return library(rt.Routine(f"{spelling}_{width}", arguments, result, text.split("\n")))
 
 
 def _each_word(text: str, width: int, between: str = "\n") -> str:
@@ -242,20 +243,20 @@ def _probed(width: int, absent: str, found: str) -> str:
 
 
 @cache
-def hashing(width: int) -> Routine:
+def hashing(width: int) -> rt.Routine:
     """`hash(words)`."""
     mixing = _each_word("    h = (h ^ {word}) * -7046029254386353131\n    h ^= (h >> 32) & M32", width)
-    return _of_width("hash", width, [], INT64, f"    h = 1442695040888963407\n{mixing}\n    return h & M32")
+    return _of_width("hash", width, [], rt.INT64, f"    h = 1442695040888963407\n{mixing}\n    return h & M32")
 
 
 @cache
-def finding(width: int) -> Routine:
+def finding(width: int) -> rt.Routine:
     """`find(table, words)`: the row of a record, or 0."""
-    return _of_width("find", width, [STATE, "h"], INT64, _probed(width, "return 0", "return slot & M32"))
+    return _of_width("find", width, [rt.STATE, "h"], rt.INT64, _probed(width, "return 0", "return slot & M32"))
 
 
 @cache
-def inserting(width: int) -> Routine:
+def inserting(width: int) -> rt.Routine:
     """`insert(table, words)`: the row of a new record, or 0 where the table is full."""
     lines = f"""
     row = {call(new_row, "h")}
@@ -266,11 +267,11 @@ def inserting(width: int) -> Routine:
     {call(place, "h", call(hashing(width), *words_of("c", width)), "row")}
     return row
 """
-    return _of_width("insert", width, [STATE, "h"], INT64, lines)
+    return _of_width("insert", width, [rt.STATE, "h"], rt.INT64, lines)
 
 
 @cache
-def gathering(width: int) -> Routine:
+def gathering(width: int) -> rt.Routine:
     """`gather(table, words, weight)`: add to the weight of a record in a table that gathers."""
     added = f"""save(state, b + {width}, as_word(as_float(load(state, b + {width})) + weight))
                 return"""
@@ -287,4 +288,4 @@ def gathering(width: int) -> Routine:
     save(state, b + stride - 1, i)
     save(state, slots + i, (tag << 32) | row)
 """
-    return _of_width("gather", width, [STATE, "h"], "void", lines, weight=True)
+    return _of_width("gather", width, [rt.STATE, "h"], "void", lines, weight=True)

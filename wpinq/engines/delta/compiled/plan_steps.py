@@ -12,61 +12,37 @@ from fractions import Fraction
 from functools import partial
 
 from wpinq.engines.delta.compiled import lists, values
+from wpinq.engines.delta.compiled import steps as st
 from wpinq.engines.delta.compiled.expressions import emit, same, shaped, truth
 from wpinq.engines.delta.compiled.hash_table import clear, gathered_norm, gathering
 from wpinq.engines.delta.compiled.routine import CannotCompile, call
-from wpinq.engines.delta.compiled.steps import (
-    EmitRecord,
-    ExtremeStep,
-    Group,
-    GroupStep,
-    Image,
-    JoinStep,
-    MapStep,
-    ShaveStep,
-    SourceStep,
-    Step,
-    Steps,
-    SumStep,
-)
 from wpinq.engines.delta.compiled.values import Dictionary, ValueCode, Writer, width
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, unify
+from wpinq.plan import operators as ops
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operators import (
-    Concat,
-    Except,
-    GroupBy,
-    Intersect,
-    Join,
-    Partition,
-    Select,
-    SelectMany,
-    Shave,
-    Source,
-    Union,
-    Where,
-)
 
 # SelectMany and Shave as steps: records whose outputs are the elements of a list.
 
 
-def select_many(steps: Steps, name: str, operator: SelectMany, wanted: Type, type_: Type, below: Step) -> Step:
+def select_many(
+    steps: st.Steps, name: str, operator: ops.SelectMany, wanted: Type, type_: Type, below: st.Step
+) -> st.Step:
     """The step of a SelectMany: of images where its list is written out, else of a loop."""
     trial, words = Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]
     images = _images(operator, wanted, type_)
     if images:
         for image in images:
             image.words(trial, words)
-        return steps.add(MapStep, name, width(wanted), (below,), images=images)
+        return steps.add(st.MapStep, name, width(wanted), (below,), images=images)
     scratch = f"SCRATCH_{len(steps.all)}" if lists.is_weighted(operator.function) else None
     loop = _Loop(operator, wanted, type_)
     write = loop.write_counted if scratch is None else partial(loop.write_merged, scratch)
     write(trial, words, "w", lambda out, weight: None)
-    return steps.add(MapStep, name, width(wanted), (below,), loop=write, scratch=scratch)
+    return steps.add(st.MapStep, name, width(wanted), (below,), loop=write, scratch=scratch)
 
 
-def _images(operator: SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...]:
+def _images(operator: ops.SelectMany, wanted: Type, type_: Type) -> tuple[st.Image, ...]:
     """The outputs of a record, where their number and weights are the same for all, and no weight is negative."""
     items = lists.written(operator.function.core.body, operator.bound)
     if items is None:
@@ -87,25 +63,27 @@ def _images(operator: SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...
             writer.known[parameter.digest] = values.from_words(type_, words)
         return values.to_words(shaped(lists.item_value(writer, item), wanted), wanted)
 
-    return tuple(Image(partial(image, item), float(weight / norm)) for item, weight in known if weight > 0)
+    return tuple(st.Image(partial(image, item), float(weight / norm)) for item, weight in known if weight > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
     """A SelectMany as loops over the elements of its list: from records of one type, records that fit another."""
 
-    operator: SelectMany
+    operator: ops.SelectMany
     wanted: Type
     type: Type
 
-    def write_counted(self, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
+    def write_counted(self, writer: Writer, words: Sequence[str], weight: str, sink: st.EmitRecord) -> None:
         # two walks: the norm must be known before the first element is passed on
         total = writer.bind("0.0", "t")
         self._elements(writer, words, lambda out, w: writer.line(f"{total} += 1.0"))
         share = writer.bind(f"{weight} / max(1.0, {total})")
         self._elements(writer, words, lambda out, w: sink(out, share))
 
-    def write_merged(self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
+    def write_merged(
+        self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: st.EmitRecord
+    ) -> None:
         # scaled by the largest weight, so that no sum overflows; repeats meet in a scratch table
         top, size = writer.bind("1.0", "t"), width(self.wanted)
 
@@ -143,11 +121,13 @@ class _Loop:
         writer.known = known
 
 
-def shave(steps: Steps, name: str, operator: Shave, type_: Type, below: Step) -> Step:
+def shave(steps: st.Steps, name: str, operator: ops.Shave, type_: Type, below: st.Step) -> st.Step:
     """The step of a Shave."""
     widths = operator.widths
     if not isinstance(widths, Lambda):
-        return steps.add(ShaveStep, name, below.width + 1, (below,), constant=widths, limit=operator.bound, loop=None)
+        return steps.add(
+            st.ShaveStep, name, below.width + 1, (below,), constant=widths, limit=operator.bound, loop=None
+        )
     function, bound = widths.core, operator.bound
 
     def walk_widths(writer: Writer, words: Sequence[str], body: Callable[[str, str], None]) -> None:
@@ -166,13 +146,13 @@ def shave(steps: Steps, name: str, operator: Shave, type_: Type, below: Step) ->
         lists.loop(writer, function.body, element)
 
     walk_widths(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)], lambda index, width: None)
-    return steps.add(ShaveStep, name, below.width + 1, (below,), constant=0.0, limit=None, loop=walk_widths)
+    return steps.add(st.ShaveStep, name, below.width + 1, (below,), constant=0.0, limit=None, loop=walk_widths)
 
 
-def lower(plans: Sequence[Node], dictionary: Dictionary) -> Steps:
+def lower(plans: Sequence[Node], dictionary: Dictionary) -> st.Steps:
     """The steps of plans; CannotCompile names the step that has no integer form."""
-    steps = Steps(dictionary)
-    done: dict[bytes, Step] = {}
+    steps = st.Steps(dictionary)
+    done: dict[bytes, st.Step] = {}
     for node in topological(plans):
         name = f"step {len(done) + 1}, {node.operator.name}"
         try:
@@ -184,27 +164,27 @@ def lower(plans: Sequence[Node], dictionary: Dictionary) -> Steps:
     return steps
 
 
-def _lower(steps: Steps, name: str, node: Node, inputs: list[Step]) -> Step:
+def _lower(steps: st.Steps, name: str, node: Node, inputs: list[st.Step]) -> st.Step:
     operator, size = node.operator, width(node.type)
     types = [child.type for child in node.inputs]
-    if isinstance(operator, Source):
-        return steps.add(SourceStep, name, size, (), source=operator.source)
-    if isinstance(operator, (Where, Partition)):
+    if isinstance(operator, ops.Source):
+        return steps.add(st.SourceStep, name, size, (), source=operator.source)
+    if isinstance(operator, (ops.Where, ops.Partition)):
         return _filter(steps, name, operator, types[0], inputs[0])
-    if isinstance(operator, Select):
+    if isinstance(operator, ops.Select):
         return _select(steps, name, operator.function, types[0], inputs[0])
-    if isinstance(operator, SelectMany):
+    if isinstance(operator, ops.SelectMany):
         return select_many(steps, name, operator, node.type, types[0], inputs[0])
-    if isinstance(operator, (Concat, Except, Union, Intersect)):
+    if isinstance(operator, (ops.Concat, ops.Except, ops.Union, ops.Intersect)):
         fitted = tuple(_fitted(steps, name, step, a, node.type) for step, a in zip(inputs, types, strict=True))
-        if isinstance(operator, (Concat, Except)):
-            return steps.add(SumStep, name, size, fitted, coefficients=operator.coefficients)
-        return steps.add(ExtremeStep, name, size, fitted, smaller=isinstance(operator, Intersect))
-    if isinstance(operator, Join):
+        if isinstance(operator, (ops.Concat, ops.Except)):
+            return steps.add(st.SumStep, name, size, fitted, coefficients=operator.coefficients)
+        return steps.add(st.ExtremeStep, name, size, fitted, smaller=isinstance(operator, ops.Intersect))
+    if isinstance(operator, ops.Join):
         return _join(steps, name, operator, node.type, types, inputs)
-    if isinstance(operator, GroupBy):
+    if isinstance(operator, ops.GroupBy):
         return _group(steps, name, operator, types[0], inputs[0])
-    if isinstance(operator, Shave):
+    if isinstance(operator, ops.Shave):
         return shave(steps, name, operator, types[0], inputs[0])
     raise CannotCompile("it has no compiled rule")
 
@@ -216,7 +196,7 @@ def _call(writer: Writer, function: Lambda, *records: ValueCode) -> ValueCode:
     return shaped(emit(writer, core.body), function.type)
 
 
-def _probe(steps: Steps, size: int, compute: Callable[[Writer, list[str]], list[str]]) -> tuple[int, ...] | None:
+def _probe(steps: st.Steps, size: int, compute: Callable[[Writer, list[str]], list[str]]) -> tuple[int, ...] | None:
     """Which input word each output word is, where nothing is computed. It also finds out what cannot be compiled."""
     words = [f"c{i}" for i in range(size)]
     places = {word: i for i, word in enumerate(words)}
@@ -224,15 +204,15 @@ def _probe(steps: Steps, size: int, compute: Callable[[Writer, list[str]], list[
     return tuple(places[word] for word in out) if all(word in places for word in out) else None
 
 
-def _map(steps: Steps, name: str, below: Step, compute: Callable[[Writer, Sequence[str]], list[str]]) -> Step:
+def _map(steps: st.Steps, name: str, below: st.Step, compute: Callable[[Writer, Sequence[str]], list[str]]) -> st.Step:
     permutation = _probe(steps, below.width, compute)
     size = len(compute(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]))
     if permutation == tuple(range(below.width)):
         return below
-    return steps.add(MapStep, name, size, (below,), permutation=permutation, images=(Image(compute, 1.0),))
+    return steps.add(st.MapStep, name, size, (below,), permutation=permutation, images=(st.Image(compute, 1.0),))
 
 
-def _select(steps: Steps, name: str, function: Lambda, type_: Type, below: Step) -> Step:
+def _select(steps: st.Steps, name: str, function: Lambda, type_: Type, below: st.Step) -> st.Step:
     return _map(
         steps,
         name,
@@ -241,7 +221,7 @@ def _select(steps: Steps, name: str, function: Lambda, type_: Type, below: Step)
     )
 
 
-def _fitted(steps: Steps, name: str, below: Step, type_: Type, wanted: Type) -> Step:
+def _fitted(steps: st.Steps, name: str, below: st.Step, type_: Type, wanted: Type) -> st.Step:
     """The step's records laid out as a type that differs at most in what may be null."""
     return _map(
         steps,
@@ -251,19 +231,21 @@ def _fitted(steps: Steps, name: str, below: Step, type_: Type, wanted: Type) -> 
     )
 
 
-def _filter(steps: Steps, name: str, operator: Where | Partition, type_: Type, below: Step) -> Step:
+def _filter(steps: st.Steps, name: str, operator: ops.Where | ops.Partition, type_: Type, below: st.Step) -> st.Step:
     def condition(writer: Writer, words: Sequence[str]) -> str:
         record = values.from_words(type_, words)
-        if isinstance(operator, Where):
+        if isinstance(operator, ops.Where):
             return truth(_call(writer, operator.predicate, record))
         part = values.constant(writer, operator.part.value, operator.part.type)
         return same(writer, _call(writer, operator.key, record), part)
 
     condition(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)])
-    return steps.add(MapStep, name, below.width, (below,), condition=condition)
+    return steps.add(st.MapStep, name, below.width, (below,), condition=condition)
 
 
-def _join(steps: Steps, name: str, operator: Join, wanted: Type, types: list[Type], inputs: list[Step]) -> Step:
+def _join(
+    steps: st.Steps, name: str, operator: ops.Join, wanted: Type, types: list[Type], inputs: list[st.Step]
+) -> st.Step:
     common = unify(_unnamed(operator.left_key.type), _unnamed(operator.right_key.type))
     assert common is not None
     keyed = [
@@ -282,7 +264,13 @@ def _join(steps: Steps, name: str, operator: Join, wanted: Type, types: list[Typ
         steps, left.width + right.width, lambda writer, words: write(writer, words[: left.width], words[left.width :])
     )
     return steps.add(
-        JoinStep, name, width(wanted), (left, right), keys=(left_key, right_key), write=write, permutation=permutation
+        st.JoinStep,
+        name,
+        width(wanted),
+        (left, right),
+        keys=(left_key, right_key),
+        write=write,
+        permutation=permutation,
     )
 
 
@@ -294,8 +282,8 @@ def _unnamed(type_: Type) -> Type:
 
 
 def _with_key(
-    steps: Steps, name: str, below: Step, key: Lambda, type_: Type, wanted: Type
-) -> tuple[Step, tuple[int, ...]]:
+    steps: st.Steps, name: str, below: st.Step, key: Lambda, type_: Type, wanted: Type
+) -> tuple[st.Step, tuple[int, ...]]:
     """The step and the numbers of its key's columns; where a key is computed, a step that adds them."""
 
     def compute(writer: Writer, words: Sequence[str]) -> list[str]:
@@ -308,9 +296,9 @@ def _with_key(
     return extended, tuple(range(below.width, extended.width))
 
 
-def _group(steps: Steps, name: str, operator: GroupBy, type_: Type, below: Step) -> Step:
+def _group(steps: st.Steps, name: str, operator: ops.GroupBy, type_: Type, below: st.Step) -> st.Step:
     keyed, key = _with_key(steps, name, below, operator.key, type_, operator.key.type)
-    group = partial(Group, operator.reduce, type_)
+    group = partial(st.Group, operator.reduce, type_)
     trial = group(Writer(steps.dictionary), [f"k{i}" for i in range(len(key))])
     trial.add([f"c{i}" for i in range(keyed.width)])
-    return steps.add(GroupStep, name, len(trial.result()), (keyed,), key=key, group=group)
+    return steps.add(st.GroupStep, name, len(trial.result()), (keyed,), key=key, group=group)

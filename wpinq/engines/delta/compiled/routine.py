@@ -28,7 +28,7 @@ from wpinq.engines.delta.goals import loss
 from wpinq.errors import PlanError
 from wpinq.runtime.arrays import Integers
 
-# Instructions on machine words: what they mean, in Python. Compiled code has them from `intrinsics`.
+# --- instructions on machine words, as Python has them; compiled code has them from `intrinsics` ----------------------
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
@@ -93,37 +93,6 @@ def apart(array: NDArray[Any]) -> NDArray[Any]:
     return mine
 
 
-# The array of words that holds all state, so that undoing is writing words back: what its first words are.
-#
-# Then come the headers of tables (see `store`).
-
-STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
-HEADERS = 64
-PARAMETERS, PARAMETERS_EACH = 5, 3
-"""Where the parameters of outputs begin, and for each: its price within the domain and outside, and the width."""
-MISSED, UNCHECKED = HEADERS - 1, HEADERS - 2
-SLOTS, MASK, ROWS, STRIDE, COUNT, FREE, CAP, LIVE = range(8)
-HEADER_WORDS = 8
-LOG_FULL, NEGATIVE, NOT_UNIT, MISSING, UNSTEADY = range(1, 6)
-DUST = 1e-12
-GROWTH = 2.0**22
-"""How far a norm n may grow at once, to m: records change before it does, so `m²/n` comes and goes, and takes digits of
-`m` with it, 1e-9 of them where `m² = GROWTH · n · max(1, m)`."""
-
-CONSTANTS = {
-    name: globals()[name]
-    for name in (
-        *("STATUS", "LOG", "LOG_START", "LOG_END", "SCORE", "MISSED", "UNCHECKED"),
-        *("SLOTS", "MASK", "ROWS", "STRIDE", "COUNT", "FREE", "CAP", "LIVE"),
-        *("LOG_FULL", "NEGATIVE", "NOT_UNIT", "MISSING", "UNSTEADY", "DUST", "GROWTH"),
-    )
-}
-"""Those that routines name."""
-
-
-# What the compiled engine raises when a plan is beyond it.
-
-
 class CannotCompile(PlanError):
     """A plan, or numba itself, is out of the compiled engine's reach. The message names the step and the reason.
 
@@ -132,10 +101,8 @@ class CannotCompile(PlanError):
     """
 
 
-# Names in code under construction: a character each, so that what code uses is on record and nobody reads it back.
-#
-# A spelling gets its character once, and code holds the character until `spelled` writes it out. Whatever else stands
-# in generated code is ASCII. So the names in a line are its other characters, and renaming is translation.
+# --- names: one character each, until `spelled` writes them out -------------------------------------------------------
+# All else in generated code is ASCII. So the names of a line are its other characters, and renaming is translation.
 
 _FIRST = 0x10000
 _characters: dict[tuple[str, str], str] = {}
@@ -354,7 +321,7 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
     )
 
 
-# Arithmetic on words, and random numbers.
+# --- arithmetic on words, and random numbers --------------------------------------------------------------------------
 
 fixed(loss)
 

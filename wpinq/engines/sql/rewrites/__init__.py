@@ -4,17 +4,8 @@ A rule `(script, subject) -> subject` betters one kind of subject (`blocks.subje
 switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
+from wpinq.engines.sql import rewrite_targets as targets
 from wpinq.engines.sql.blocks import Block
-from wpinq.engines.sql.rewrite_targets import (
-    Addends,
-    KeyNorm,
-    Minimum,
-    QueryRows,
-    Reuse,
-    SideBySide,
-    StoredTable,
-    Total,
-)
 from wpinq.engines.sql.rewrites.fuse import drop_self_joins, fuse
 from wpinq.engines.sql.rewrites.intersect import filter_by_partner, intersect_as_join
 from wpinq.engines.sql.rewrites.join_order import order_by_row, order_tables
@@ -27,21 +18,21 @@ from wpinq.engines.sql.rewrites.weights import count_rows, read_equal_weights, r
 from wpinq.engines.sql.script import Rewrite
 
 REWRITES = (
-    Rewrite("fuse", Reuse, fuse),
-    Rewrite("partner_filter", Minimum, filter_by_partner),
-    Rewrite("intersect_as_join", Minimum, intersect_as_join),
+    Rewrite("fuse", targets.Reuse, fuse),
+    Rewrite("partner_filter", targets.Minimum, filter_by_partner),
+    Rewrite("intersect_as_join", targets.Minimum, intersect_as_join),
     Rewrite("self_joins", Block, drop_self_joins),
-    Rewrite("unique_norms", KeyNorm, read_own_norm),
-    Rewrite("late_aggregation", Total, count_rows),
-    Rewrite("symmetry", Addends, one_an_orbit),
-    Rewrite("mirror_images", Addends, one_of_two),
-    Rewrite("side_by_side", SideBySide, put_side_by_side),
-    Rewrite("one_piece", QueryRows, make_one_piece),
-    Rewrite("wanted_pieces", QueryRows, cut_wanted_records),
-    Rewrite("fold_lookups", QueryRows, fold_lookups),
-    Rewrite("sorted_pairs", QueryRows, look_up_either_way),
-    Rewrite("join_order", QueryRows, order_tables),
-    Rewrite("join_order_by_row", QueryRows, order_by_row),
-    Rewrite("equal_weights", StoredTable, read_equal_weights),
+    Rewrite("unique_norms", targets.KeyNorm, read_own_norm),
+    Rewrite("late_aggregation", targets.Total, count_rows),
+    Rewrite("symmetry", targets.Addends, one_an_orbit),
+    Rewrite("mirror_images", targets.Addends, one_of_two),
+    Rewrite("side_by_side", targets.SideBySide, put_side_by_side),
+    Rewrite("one_piece", targets.QueryRows, make_one_piece),
+    Rewrite("wanted_pieces", targets.QueryRows, cut_wanted_records),
+    Rewrite("fold_lookups", targets.QueryRows, fold_lookups),
+    Rewrite("sorted_pairs", targets.QueryRows, look_up_either_way),
+    Rewrite("join_order", targets.QueryRows, order_tables),
+    Rewrite("join_order_by_row", targets.QueryRows, order_by_row),
+    Rewrite("equal_weights", targets.StoredTable, read_equal_weights),
 )
 """All of them; the default everywhere but in tests and measurements."""

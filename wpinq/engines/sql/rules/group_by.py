@@ -13,22 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from wpinq.columns.records import leaf_types
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, Relation, SqlTable, determines_weight
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import canonical, lower, lower_with
 from wpinq.engines.sql.script import Script, grouping, numbered
-from wpinq.engines.sql.terms import (
-    RecordShape,
-    SqlTerm,
-    aligned,
-    leaves,
-    literal,
-    number,
-    number_value,
-    pack,
-    parameter,
-    shape_of,
-)
 from wpinq.expr.nodes import Call, Lambda, Variable, walk
 from wpinq.expr.types import INT
 from wpinq.plan.operators import GroupBy
@@ -42,7 +31,7 @@ class _ReducedTerm:
 
     first: str
     then: str
-    term: SqlTerm | None
+    term: t.SqlTerm | None
     finish: str
 
 
@@ -51,14 +40,14 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
     given = script.once(given)
     block = script.single(given)
     dialect = script.emitter.dialect
-    key = aligned(lower(script, operator.key, block.output), operator.key.type)
+    key = t.aligned(lower(script, operator.key, block.output), operator.key.type)
     found = _aggregates(operator.reduce, block, dialect)
     if found is None:
         first, then, finish = (dialect.template(name) for name in ("collect", "collect_all", "collected"))
-        kept = [_ReducedTerm(first, then, pack(aligned(block.output, given.type)), finish)]
+        kept = [_ReducedTerm(first, then, t.pack(t.aligned(block.output, given.type)), finish)]
     else:
         kept = list(found.values())
-    terms = list(leaves(key))
+    terms = list(t.leaves(key))
     names = numbered("k", terms)
     arguments = {f"x{i}": item.term for i, item in enumerate(kept) if item.term is not None}
     inner, read = script.select(block, [*terms, *arguments.values(), block.weight], [*names, *arguments, "w"])
@@ -87,17 +76,17 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
     columns += [(name, name not in counts) for name in numbered("y", kept)]
     constant = None
     if one_weight and block.weight.kind == "literal":
-        constant = number(number_value(block.weight) / 2)
+        constant = t.number(t.number_value(block.weight) / 2)
     name = script.table(sql, read)
     table = SqlTable(name, tuple(columns), tuple(keys), key_columns if one_weight else None, constant, (), one_weight)
     scan = script.scan(table)
-    held = iter(leaves(scan.output))
-    key_shape, ys = shape_of(operator.key.type, held), list(held)
+    held = iter(t.leaves(scan.output))
+    key_shape, ys = t.shape_of(operator.key.type, held), list(held)
     if found is None:
         value = lower(script, operator.reduce, canonical(ys[0], given.type))
     else:
-        value = lower_with(operator.reduce.core, {0: parameter(_GROUP)}, dict(zip(found, ys, strict=True)), dialect)
-    result = replace(scan, output=RecordShape(None, (key_shape, value)))
+        value = lower_with(operator.reduce.core, {0: t.parameter(_GROUP)}, dict(zip(found, ys, strict=True)), dialect)
+    result = replace(scan, output=t.RecordShape(None, (key_shape, value)))
     return replace(output, blocks=(result,))
 
 
@@ -119,18 +108,18 @@ def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _
             finish = "TRY_CAST(coalesce({0}, 0) AS BIGINT)" if name == "sum" else "{0}"
             first = dialect.template("sum_of_ints") if name == "sum" else f"{name}({{0}})"
             found[node.digest] = _ReducedTerm(first, f"{name}({{0}}) OVER p", term, finish)
-    body = lower_with(core, {0: parameter(_GROUP)}, {digest: literal("0") for digest in found}, dialect)
-    return None if any(_GROUP in leaf.parameters for leaf in leaves(body)) else found
+    body = lower_with(core, {0: t.parameter(_GROUP)}, {digest: t.literal("0") for digest in found}, dialect)
+    return None if any(_GROUP in leaf.parameters for leaf in t.leaves(body)) else found
 
 
-def _projection(over: object, group: Variable, block: Block, dialect: Dialect) -> SqlTerm | None:
+def _projection(over: object, group: Variable, block: Block, dialect: Dialect) -> t.SqlTerm | None:
     """The term whose values are the elements of a list made from a group, one for each record."""
     if isinstance(over, Call) and over.name == "map" and over.arguments[0] == group:
         function_ = over.arguments[1]
         assert isinstance(function_, Lambda)
-        bound = {group.level: parameter(_GROUP), function_.level: block.output}
+        bound = {group.level: t.parameter(_GROUP), function_.level: block.output}
         shape = lower_with(function_, bound, {}, dialect)
-        return shape if isinstance(shape, SqlTerm) and not shape.parameters else None
-    if over == group and isinstance(block.output, SqlTerm):
+        return shape if isinstance(shape, t.SqlTerm) and not shape.parameters else None
+    if over == group and isinstance(block.output, t.SqlTerm):
         return block.output
     return None

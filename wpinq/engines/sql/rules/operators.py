@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from wpinq.engines.sql import sums
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, looked_up, restricted
 from wpinq.engines.sql.dialect import Unsupported
 from wpinq.engines.sql.rewrite_targets import KeyNorm, Minimum, StoredTable, Total
@@ -22,36 +23,9 @@ from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.rules.select_many import select_many
 from wpinq.engines.sql.rules.shave import shave_constant, shave_varying
 from wpinq.engines.sql.script import Script, grouping, numbered
-from wpinq.engines.sql.terms import (
-    TRUE,
-    RecordShape,
-    Shape,
-    SqlTerm,
-    aligned,
-    as_term,
-    both,
-    call,
-    coerce,
-    leaves,
-    merged,
-    same_value,
-    times,
-)
 from wpinq.expr.nodes import Lambda
+from wpinq.plan import operators as ops
 from wpinq.plan.operator import Combination, Operator
-from wpinq.plan.operators import (
-    Concat,
-    Except,
-    GroupBy,
-    Intersect,
-    Join,
-    Partition,
-    Select,
-    SelectMany,
-    Shave,
-    Union,
-    Where,
-)
 
 TABLES_LIMIT = 6
 """The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first."""
@@ -71,7 +45,7 @@ def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Bloc
 
 
 @relation_of.register
-def _(operator: Select, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Select, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing by itself: sums do, wherever they are taken."""
     return _mapped(
         inputs[0], output, lambda block: replace(block, output=lower(script, operator.function, block.output))
@@ -79,39 +53,39 @@ def _(operator: Select, script: Script, inputs: list[Relation], output: Relation
 
 
 @relation_of.register
-def _(operator: Where, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Where, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing."""
     return _mapped(
-        inputs[0], output, lambda block: restricted(block, as_term(lower(script, operator.predicate, block.output)))
+        inputs[0], output, lambda block: restricted(block, t.as_term(lower(script, operator.predicate, block.output)))
     )
 
 
 @relation_of.register
-def _(operator: Partition, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Partition, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing."""
     part_type, key_type = operator.part.type, operator.key.type
     constant = lower(script, Lambda(part_type, 0, (), operator.part))
-    common = merged(key_type, part_type)
+    common = t.merged(key_type, part_type)
 
     def change(block: Block) -> Block:
-        key = coerce(lower(script, operator.key, block.output), key_type, common)
-        return restricted(block, same_value(key, coerce(constant, part_type, common)))
+        key = t.coerce(lower(script, operator.key, block.output), key_type, common)
+        return restricted(block, t.same_value(key, t.coerce(constant, part_type, common)))
 
     return _mapped(inputs[0], output, change)
 
 
 @relation_of.register
-def _(operator: SelectMany, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.SelectMany, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     return select_many(operator, script, inputs[0], output)
 
 
 @relation_of.register
-def _(operator: GroupBy, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.GroupBy, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     return group_by(operator, script, inputs[0], output)
 
 
 @relation_of.register
-def _(operator: Shave, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Shave, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     if isinstance(operator.widths, Lambda):
         return shave_varying(operator, operator.widths, script, inputs[0], output)
     return shave_constant(operator, operator.widths, script, inputs[0], output)
@@ -120,24 +94,24 @@ def _(operator: Shave, script: Script, inputs: list[Relation], output: Relation)
 # --- two inputs -----------------------------------------------------------------------------------------------------
 
 
-@relation_of.register(Concat)
-@relation_of.register(Except)
+@relation_of.register(ops.Concat)
+@relation_of.register(ops.Except)
 def _(operator: Combination, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing by itself: a sum of two relations is their blocks together, and signs are exact."""
     blocks = []
     for relation, coefficient in zip(inputs, operator.coefficients, strict=True):
         for block in relation.blocks:
-            weight = block.weight if coefficient == 1 else call("negate_weight", block.weight)
-            shape = coerce(block.output, relation.type, output.type)
+            weight = block.weight if coefficient == 1 else t.call("negate_weight", block.weight)
+            shape = t.coerce(block.output, relation.type, output.type)
             blocks.append(script.fresh(replace(block, output=shape, weight=weight)))
     return replace(output, blocks=tuple(blocks))
 
 
-@relation_of.register(Union)
-@relation_of.register(Intersect)
-def _(operator: Union | Intersect, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+@relation_of.register(ops.Union)
+@relation_of.register(ops.Intersect)
+def _(operator: ops.Union | ops.Intersect, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing: a maximum and a minimum are one of their arguments."""
-    if isinstance(operator, Intersect):
+    if isinstance(operator, ops.Intersect):
         found = script.rewritten(Minimum(tuple(inputs), output)).relation
         if found is not None:
             return found
@@ -145,10 +119,10 @@ def _(operator: Union | Intersect, script: Script, inputs: list[Relation], outpu
     for side, relation in enumerate(inputs):
         once = script.once(relation)
         block = script.single(once)
-        shape = aligned(coerce(block.output, relation.type, output.type), output.type)
+        shape = t.aligned(t.coerce(block.output, relation.type, output.type), output.type)
         rows, read = script.rows(replace(block, output=shape))
         sides.append((f"SELECT *, {side} AS side FROM ({rows})", read))
-    choose = "greatest" if isinstance(operator, Union) else "least"
+    choose = "greatest" if isinstance(operator, ops.Union) else "least"
     of = [f"coalesce(max(w) FILTER (WHERE side = {side}), CAST(0 AS DOUBLE))" for side in (0, 1)]
     columns = column_list(output.type)
     names = [name for name, _ in columns]
@@ -160,12 +134,12 @@ def _(operator: Union | Intersect, script: Script, inputs: list[Relation], outpu
 
 
 @relation_of.register
-def _(operator: Join, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Join, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """A product, a quotient, a sum of two norms, their three roundings: 6 u relative, and one for `sums.norm_sql`."""
     sides: list[Block] = []
-    keys: list[Shape] = []
-    norms: list[SqlTerm] = []
-    common = merged(operator.left_key.type, operator.right_key.type)
+    keys: list[t.Shape] = []
+    norms: list[t.SqlTerm] = []
+    common = t.merged(operator.left_key.type, operator.right_key.type)
     for relation, function in zip(inputs, (operator.left_key, operator.right_key), strict=True):
         if not relation.linear:
             relation = script.stored(relation)
@@ -173,23 +147,23 @@ def _(operator: Join, script: Script, inputs: list[Relation], output: Relation) 
         if sum(not table.lookup for _, table in block.tables) > TABLES_LIMIT:
             relation = script.stored(relation)
             block = script.single(relation)
-        key = coerce(lower(script, function, block.output), function.type, common)
+        key = t.coerce(lower(script, function, block.output), function.type, common)
         block, norm = _norm(script, relation, block, key, output.mass)
         sides.append(block)
         keys.append(key)
         norms.append(norm)
     left, right = sides
-    weight = call("divide_weights", times(left.weight, right.weight), call("float_add", *norms))
+    weight = t.call("divide_weights", t.times(left.weight, right.weight), t.call("float_add", *norms))
     joined = Block(
         left.tables + right.tables,
-        both([left.condition, right.condition, same_value(*keys)]),
+        t.both([left.condition, right.condition, t.same_value(*keys)]),
         lower(script, operator.result, left.output, right.output),
         weight,
     )
     return replace(output, blocks=(script.rewritten(joined),))
 
 
-def _norm(script: Script, relation: Relation, block: Block, key: Shape, mass: Fraction) -> tuple[Block, SqlTerm]:
+def _norm(script: Script, relation: Relation, block: Block, key: t.Shape, mass: Fraction) -> tuple[Block, t.SqlTerm]:
     """A side with, in each of its rows, the norm of its records with the same key, as a term.
 
     It comes from a table of norms by key, made from the side as it is, whatever filters the join is under.
@@ -197,8 +171,8 @@ def _norm(script: Script, relation: Relation, block: Block, key: Shape, mass: Fr
     own = script.rewritten(KeyNorm(block, key, relation.nonnegative)).term
     if own is not None:
         return block, own
-    terms = list(leaves(key))
-    shown = replace(block, output=RecordShape(None, tuple(terms)))
+    terms = list(t.leaves(key))
+    shown = replace(block, output=t.RecordShape(None, tuple(terms)))
     names = numbered("c", terms)
     total = script.rewritten(Total(shown, shown.output, absolute=True)).sql
     total = total or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
@@ -211,9 +185,9 @@ def _norm(script: Script, relation: Relation, block: Block, key: Shape, mass: Fr
     return looked_up(block, alias, norms, terms), norms.weight_at(alias)
 
 
-def _covered(block: Block, key: dict[str, SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
+def _covered(block: Block, key: dict[str, t.SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
     """The table and the columns of which a block has all values under a key's names, where it is the table as it is."""
     ((_, table), *others) = block.tables
-    if others or table.reads or block.condition != TRUE or any(term.kind != "column" for term in key.values()):
+    if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in key.values()):
         return None
     return table.source, tuple(key[name].text for name in sorted(key))

@@ -13,26 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wpinq.columns.records import column_types, plain
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.batch_sums import share
 from wpinq.engines.sql.blocks import Block, Relation, column_list, derived
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.script import Script, numbered
-from wpinq.engines.sql.terms import (
-    RecordShape,
-    Shape,
-    SqlTerm,
-    aligned,
-    as_term,
-    call,
-    column,
-    function,
-    leaves,
-    literal,
-    number,
-    parameter,
-    unpack,
-)
 from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
 
@@ -50,7 +36,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
     if isinstance(type_.element, Weighted):
         given = script.once(given)  # the shares of a list run in Python: once for each distinct record
     for block in given.blocks:
-        items = as_term(lower(script, wanted, block.output))
+        items = t.as_term(lower(script, wanted, block.output))
         apart = _items_apart(items) if isinstance(type_.element, Weighted) and operator.bound == type_.bound else ()
         if 0 < len(apart) <= _FEW:
             assert isinstance(type_.element, Weighted)
@@ -59,7 +45,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
                 blocks.append(_one_weighted(script, block, item, others, type_.element.record))
             continue
         if type_.bound is None or operator.bound < type_.bound:
-            items = call("first", items, literal(str(operator.bound)))
+            items = t.call("first", items, t.literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])
         if isinstance(type_.element, Weighted):
             sql = _weighted(script, inner, operator.bound, _known_shares(operator, apart))
@@ -69,15 +55,15 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
         element = type_.element
         table = derived(sql, [("item", True)], read)
         scan = script.scan(replace(table, mirrored=not isinstance(element, Weighted) and _both_ways(items)))
-        shape = unpack(column(scan.tables[0][0], "item", True), element)
+        shape = t.unpack(t.column(scan.tables[0][0], "item", True), element)
         if isinstance(element, Weighted):
-            assert isinstance(shape, RecordShape)
+            assert isinstance(shape, t.RecordShape)
             shape = shape.fields[0]
         blocks.append(replace(scan, output=shape))
     return replace(output, blocks=tuple(blocks))
 
 
-def _items_apart(items: SqlTerm) -> tuple[SqlTerm, ...]:
+def _items_apart(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
     """The elements that a list is written with, where constants tell them apart; none where it is another list.
 
     Elements are pairs of a record and its weight. No two records are equal, so there is nothing to merge.
@@ -89,12 +75,12 @@ def _items_apart(items: SqlTerm) -> tuple[SqlTerm, ...]:
     return items.arguments if _told_apart([item.arguments[0] for item in items.arguments]) else ()
 
 
-def _told_apart(records: Sequence[SqlTerm]) -> bool:
+def _told_apart(records: Sequence[t.SqlTerm]) -> bool:
     """Whether there is one record, or no two are alike where all of them hold constants."""
     return len(records) == 1 or len({*zip(*_constants(records), strict=True)}) == len(records)
 
 
-def _constants(terms: Sequence[SqlTerm]) -> Iterator[list[str]]:
+def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
     """The constants of terms of one type, one of each, place by place, where all hold one that is not null."""
     if all(term.kind == "literal" and not term.nullable for term in terms):
         yield [term.text for term in terms]
@@ -103,12 +89,12 @@ def _constants(terms: Sequence[SqlTerm]) -> Iterator[list[str]]:
             yield from _constants(parts)
 
 
-def _known_shares(operator: SelectMany, apart: Sequence[SqlTerm]) -> list[SqlTerm]:
+def _known_shares(operator: SelectMany, apart: Sequence[t.SqlTerm]) -> list[t.SqlTerm]:
     """The shares of elements that are all different, where the plan tells them; none where it does not."""
-    return [number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
+    return [t.number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
 
 
-def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[SqlTerm], record: Type) -> Block:
+def _one_weighted(script: Script, block: Block, item: t.SqlTerm, others: Sequence[t.SqlTerm], record: Type) -> Block:
     """One element of each row's list, without a list: the share of `_weighted`, in the same steps.
 
     Beside one other the norm is a sum of two floats, and where that is at most 1 the share is the weight itself: had
@@ -116,8 +102,8 @@ def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[
     has to be exact.
     """
     packed, own = item.arguments
-    terms = list(leaves(aligned(_unpacked(packed, record), record)))
-    typed = [call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
+    terms = list(t.leaves(t.aligned(_unpacked(packed, record), record)))
+    typed = [t.call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
     names = numbered("c", typed)
     beside = [other.arguments[1] for other in others]
     inner, read = script.select(
@@ -135,19 +121,19 @@ def _one_weighted(script: Script, block: Block, item: SqlTerm, others: Sequence[
     sql = f"SELECT * FROM ({shares}) WHERE w <> 0"
     table = derived(sql, column_list(record), read)
     if not beside:
-        table = replace(table, shares=(replace(block, output=RecordShape(None, tuple(terms))), own))
+        table = replace(table, shares=(replace(block, output=t.RecordShape(None, tuple(terms))), own))
     return script.scan(table, record)
 
 
-def _unpacked(term: SqlTerm, type_: Type) -> Shape:
+def _unpacked(term: t.SqlTerm, type_: Type) -> t.Shape:
     """The value that one term holds, from the terms that it was packed of where these are there."""
     type_ = plain(type_)
     if not isinstance(type_, TupleOf) or term.text != f"struct:{len(type_.elements)}":
-        return unpack(term, type_)
-    return RecordShape(None, tuple(map(_unpacked, term.arguments, type_.elements)))
+        return t.unpack(term, type_)
+    return t.RecordShape(None, tuple(map(_unpacked, term.arguments, type_.elements)))
 
 
-def _both_ways(items: SqlTerm) -> bool:
+def _both_ways(items: t.SqlTerm) -> bool:
     """Whether the elements of a list are pairs, and with each also that of the same two terms the other way round."""
     while items.text.startswith("cast:"):
         (items,) = items.arguments
@@ -157,7 +143,7 @@ def _both_ways(items: SqlTerm) -> bool:
     return Counter(pairs) == Counter(pair[::-1] for pair in pairs)
 
 
-def _weighted(script: Script, inner: str, bound: int, known: Sequence[SqlTerm]) -> str:
+def _weighted(script: Script, inner: str, bound: int, known: Sequence[t.SqlTerm]) -> str:
     """Rows of elements with weights of their own; those of weight 0 are left out."""
     dialect = script.emitter.dialect
     if known:
@@ -166,8 +152,10 @@ def _weighted(script: Script, inner: str, bound: int, known: Sequence[SqlTerm]) 
         item = dialect.write("first_item", "items")
         own = dialect.field(item, "f1")
         return f"SELECT {item} AS item, w * ({share(own)}) AS w FROM ({inner}) WHERE {own} <> 0"
-    wrapped = call("map", literal("items"), function("x", call("struct:1", call("struct_field:0", parameter("x")))))
-    weights = call("map", literal("items"), function("x", call("struct_field:1", parameter("x"))))
+    wrapped = t.call(
+        "map", t.literal("items"), t.function("x", t.call("struct:1", t.call("struct_field:0", t.parameter("x"))))
+    )
+    weights = t.call("map", t.literal("items"), t.function("x", t.call("struct_field:1", t.parameter("x"))))
     write = script.emitter.term
     keyed = f"SELECT items, {write(wrapped)} AS keys, {write(weights)} AS own, w FROM ({inner})"
     found = dialect.write("shares", dialect.write("places", "keys"), "own")

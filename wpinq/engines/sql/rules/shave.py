@@ -12,21 +12,10 @@ from dataclasses import replace
 
 from wpinq.columns.records import column_names
 from wpinq.engines.sql import sums
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, Relation, column_list, derived, output_keys
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.script import Script
-from wpinq.engines.sql.terms import (
-    RecordShape,
-    SqlTerm,
-    aligned,
-    as_term,
-    call,
-    leaves,
-    literal,
-    number,
-    number_value,
-    shape_of,
-)
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, ListOf
 from wpinq.plan.operators import Shave
@@ -37,7 +26,7 @@ def shave_constant(operator: Shave, width: float, script: Script, given: Relatio
     dialect = script.emitter.dialect
     block, names, keys = _rows(script, given)
     s = f"CAST({width!r} AS DOUBLE)"
-    block = replace(block, output=aligned(block.output, given.type))
+    block = replace(block, output=t.aligned(block.output, given.type))
     inner, read = script.rows(block)
     cut = f"SELECT {', '.join([*names, f'w % {s} AS rest', 'w'])} FROM ({inner}) WHERE w > 0"
     whole = f"CAST(round((w - rest) / {s}) AS BIGINT)"
@@ -63,14 +52,14 @@ def shave_varying(operator: Shave, widths: Lambda, script: Script, given: Relati
     type_ = widths.type
     assert isinstance(type_, ListOf)
     assert operator.bound is not None
-    items = as_term(lower(script, widths, block.output))
+    items = t.as_term(lower(script, widths, block.output))
     if type_.element != FLOAT:
-        items = call("cast:DOUBLE[]", items)
-    items = call("first", items, literal(str(operator.bound)))
+        items = t.call("cast:DOUBLE[]", items)
+    items = t.call("first", items, t.literal(str(operator.bound)))
     power = sums.exponent(given.mass) - operator.bound.bit_length() - 1
     grid, back = sums.power_of_two(power), sums.power_of_two(-power)
-    shown = replace(block, output=aligned(block.output, given.type))
-    inner, read = script.select(shown, [*leaves(shown.output), items, shown.weight], [*names, "widths", "w"])
+    shown = replace(block, output=t.aligned(block.output, given.type))
+    inner, read = script.select(shown, [*t.leaves(shown.output), items, shown.weight], [*names, "widths", "w"])
     listed = ", ".join(names)
     first = f"{listed}, " if listed else ""
     numbers = dialect.write("numbers_below", dialect.write("list_length", "widths"))
@@ -94,7 +83,7 @@ def _rows(script: Script, given: Relation) -> tuple[Block, list[str], tuple[froz
     given = script.once(given)
     block = script.single(given)
     names = column_names(given.type)
-    keys = output_keys(replace(block, output=aligned(block.output, given.type)), names) or (frozenset(names),)
+    keys = output_keys(replace(block, output=t.aligned(block.output, given.type)), names) or (frozenset(names),)
     return block, names, keys
 
 
@@ -106,21 +95,21 @@ def _result(
     read: tuple[str, ...],
     sql: str,
     keys: tuple[frozenset[str], ...],
-    weight: SqlTerm | None,
+    weight: t.SqlTerm | None,
     piece: tuple[str, str] | None = None,
     cut: Block | None = None,
 ) -> Relation:
     table = derived(sql, [*column_list(given.type), ("i", False)], read, tuple(key | {"i"} for key in keys))
     few = () if operator.bound is None else (("i", operator.bound),)
     block = script.scan(replace(table, weight=weight, few=few, piece=piece, cut=cut))
-    terms = leaves(block.output)
-    shape = RecordShape(None, (shape_of(given.type, terms), next(terms)))
+    terms = t.leaves(block.output)
+    shape = t.RecordShape(None, (t.shape_of(given.type, terms), next(terms)))
     return replace(output, blocks=(replace(block, output=shape),))
 
 
-def _constant_piece(block: Block, width: float) -> SqlTerm | None:
+def _constant_piece(block: Block, width: float) -> t.SqlTerm | None:
     """The weight of every piece, where the plan knows that all records weigh one multiple of the width."""
     if block.weight.kind != "literal":
         return None
-    weight = number_value(block.weight)
-    return number(width) if math.fmod(weight, width) == 0 else None
+    weight = t.number_value(block.weight)
+    return t.number(width) if math.fmod(weight, width) == 0 else None

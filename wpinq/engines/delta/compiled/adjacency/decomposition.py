@@ -21,30 +21,9 @@ from itertools import permutations
 
 import numpy as np
 
-from wpinq.engines.delta.compiled.formulas import (
-    Assumptions,
-    Atom,
-    Expander,
-    Expansion,
-    Formula,
-    NamedWords,
-    Norm,
-    atoms_of,
-    lookups_of,
-    required,
-    variables_of,
-)
+from wpinq.engines.delta.compiled import formulas as fm
+from wpinq.engines.delta.compiled import steps as st
 from wpinq.engines.delta.compiled.routine import CannotCompile, name
-from wpinq.engines.delta.compiled.steps import (
-    ExtremeStep,
-    GroupStep,
-    JoinStep,
-    MapStep,
-    SourceStep,
-    Step,
-    Steps,
-    SumStep,
-)
 from wpinq.engines.delta.compiled.values import Dictionary, Writer
 from wpinq.expr.nodes import Call
 from wpinq.expr.values import Value
@@ -93,11 +72,11 @@ class Link:
 class Links:
     """The images, links and invariant steps of a plan over a source of edges."""
 
-    def __init__(self, steps: Iterable[Step], source: str, symmetric: bool, dictionary: Dictionary) -> None:
+    def __init__(self, steps: Iterable[st.Step], source: str, symmetric: bool, dictionary: Dictionary) -> None:
         self._source, self._symmetric, self._dictionary = source, symmetric, dictionary
-        self.images: dict[Step, Images | None] = {}
-        self.links: dict[Step, Link] = {}
-        self.invariant: set[Step] = set()
+        self.images: dict[st.Step, Images | None] = {}
+        self.links: dict[st.Step, Link] = {}
+        self.invariant: set[st.Step] = set()
         for step in steps:
             images = self.images[step] = self._images_of(step)
             if images is not None and (link := _link(images)) is not None:
@@ -105,12 +84,12 @@ class Links:
             if self._is_invariant(step, images):
                 self.invariant.add(step)
 
-    def _images_of(self, step: Step) -> Images | None:
-        if isinstance(step, SourceStep):
+    def _images_of(self, step: st.Step) -> Images | None:
+        if isinstance(step, st.SourceStep):
             if step.source != self._source or step.width != 2:
                 return None
             return {(X, Y): 1.0, (Y, X): 1.0} if self._symmetric else {(X, Y): 1.0}
-        if not isinstance(step, (MapStep, SumStep)):
+        if not isinstance(step, (st.MapStep, st.SumStep)):
             return None
         inputs = [self.images[below] for below in step.inputs]
         found: Images = {}
@@ -118,14 +97,16 @@ class Links:
             if images is None:
                 return None
             for words, share in images.items():
-                made = self._made(step, words) if isinstance(step, MapStep) else [(words, step.coefficients[position])]
+                made = (
+                    self._made(step, words) if isinstance(step, st.MapStep) else [(words, step.coefficients[position])]
+                )
                 if made is None or len(found) > MOST_IMAGES:
                     return None
                 for image, factor in made:
                     found[image] = found.get(image, 0.0) + share * factor
         return {words: share for words, share in found.items() if share != 0.0}
 
-    def _made(self, step: MapStep, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], float]] | None:
+    def _made(self, step: st.MapStep, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], float]] | None:
         def writer() -> Writer:
             made = Writer(self._dictionary)
             made.order, made.memoizes = {X: 0, Y: 1}, False
@@ -141,12 +122,12 @@ class Links:
         shares = [image.share for image in step.images]
         return list(zip(out, shares, strict=True)) if out and known_words else None
 
-    def _is_invariant(self, step: Step, images: Images | None) -> bool:
+    def _is_invariant(self, step: st.Step, images: Images | None) -> bool:
         if images is not None:
             one_end = all(not (X in words and Y in words) for words in images)
             turned = {tuple({X: Y, Y: X}.get(word, word) for word in words): share for words, share in images.items()}
             return one_end and turned == images
-        if isinstance(step, GroupStep) and (link := self.links.get(step.inputs[0])) is not None:
+        if isinstance(step, st.GroupStep) and (link := self.links.get(step.inputs[0])) is not None:
             keys = {link.columns[i] for i in step.key}
             writer = Writer(self._dictionary)
             counts_only = step.group(writer, [f"k{i}" for i in range(len(step.key))]).counts_only
@@ -188,35 +169,37 @@ class OutOfReach(Exception):
     """A plan is not of this class; tables serve it."""
 
 
-class LocalExpander(Expander):
+class LocalExpander(fm.Expander):
     """Expands steps down to links, invariant steps, and sums that are held.
 
     `inlined` is whether a step that drops columns expands too, its formula being summed over what is dropped: right
     where all above it is linear, and the only way to invariant norms for some plans.
     """
 
-    def __init__(self, steps: Steps, links: Links, inlined: bool) -> None:
+    def __init__(self, steps: st.Steps, links: Links, inlined: bool) -> None:
         self.links, self.inlined = links, inlined
-        super().__init__(steps, Assumptions(nonnegative=True, unit=True, virtual=True))
+        super().__init__(steps, fm.Assumptions(nonnegative=True, unit=True, virtual=True))
 
-    def _is_constant(self, step: Step) -> bool:
+    def _is_constant(self, step: st.Step) -> bool:
         link = self.links.links.get(step)
         if link is not None:
             return len(set(link.shares.values())) == 1
         return super()._is_constant(step)
 
-    def expand(self, step: Step) -> Expansion | None:
+    def expand(self, step: st.Step) -> fm.Expansion | None:
         if step in self.links.invariant:
             return self._leaf(step)
         if step in self.links.links:
             link = self.links.links[step]
             own = tuple(next(self._fresh) for _ in range(link.width))
-            return Expansion(Atom(step, own), tuple(own[c] for c in link.columns))
+            return fm.Expansion(fm.Atom(step, own), tuple(own[c] for c in link.columns))
         return super().expand(step)
 
-    def _extreme(self, step: ExtremeStep, left: Expansion, right: Expansion) -> tuple[Formula, tuple[int, ...]]:
+    def _extreme(
+        self, step: st.ExtremeStep, left: fm.Expansion, right: fm.Expansion
+    ) -> tuple[fm.Formula, tuple[int, ...]]:
         for side in (left, right):
-            if not variables_of(side.formula) <= set(side.variables):
+            if not fm.variables_of(side.formula) <= set(side.variables):
                 raise OutOfReach("a minimum or maximum of a sum")
         return super()._extreme(step, left, right)
 
@@ -225,8 +208,8 @@ class LocalExpander(Expander):
 class Summand:
     """`Σ share · formula` over all records, each counted at the words that it makes."""
 
-    formula: Formula
-    words: NamedWords
+    formula: fm.Formula
+    words: fm.NamedWords
     share: float
 
 
@@ -246,7 +229,7 @@ class PairTerm:
     """
 
     summand: Summand
-    held: Atom
+    held: fm.Atom
     ends: tuple[int, int]
     wedge: ShapeTerm
 
@@ -254,28 +237,28 @@ class PairTerm:
 class Decomposition:
     """The terms of one plan's root; OutOfReach where it has none."""
 
-    def __init__(self, steps: Steps, links: Links, root: Step, inlined: bool) -> None:
+    def __init__(self, steps: st.Steps, links: Links, root: st.Step, inlined: bool) -> None:
         self.expander = LocalExpander(steps, links, inlined)
         self.links, self.dictionary = links, steps.dictionary
         self.terms = [self._term(each) for each in self._sums(root, lambda writer, words: list(words), 1.0)]
 
-    def is_link(self, atom: Atom) -> bool:
+    def is_link(self, atom: fm.Atom) -> bool:
         """Whether an atom is a link."""
         return atom.step in self.links.links and atom.step not in self.links.invariant
 
-    def link(self, atom: Atom) -> Link:
+    def link(self, atom: fm.Atom) -> Link:
         """The link of an atom."""
         return self.links.links[atom.step]
 
-    def is_invariant(self, atom: Atom) -> bool:
+    def is_invariant(self, atom: fm.Atom) -> bool:
         """Whether an atom is a record of an invariant step."""
         return atom.step in self.links.invariant
 
-    def _sums(self, step: Step, then: WordsOf, share: float) -> Iterator[Summand]:
-        if isinstance(step, SumStep):
+    def _sums(self, step: st.Step, then: WordsOf, share: float) -> Iterator[Summand]:
+        if isinstance(step, st.SumStep):
             for below, coefficient in zip(step.inputs, step.coefficients, strict=True):
                 yield from self._sums(below, then, share * coefficient)
-        elif isinstance(step, MapStep) and step.images and step not in self.links.links:
+        elif isinstance(step, st.MapStep) and step.images and step not in self.links.links:
             for image in step.images:
                 yield from self._sums(step.inputs[0], _after(image.words, then), share * image.share)
         elif step in self.links.invariant:
@@ -283,17 +266,17 @@ class Decomposition:
         elif (expansion := self.expander.expand(step)) is not None:
             variables = expansion.variables
             yield Summand(expansion.formula, lambda writer, names: then(writer, [names[v] for v in variables]), share)
-        elif isinstance(step, (JoinStep, ExtremeStep)):
+        elif isinstance(step, (st.JoinStep, st.ExtremeStep)):
             yield self._root(step, then, share)
         else:
             raise OutOfReach(f"{step.name} is not linear")
 
-    def _root(self, step: JoinStep | ExtremeStep, then: WordsOf, share: float) -> Summand:
+    def _root(self, step: st.JoinStep | st.ExtremeStep, then: WordsOf, share: float) -> Summand:
         formula, words = self.expander.root(step)
         return Summand(formula, lambda writer, names: then(writer, words(writer, names)), share)
 
     def _term(self, each: Summand) -> ShapeTerm | PairTerm:
-        atoms = list(dict.fromkeys(atoms_of(each.formula)))
+        atoms = list(dict.fromkeys(fm.atoms_of(each.formula)))
         held = [atom for atom in atoms if not self.is_link(atom) and not self.is_invariant(atom)]
         pairs, vertices = self.pattern(each.formula)
         if held:
@@ -302,21 +285,23 @@ class Decomposition:
             return ShapeTerm(each, tuple(vertices))
         raise OutOfReach("links of another shape")
 
-    def pattern(self, formula: Formula) -> tuple[set[frozenset[int]], list[int]]:
+    def pattern(self, formula: fm.Formula) -> tuple[set[frozenset[int]], list[int]]:
         """The pairs of vertices that must be linked, and the vertices. Every link must be required."""
-        links = [atom for atom in dict.fromkeys(atoms_of(formula)) if self.is_link(atom)]
-        if not set(links) <= set(required(formula)):
+        links = [atom for atom in dict.fromkeys(fm.atoms_of(formula)) if self.is_link(atom)]
+        if not set(links) <= set(fm.required(formula)):
             raise OutOfReach("a formula that is not 0 without its edges")
         pairs = {frozenset(atom.variables[:2]) for atom in links}
         if any(len(pair) < 2 for pair in pairs):
             raise OutOfReach("an edge from a vertex to itself")
         return pairs, list(dict.fromkeys(v for atom in links for v in atom.variables[:2]))
 
-    def _pair_term(self, each: Summand, held: list[Atom], pairs: set[frozenset[int]], vertices: list[int]) -> PairTerm:
+    def _pair_term(
+        self, each: Summand, held: list[fm.Atom], pairs: set[frozenset[int]], vertices: list[int]
+    ) -> PairTerm:
         (atom, *others) = held
         if others or len(pairs) != 1 or len(vertices) != 2 or not self.expander.nonnegative[atom.step]:
             raise OutOfReach("sums of another shape")
-        if any(self.is_invariant(other) for other in atoms_of(each.formula)):
+        if any(self.is_invariant(other) for other in fm.atoms_of(each.formula)):
             raise OutOfReach("what is invariant beside a sum that is held")
         if len(set(atom.variables)) < len(atom.variables) or not set(vertices) <= set(atom.variables):
             raise OutOfReach("a sum that is not of its pair")
@@ -326,10 +311,10 @@ class Decomposition:
             raise OutOfReach("a sum of several parts")
         return PairTerm(each, atom, ends, self._wedge(sums[0]))
 
-    def _held_sums(self, step: Step) -> Iterator[Summand]:
-        if isinstance(step, (JoinStep, ExtremeStep)):
+    def _held_sums(self, step: st.Step) -> Iterator[Summand]:
+        if isinstance(step, (st.JoinStep, st.ExtremeStep)):
             yield self._root(step, lambda writer, words: list(words), 1.0)
-        elif isinstance(step, MapStep) and step.images:
+        elif isinstance(step, st.MapStep) and step.images:
             yield from self._sums(step, lambda writer, words: list(words), 1.0)
         else:
             raise OutOfReach(f"{step.name} is not a sum over wedges")
@@ -337,7 +322,7 @@ class Decomposition:
     def _wedge(self, each: Summand) -> ShapeTerm:
         pairs, vertices = self.pattern(each.formula)
         known = len(vertices) == 3 and all(
-            self.is_link(atom) or self.is_invariant(atom) for atom in atoms_of(each.formula)
+            self.is_link(atom) or self.is_invariant(atom) for atom in fm.atoms_of(each.formula)
         )
         for first, middle, last in permutations(vertices) if known else ():
             if pairs == {frozenset((first, middle)), frozenset((middle, last))}:
@@ -353,9 +338,9 @@ def _after(image: WordsOf, then: WordsOf) -> WordsOf:
     return words
 
 
-def norms_of(formula: Formula) -> list[Norm]:
+def norms_of(formula: fm.Formula) -> list[fm.Norm]:
     """The norms that a formula looks up."""
-    return list(dict.fromkeys(entry for entry in lookups_of(formula) if isinstance(entry, Norm)))
+    return list(dict.fromkeys(entry for entry in fm.lookups_of(formula) if isinstance(entry, fm.Norm)))
 
 
 # Plans whose last step gives each record another weight, public and by the record alone: a walk serves what is below.

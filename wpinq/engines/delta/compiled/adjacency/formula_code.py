@@ -16,17 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
 from wpinq.engines.delta.compiled.adjacency.decomposition import Decomposition, OutOfReach, norms_of
-from wpinq.engines.delta.compiled.adjacency.walk_routines import (
-    AMOUNTS,
-    INVERSES,
-    PLACES,
-    ROWS,
-    SIZES,
-    TAGS,
-    WORDS,
-    label,
-)
 from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of
 from wpinq.engines.delta.compiled.routine import name, names_in
 from wpinq.engines.delta.compiled.steps import JoinStep, Step
@@ -90,10 +81,10 @@ class FormulaWriter(Writer):
         self.memoizes = False
         self.plan, self.registry = plan, registry
         self.vertices = {variable: name(vertex) for variable, vertex in vertices.items()}
-        self.words = {variable: label(vertex) for variable, vertex in self.vertices.items()}
+        self.words = {variable: wr.label(vertex) for variable, vertex in self.vertices.items()}
         for place, vertex in enumerate(sorted({*vertices.values(), *ascending})):
             known = ascending.find(vertex)
-            self.order[label(name(vertex))] = known if known >= 0 else -1 - place
+            self.order[wr.label(name(vertex))] = known if known >= 0 else -1 - place
         self.tags: dict[str, tuple[int, int]] = {}
         self.slots: list[tuple[int, str]] = []
         self.weights: dict[Atom, str] = {}
@@ -117,10 +108,10 @@ class FormulaWriter(Writer):
             number = self.registry.list_of(InvariantList(atom.step, columns[0]))
             vertex = self.vertices[atom.variables[columns[0]]]
             at, tag = self.name("k"), self.name("t")
-            self.enter(f"for {at} in range({PLACES}[{number}, {vertex}], {PLACES}[{number}, {vertex} + ONE]):")
-            self.line(f"{tag} = np.int64({TAGS}[{at}])")
+            self.enter(f"for {at} in range({wr.PLACES}[{number}, {vertex}], {wr.PLACES}[{number}, {vertex} + ONE]):")
+            self.line(f"{tag} = np.int64({wr.TAGS}[{at}])")
             self.slots.append((number, tag))
-            self.weights[atom] = self.bind(f"{AMOUNTS}[{at}]", "w")
+            self.weights[atom] = self.bind(f"{wr.AMOUNTS}[{at}]", "w")
             others = [v for i, v in enumerate(atom.variables) if i != columns[0]]
             if any(variable in self.words for variable in others):
                 raise OutOfReach("invariant records that share a tag")
@@ -130,17 +121,17 @@ class FormulaWriter(Writer):
         """Walk through the entries of a row; what follows stands inside."""
         number, tag = self.registry.list_of(pair), self.name("t")
         self.enter(
-            f"for {tag} in range(np.uint64({SIZES}[{2 * number}])):"
+            f"for {tag} in range(np.uint64({wr.SIZES}[{2 * number}])):"
         )  # unsigned: no place is counted from the end
         self.slots.append((number, tag))
-        self.weights[held] = f"{ROWS}[e, at + {tag}]"
+        self.weights[held] = f"{wr.ROWS}[e, at + {tag}]"
         self.bind_tags([variable for variable in held.variables if variable not in self.vertices])
 
     def bind_tags(self, variables: list[int]) -> None:
         """Name the words of the tag of the innermost list."""
         number, tag = self.slots[-1]
         for place, variable in enumerate(variables):
-            self.words[variable] = self.bind(f"{WORDS}[{SIZES}[{2 * number + 1}] + {tag}, {place}]", "g")
+            self.words[variable] = self.bind(f"{wr.WORDS}[{wr.SIZES}[{2 * number + 1}] + {tag}, {place}]", "g")
             self.tags[self.words[variable]] = len(self.slots) - 1, place
 
     def enter(self, head: str) -> None:
@@ -199,12 +190,12 @@ class FormulaWriter(Writer):
         if len(norm.variables) != 1 or norm.variables[0] not in self.vertices:
             raise OutOfReach("a norm that is not of a vertex")
         number = self.registry.norms.index(norm.step)
-        return self.bind(f"{INVERSES}[{number}, {self.vertices[norm.variables[0]]}]", "n")
+        return self.bind(f"{wr.INVERSES}[{number}, {self.vertices[norm.variables[0]]}]", "n")
 
 
 def depends_on(lines: list[str], vertices: str) -> bool:
     """Whether code names one of these vertices, or its label."""
-    return any(name(vertex) in line or label(name(vertex)) in line for vertex in vertices for line in lines)
+    return any(name(vertex) in line or wr.label(name(vertex)) in line for vertex in vertices for line in lines)
 
 
 # Norms of joins by vertex that swaps leave as they are: what each side adds, from the degree of the vertex.

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
+from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
 from wpinq.engines.delta.compiled.adjacency.decomposition import (
     Decomposition,
     Links,
@@ -26,45 +28,12 @@ from wpinq.engines.delta.compiled.adjacency.formula_code import (
     note_norms,
     renumbered,
 )
-from wpinq.engines.delta.compiled.adjacency.walk_routines import (
-    ACC,
-    COUNTS,
-    DELTA,
-    MAPS,
-    OFFSETS,
-    ROW_STARTS,
-    ROWS,
-    SHARES,
-    SIZES,
-    STAMPS,
-    TOUCHED,
-    WEIGHTS,
-    WORDS,
-    TermLines,
-    WalkRoutines,
-    label,
-    routine,
-)
 from wpinq.engines.delta.compiled.formulas import Atom, Norm, atoms_of
-from wpinq.engines.delta.compiled.routine import (
-    FLOAT64,
-    FLOAT64S,
-    INT64,
-    INT64_ROWS,
-    UINT32,
-    CannotCompile,
-    Routine,
-    call_by_name,
-    module_text,
-    name,
-    names_in,
-    spelled,
-)
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 
 # The code of a walk over neighbour lists: what was written for its plans, and the module that it comes to.
 
-CONSTANTS = name("CONSTANTS")
+CONSTANTS = rt.name("CONSTANTS")
 """How many constant outputs a module has."""
 
 
@@ -99,7 +68,7 @@ class WalkCode:
     """
 
     links: Links
-    terms: TermLines = field(default_factory=TermLines)
+    terms: wr.TermLines = field(default_factory=wr.TermLines)
     registry: Registry = field(default_factory=Registry)
     emissions: list[Emission] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
@@ -116,50 +85,50 @@ class WalkCode:
         self, writer: FormulaWriter, target: int | None, pair: int, lines: Sequence[str], words: Sequence[str]
     ) -> tuple[int, str]:
         """The number of a place that passes on these words, and the code of where in `maps` they stand."""
-        used = names_in(*lines, *words)
-        if any(vertex in used or label(vertex) in used for vertex in writer.vertices.values()):
+        used = rt.names_in(*lines, *words)
+        if any(vertex in used or wr.label(vertex) in used for vertex in writer.vertices.values()):
             raise OutOfReach("vertices in the output")
         tags = {each: writer.tags[each] for each in writer.tags if each in used}
         slots = sorted({slot for slot, _ in tags.values()})
         made, indent, index = ["    n = 0"], "    ", ""
         for place, slot in enumerate(slots):
             number, tag = writer.slots[slot]
-            made.append(f"{indent}for t_{place} in range({SIZES}[{2 * number}]):")
+            made.append(f"{indent}for t_{place} in range({wr.SIZES}[{2 * number}]):")
             indent += "    "
-            index = f"({index}) * {SIZES}[{2 * number}] + {tag}" if index else tag
+            index = f"({index}) * {wr.SIZES}[{2 * number}] + {tag}" if index else tag
         for each, (slot, column) in tags.items():
-            start = f"{SIZES}[{2 * writer.slots[slot][0] + 1}]"
-            made.append(f"{indent}{each} = {WORDS}[{start} + t_{slots.index(slot)}, {column}]")
+            start = f"{wr.SIZES}[{2 * writer.slots[slot][0] + 1}]"
+            made.append(f"{indent}{each} = {wr.WORDS}[{start} + t_{slots.index(slot)}, {column}]")
         made += [indent[4:] + line for line in lines]
         made += [f"{indent}records[n, {place}] = {word}" for place, word in enumerate(words)]
         made.append(f"{indent}n += 1")
         numbers = tuple(writer.slots[slot][0] for slot in slots)
         self.emissions.append(Emission(target, pair, numbers, tuple(renumbered(made, writer.made)), len(words)))
         emission = len(self.emissions) - 1
-        return emission, f"{OFFSETS}[{emission}] + {index or '0'}"
+        return emission, f"{wr.OFFSETS}[{emission}] + {index or '0'}"
 
     def finish(self) -> None:
         """Write the text."""
-        routines: list[Routine] = []
+        routines: list[rt.Routine] = []
         parts = [["    total = 0.0", *part.lines, "    return total"] for part in self.registry.parts]
         self.part_numbers = [parts.index(lines) for lines in parts]
         lines = ["    for n in range(len(totals)):"]
         for number in dict.fromkeys(self.part_numbers):
-            routines.append(routine(f"part_{number}", {"v": UINT32}, parts[number], result=FLOAT64))
-            called = call_by_name(routines[-1], v="np.uint32(n)")
+            routines.append(wr.routine(f"part_{number}", {"v": rt.UINT32}, parts[number], result=rt.FLOAT64))
+            called = rt.call_by_name(routines[-1], v="np.uint32(n)")
             lines += [f"        if which == {number}:", f"            totals[n] = {called}"]
         if parts:
-            routines.append(routine("sum_part", {"which": INT64, "totals": FLOAT64S}, lines, entry=True))
+            routines.append(wr.routine("sum_part", {"which": rt.INT64, "totals": rt.FLOAT64S}, lines, entry=True))
         records = [each.lines for each in self.emissions]
         self.emission_numbers = [records.index(lines) for lines in records]
         chosen: list[str] = []
         for number in dict.fromkeys(self.emission_numbers):
-            routines.append(routine(f"records_{number}", {"records": INT64_ROWS}, records[number]))
-            chosen += [f"    if which == {number}:", f"        {call_by_name(routines[-1])}"]
-        routines.append(routine("list_records", {"which": INT64, "records": INT64_ROWS}, chosen, entry=True))
-        routines += WalkRoutines(self.terms).all
-        self.text = module_text(routines, {spelled(CONSTANTS): len(self.constants)}, apart=True)
-        self.arguments = {each.spelling: [*map(spelled, each.arguments)] for each in routines if each.entry}
+            routines.append(wr.routine(f"records_{number}", {"records": rt.INT64_ROWS}, records[number]))
+            chosen += [f"    if which == {number}:", f"        {rt.call_by_name(routines[-1])}"]
+        routines.append(wr.routine("list_records", {"which": rt.INT64, "records": rt.INT64_ROWS}, chosen, entry=True))
+        routines += wr.WalkRoutines(self.terms).all
+        self.text = rt.module_text(routines, {rt.spelled(CONSTANTS): len(self.constants)}, apart=True)
+        self.arguments = {each.spelling: [*map(rt.spelled, each.arguments)] for each in routines if each.entry}
 
 
 def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode:
@@ -171,7 +140,7 @@ def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode:
     try:
         for number, root in enumerate(steps.roots):
             generation.add(number, root)
-    except CannotCompile as reason:
+    except rt.CannotCompile as reason:
         raise OutOfReach(str(reason)) from None
     generation.code.finish()
     return generation.code
@@ -190,7 +159,7 @@ class _Generation:
         held = [len(each) for each in self._lists()]
         try:
             self._add(number, root, inlined=True)
-        except (OutOfReach, CannotCompile):
+        except (OutOfReach, rt.CannotCompile):
             for each, length in zip(self._lists(), held, strict=True):
                 del each[length:]
             self._add(number, root, inlined=False)
@@ -221,14 +190,14 @@ class _Generation:
         amount = f"sign * {_scaled(each.share, value)}"
         if self.code.emissions[emission].lists:
             # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
-            writer.line(f"o = np.uint64({MAPS}[np.uint64({place})])")
-            last = f"{TOUCHED}[np.uint64({COUNTS}[0])]"
-            new = [f"{STAMPS}[o] = stamp", f"{DELTA}[o] = 0.0", f"{last} = o", f"{COUNTS}[0] += 1"]
-            writer.when(f"{STAMPS}[o] != stamp", *new)
-            writer.line(f"{DELTA}[o] += {amount}")
+            writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
+            last = f"{wr.TOUCHED}[np.uint64({wr.COUNTS}[0])]"
+            new = [f"{wr.STAMPS}[o] = stamp", f"{wr.DELTA}[o] = 0.0", f"{last} = o", f"{wr.COUNTS}[0] += 1"]
+            writer.when(f"{wr.STAMPS}[o] != stamp", *new)
+            writer.line(f"{wr.DELTA}[o] += {amount}")
         else:
             self.code.constants.append(emission)
-            writer.line(f"{ACC}[{len(self.code.constants) - 1}] += {amount}")
+            writer.line(f"{wr.ACC}[{len(self.code.constants) - 1}] += {amount}")
         return writer.close()
 
     def _evaluated(
@@ -259,15 +228,15 @@ class _Generation:
         probe = writer.beside()
         words = wedge.summand.words(probe, writer.words)
         ends = [words[at] for at in term.ends]
-        if set(ends) != {label(name("x")), label(name("y"))}:
+        if set(ends) != {wr.label(rt.name("x")), wr.label(rt.name("y"))}:
             raise OutOfReach("a sum held by something else than its pair")
-        direction = int(ends[0] == label(name("y")))
+        direction = int(ends[0] == wr.label(rt.name("y")))
         if direction not in needed:
             return False
         tags = [word for at, word in enumerate(words) if at not in term.ends]
         _, place = self.code.emission(writer, None, pair, probe.lines, tags)
-        column = f"{ROW_STARTS}[{2 * pair + direction}] + {MAPS}[{place}]"
-        writer.line(f"{WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
+        column = f"{wr.ROW_STARTS}[{2 * pair + direction}] + {wr.MAPS}[{place}]"
+        writer.line(f"{wr.WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
         made = writer.close()
         if depends_on(made, "xy"):
             raise OutOfReach("a sum that depends on the ends of the pair")
@@ -282,7 +251,7 @@ class _Generation:
         links = [atom for atom in dict.fromkeys(atoms_of(formula)) if plan.is_link(atom)]
         if not all(_shares(plan, atom, vertices) for atom in links):
             return
-        made = [f"    at = np.uint64({ROW_STARTS}[{2 * pair + direction}])"]
+        made = [f"    at = np.uint64({wr.ROW_STARTS}[{2 * pair + direction}])"]
         totals: dict[Norm, str] = {}
         for norm in norms_of(formula):
             totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
@@ -295,12 +264,12 @@ class _Generation:
             if plan.link(atom).width > 2:
                 columns = _columns(term, atom.variables[2:])
                 self.code.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
-                writer.weights[atom] = f"{SHARES}[{len(self.code.tagged) - 1}, {tag}]"
+                writer.weights[atom] = f"{wr.SHARES}[{len(self.code.tagged) - 1}, {tag}]"
         value = writer.value(formula)
         probe = writer.beside()
         words = term.summand.words(probe, writer.words)
         emission, _ = self.code.emission(writer, target, pair, probe.lines, words)
-        writer.line(f"{ACC}[np.uint64({CONSTANTS}) + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
+        writer.line(f"{wr.ACC}[np.uint64({CONSTANTS}) + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
         made += writer.close()
         if depends_on(made, "xy"):
             raise OutOfReach("a closed pair that depends on its ends")
@@ -330,7 +299,7 @@ class _Generation:
                 raise OutOfReach("a norm over something else than the row")
             elif formula == held[0]:  # no weight is negative, so the total is kept with the row
                 number = self.code.registry.list_of(pair)
-                lines.append(f"    {total} += {ROWS}[e, at + np.uint64({SIZES}[{2 * number}])]")
+                lines.append(f"    {total} += {wr.ROWS}[e, at + np.uint64({wr.SIZES}[{2 * number}])]")
             else:
                 note_norms(plan, self.code.registry, formula)
                 writer = self._over_row(plan, held[0], pair, named)

@@ -20,23 +20,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from wpinq.engines.delta.compiled.routine import (
-    ONE,
-    Float64,
-    Float64Rows,
-    Float64s,
-    Int64,
-    Int64s,
-    Uint32,
-    Uint32Rows,
-    Uint32s,
-    Uint64,
-    Uint64Rows,
-    Uint64s,
-    draw,
-    fixed,
-    inlined,
-)
+from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.routine import ONE, draw, fixed, inlined
 
 Ends = Annotated[
     tuple[bool, Any, Any, Any, Any, Any, Any], "Tuple((boolean, uint32, uint32, uint32, uint32, uint64, uint64))"
@@ -46,7 +31,12 @@ Ends = Annotated[
 
 @inlined
 def draw_ends(
-    seeds: Uint64s, closing: Float64, edges: Uint32Rows, starts: Uint64s, neighbours: Uint32s, ids: Uint32s
+    seeds: rt.Uint64s,
+    closing: rt.Float64,
+    edges: rt.Uint32Rows,
+    starts: rt.Uint64s,
+    neighbours: rt.Uint32s,
+    ids: rt.Uint32s,
 ) -> Ends:
     """Draw an exchange; whether its pairs are there already is to be seen."""
     i = np.uint64(draw(seeds) * len(edges))
@@ -73,7 +63,7 @@ def draw_ends(
 
 @inlined
 def mark_neighbours(
-    vertex: Uint32, side: Int64, mark: Uint32, starts: Uint64s, neighbours: Uint32s, marks: Uint32Rows
+    vertex: rt.Uint32, side: rt.Int64, mark: rt.Uint32, starts: rt.Uint64s, neighbours: rt.Uint32s, marks: rt.Uint32Rows
 ) -> None:
     """Mark the neighbours of a vertex on one of two sides."""
     for k in range(starts[vertex], starts[vertex + ONE]):
@@ -82,13 +72,13 @@ def mark_neighbours(
 
 @inlined
 def list_common(
-    vertex: Uint32,
-    side: Uint64,
-    mark: Uint32,
-    starts: Uint64s,
-    neighbours: Uint32s,
-    marks: Uint32Rows,
-    common: Uint64Rows,
+    vertex: rt.Uint32,
+    side: rt.Uint64,
+    mark: rt.Uint32,
+    starts: rt.Uint64s,
+    neighbours: rt.Uint32s,
+    marks: rt.Uint32Rows,
+    common: rt.Uint64Rows,
 ) -> None:
     """List the neighbours of a vertex that are marked on either side: how many, then their places.
 
@@ -104,18 +94,18 @@ def list_common(
 
 @fixed
 def chances(
-    a: Uint32,
-    b: Uint32,
-    p: Uint32,
-    q: Uint32,
-    mark: Uint32,
-    closing: Float64,
-    edges: Uint32Rows,
-    starts: Uint64s,
-    neighbours: Uint32s,
-    marks: Uint32Rows,
-    common: Uint64Rows,
-) -> Float64:
+    a: rt.Uint32,
+    b: rt.Uint32,
+    p: rt.Uint32,
+    q: rt.Uint32,
+    mark: rt.Uint32,
+    closing: rt.Float64,
+    edges: rt.Uint32Rows,
+    starts: rt.Uint64s,
+    neighbours: rt.Uint32s,
+    marks: rt.Uint32Rows,
+    common: rt.Uint64Rows,
+) -> rt.Float64:
     """How much likelier the reverse of an exchange is to be proposed than the exchange itself.
 
     The neighbours of a and p are marked, and those of b and q among them listed.
@@ -144,7 +134,7 @@ def chances(
 
 
 @inlined
-def most_chances(closing: Float64, edges: Uint32Rows) -> Float64:
+def most_chances(closing: rt.Float64, edges: rt.Uint32Rows) -> rt.Float64:
     """What `chances` never exceeds, for any exchange, rounded as it may be.
 
     Two vertices have at most d − 1 common neighbours, d the smaller of their degrees, and each of these has two edges
@@ -156,7 +146,7 @@ def most_chances(closing: Float64, edges: Uint32Rows) -> Float64:
 
 @fixed
 def put_neighbour(
-    a: Uint32, b: Uint32, q: Uint32, i: Uint64, starts: Uint64s, neighbours: Uint32s, ids: Uint32s
+    a: rt.Uint32, b: rt.Uint32, q: rt.Uint32, i: rt.Uint64, starts: rt.Uint64s, neighbours: rt.Uint32s, ids: rt.Uint32s
 ) -> None:
     """Put q where b stands among the neighbours of a; the edge there is i now."""
     k = starts[a]
@@ -168,16 +158,16 @@ def put_neighbour(
 
 @fixed
 def exchange(
-    a: Uint32,
-    b: Uint32,
-    p: Uint32,
-    q: Uint32,
-    i: Uint64,
-    j: Uint64,
-    edges: Uint32Rows,
-    starts: Uint64s,
-    neighbours: Uint32s,
-    ids: Uint32s,
+    a: rt.Uint32,
+    b: rt.Uint32,
+    p: rt.Uint32,
+    q: rt.Uint32,
+    i: rt.Uint64,
+    j: rt.Uint64,
+    edges: rt.Uint32Rows,
+    starts: rt.Uint64s,
+    neighbours: rt.Uint32s,
+    ids: rt.Uint32s,
 ) -> None:
     """Edge i becomes {a, q}, edge j becomes {p, b}."""
     put_neighbour(a, b, q, i, starts, neighbours, ids)
@@ -199,7 +189,13 @@ def exchange(
 
 @fixed
 def settle_sums(
-    stamp: Uint32, acc: Float64s, acc_at: Int64s, stamps: Uint32s, delta: Float64s, touched: Int64s, counts: Int64s
+    stamp: rt.Uint32,
+    acc: rt.Float64s,
+    acc_at: rt.Int64s,
+    stamps: rt.Uint32s,
+    delta: rt.Float64s,
+    touched: rt.Int64s,
+    counts: rt.Int64s,
 ) -> None:
     """Add to the outputs what was gathered by places known beforehand."""
     for r in range(len(acc)):
@@ -215,14 +211,14 @@ def settle_sums(
 
 @inlined
 def mark_with_edges(
-    vertex: Uint32,
-    side: Int64,
-    mark: Uint32,
-    starts: Uint64s,
-    neighbours: Uint32s,
-    ids: Uint32s,
-    marks: Uint32Rows,
-    found: Uint32Rows,
+    vertex: rt.Uint32,
+    side: rt.Int64,
+    mark: rt.Uint32,
+    starts: rt.Uint64s,
+    neighbours: rt.Uint32s,
+    ids: rt.Uint32s,
+    marks: rt.Uint32Rows,
+    found: rt.Uint32Rows,
 ) -> None:
     """Mark the neighbours of a vertex, with the edge to each."""
     for k in range(starts[vertex], starts[vertex + ONE]):
@@ -232,24 +228,24 @@ def mark_with_edges(
 
 @fixed
 def note_events(
-    near: Uint32,
-    lost: Uint32,
-    lost_side: Uint64,
-    won: Uint32,
-    won_side: Uint64,
-    other: Uint32,
-    mark: Uint32,
-    neighbours: Uint32s,
-    ids: Uint32s,
-    marks: Uint32Rows,
-    found: Uint32Rows,
-    common: Uint64Rows,
-    weights: Float64Rows,
-    fresh: Float64Rows,
-    events: Uint32Rows,
-    edge_slots: Uint32Rows,
-    held_edges: Uint64s,
-    counts: Int64s,
+    near: rt.Uint32,
+    lost: rt.Uint32,
+    lost_side: rt.Uint64,
+    won: rt.Uint32,
+    won_side: rt.Uint64,
+    other: rt.Uint32,
+    mark: rt.Uint32,
+    neighbours: rt.Uint32s,
+    ids: rt.Uint32s,
+    marks: rt.Uint32Rows,
+    found: rt.Uint32Rows,
+    common: rt.Uint64Rows,
+    weights: rt.Float64Rows,
+    fresh: rt.Float64Rows,
+    events: rt.Uint32Rows,
+    edge_slots: rt.Uint32Rows,
+    held_edges: rt.Uint64s,
+    counts: rt.Int64s,
 ) -> None:
     """Note the events at the common neighbours of the pair that a vertex loses, and of the pair that it wins.
 
@@ -280,7 +276,7 @@ def note_events(
 
 
 @inlined
-def copy_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
+def copy_rows(held: rt.Int64, held_edges: rt.Uint64s, rows: rt.Float64Rows, spare: rt.Float64Rows) -> None:
     """Copy the rows that have events, side by side."""
     for n in range(np.uint64(held)):
         e = held_edges[n]
@@ -289,7 +285,7 @@ def copy_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float6
 
 
 @inlined
-def change_rows(event_count: Int64, events: Uint32Rows, spare: Float64Rows, weights: Float64Rows) -> None:
+def change_rows(event_count: rt.Int64, events: rt.Uint32Rows, spare: rt.Float64Rows, weights: rt.Float64Rows) -> None:
     """Change the copies by the events."""
     for n in range(np.uint64(event_count)):
         slot, v, sign = events[n, 0], events[n, 1], 1.0 if events[n, 2] else -1.0
@@ -298,7 +294,7 @@ def change_rows(event_count: Int64, events: Uint32Rows, spare: Float64Rows, weig
 
 
 @inlined
-def keep_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float64Rows) -> None:
+def keep_rows(held: rt.Int64, held_edges: rt.Uint64s, rows: rt.Float64Rows, spare: rt.Float64Rows) -> None:
     """The swap is accepted: rows are what their copies are."""
     for n in range(np.uint64(held)):
         e = held_edges[n]
@@ -308,14 +304,14 @@ def keep_rows(held: Int64, held_edges: Uint64s, rows: Float64Rows, spare: Float6
 
 @fixed
 def sum_rows(
-    edge: Uint64,
-    mark: Uint32,
-    edges: Uint32Rows,
-    starts: Uint64s,
-    neighbours: Uint32s,
-    marks: Uint32Rows,
-    rows: Float64Rows,
-    weights: Float64Rows,
+    edge: rt.Uint64,
+    mark: rt.Uint32,
+    edges: rt.Uint32Rows,
+    starts: rt.Uint64s,
+    neighbours: rt.Uint32s,
+    marks: rt.Uint32Rows,
+    rows: rt.Float64Rows,
+    weights: rt.Float64Rows,
 ) -> None:
     """Sum the row of an edge over the common neighbours of its ends, those of the first being marked."""
     v = edges[edge, 1]

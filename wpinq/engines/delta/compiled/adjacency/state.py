@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from wpinq.engines.delta.compiled.adjacency.decomposition import Images, Links, OutOfReach, Rescaled, X, Y
 from wpinq.engines.delta.compiled.adjacency.formula_code import InvariantList, TagLists, distinct
 from wpinq.engines.delta.compiled.adjacency.generation import WalkCode
+from wpinq.engines.delta.compiled.hash_table import DUST
 from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.routine import DUST, apart
+from wpinq.engines.delta.compiled.routine import apart
 from wpinq.engines.delta.compiled.steps import Step, Steps
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.goals import Goal, loss

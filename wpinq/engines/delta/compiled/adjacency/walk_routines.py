@@ -10,28 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency import proposals
-from wpinq.engines.delta.compiled.routine import (
-    FLOAT64,
-    FLOAT64_ROWS,
-    FLOAT64S,
-    INT64,
-    INT64_ROWS,
-    INT64S,
-    UINT32,
-    UINT32_ROWS,
-    UINT32S,
-    UINT64,
-    UINT64_ROWS,
-    UINT64S,
-    Routine,
-    call,
-    call_by_name,
-    draw,
-    name,
-    names_in,
-    spelled,
-)
 from wpinq.engines.delta.compiled.values import Dictionary, Writer
 from wpinq.engines.delta.goals import loss
 
@@ -40,28 +20,28 @@ ARRAYS: dict[str, str] = {}
 
 
 def _array(spelling: str, type_: str) -> str:
-    ARRAYS[name(spelling)] = type_
-    return name(spelling)
+    ARRAYS[rt.name(spelling)] = type_
+    return rt.name(spelling)
 
 
 # the graph, see `graph`
-EDGES, MARKS, FOUND = (_array(each, UINT32_ROWS) for each in ("edges", "marks", "found"))
-STARTS, LABELS = _array("starts", UINT64S), _array("labels", INT64_ROWS)
-NEIGHBOURS, IDS = _array("neighbours", UINT32S), _array("ids", UINT32S)
-COMMON = _array("common", UINT64_ROWS)
+EDGES, MARKS, FOUND = (_array(each, rt.UINT32_ROWS) for each in ("edges", "marks", "found"))
+STARTS, LABELS = _array("starts", rt.UINT64S), _array("labels", rt.INT64_ROWS)
+NEIGHBOURS, IDS = _array("neighbours", rt.UINT32S), _array("ids", rt.UINT32S)
+COMMON = _array("common", rt.UINT64_ROWS)
 # what swaps leave as it is: records by vertex, the words of their tags, norms
-PLACES, TAGS, AMOUNTS = _array("places", UINT64_ROWS), _array("tags", UINT32S), _array("amounts", FLOAT64S)
-SIZES, WORDS, INVERSES = _array("sizes", INT64S), _array("words", INT64_ROWS), _array("inverses", FLOAT64_ROWS)
+PLACES, TAGS, AMOUNTS = _array("places", rt.UINT64_ROWS), _array("tags", rt.UINT32S), _array("amounts", rt.FLOAT64S)
+SIZES, WORDS, INVERSES = _array("sizes", rt.INT64S), _array("words", rt.INT64_ROWS), _array("inverses", rt.FLOAT64_ROWS)
 # the rows of edges, and what vertices add to them
-ROWS, FRESH, SPARE = (_array(each, FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
-WEIGHTS, SHARES = _array("weights", FLOAT64_ROWS), _array("shares", FLOAT64_ROWS)
-ROW_STARTS, EVENTS = _array("row_starts", INT64S), _array("events", UINT32_ROWS)
-EDGE_SLOTS, HELD_EDGES = _array("edge_slots", UINT32_ROWS), _array("held_edges", UINT64S)
+ROWS, FRESH, SPARE = (_array(each, rt.FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
+WEIGHTS, SHARES = _array("weights", rt.FLOAT64_ROWS), _array("shares", rt.FLOAT64_ROWS)
+ROW_STARTS, EVENTS = _array("row_starts", rt.INT64S), _array("events", rt.UINT32_ROWS)
+EDGE_SLOTS, HELD_EDGES = _array("edge_slots", rt.UINT32_ROWS), _array("held_edges", rt.UINT64S)
 # outputs, and what a swap adds to them
-MAPS, OFFSETS, ACC_AT = (_array(each, INT64S) for each in ("maps", "offsets", "acc_at"))
-ACC, DELTA, CURRENT = (_array(each, FLOAT64S) for each in ("acc", "delta", "current"))
-COUNTS, TOUCHED, STAMPS = _array("counts", INT64S), _array("touched", INT64S), _array("stamps", UINT32S)
-GOALS, PRICES, WIDTHS = (_array(each, FLOAT64S) for each in ("goals", "prices", "widths"))
+MAPS, OFFSETS, ACC_AT = (_array(each, rt.INT64S) for each in ("maps", "offsets", "acc_at"))
+ACC, DELTA, CURRENT = (_array(each, rt.FLOAT64S) for each in ("acc", "delta", "current"))
+COUNTS, TOUCHED, STAMPS = _array("counts", rt.INT64S), _array("touched", rt.INT64S), _array("stamps", rt.UINT32S)
+GOALS, PRICES, WIDTHS = (_array(each, rt.FLOAT64S) for each in ("goals", "prices", "widths"))
 
 
 @dataclass
@@ -76,40 +56,46 @@ class TermLines:
 
 def label(vertex: str) -> str:
     """The name of the label of a vertex."""
-    return name("l" + spelled(vertex))
+    return rt.name("l" + rt.spelled(vertex))
 
 
-def routine(spelling: str, given: Mapping[str, str], lines: Sequence[str], **options: object) -> Routine:
+def routine(spelling: str, given: Mapping[str, str], lines: Sequence[str], **options: object) -> rt.Routine:
     """A routine of these arguments and of the arrays that its lines hold; labels of vertices are looked up."""
-    vertices = [name(argument) for argument, type_ in given.items() if type_ == UINT32]
-    used = set(names_in(*lines))
+    vertices = [rt.name(argument) for argument, type_ in given.items() if type_ == rt.UINT32]
+    used = set(rt.names_in(*lines))
     looked_up = [f"    {label(v)} = {LABELS}[{v}, 0]" for v in vertices if label(v) in used]
     if looked_up:
         used.add(LABELS)
-    arguments = {name(argument): type_ for argument, type_ in given.items()}
+    arguments = {rt.name(argument): type_ for argument, type_ in given.items()}
     arguments |= {array: type_ for array, type_ in ARRAYS.items() if array in used and array not in arguments}
-    return Routine(spelling, arguments, lines=[*looked_up, *lines], **options)  # type: ignore[arg-type]
+    return rt.Routine(spelling, arguments, lines=[*looked_up, *lines], **options)  # type: ignore[arg-type]
 
 
 class WalkRoutines:
     """The routines of a walk, without what serves terms that are not there."""
 
     def __init__(self, terms: TermLines) -> None:
-        change = {"sign": FLOAT64, "stamp": UINT32}
-        self.all: list[Routine] = []
-        self._edge = self._part("change_edge", {"u": UINT32, "v": UINT32, **change}, terms.edges)
-        triangle = {"u": UINT32, "v": UINT32, "w": UINT32, **change}
+        change = {"sign": rt.FLOAT64, "stamp": rt.UINT32}
+        self.all: list[rt.Routine] = []
+        self._edge = self._part("change_edge", {"u": rt.UINT32, "v": rt.UINT32, **change}, terms.edges)
+        triangle = {"u": rt.UINT32, "v": rt.UINT32, "w": rt.UINT32, **change}
         self._triangle = self._part("change_triangle", triangle, terms.triangles)
-        self._weigh = self._part("weigh", {"v": UINT32}, terms.weights)
-        self._close = self._part("close", {"rows": FLOAT64_ROWS, "e": UINT64, "sign": FLOAT64}, terms.closes)
+        self._weigh = self._part("weigh", {"v": rt.UINT32}, terms.weights)
+        self._close = self._part("close", {"rows": rt.FLOAT64_ROWS, "e": rt.UINT64, "sign": rt.FLOAT64}, terms.closes)
         if self._weigh is not None:
             self._entry("weigh_vertices", {}, self._weigh_vertices)
         self._entry("evaluate", {}, self._evaluate)
-        self._entry("measure_losses", {"losses": FLOAT64S}, self._measure_losses)
-        given = {"seeds": UINT64S, "tallies": INT64S, "steps": INT64, "power": FLOAT64, "closing": FLOAT64}
+        self._entry("measure_losses", {"losses": rt.FLOAT64S}, self._measure_losses)
+        given = {
+            "seeds": rt.UINT64S,
+            "tallies": rt.INT64S,
+            "steps": rt.INT64,
+            "power": rt.FLOAT64,
+            "closing": rt.FLOAT64,
+        }
         self._entry("walk", given, self._walk)
 
-    def _part(self, spelling: str, given: Mapping[str, str], lines: list[str]) -> Routine | None:
+    def _part(self, spelling: str, given: Mapping[str, str], lines: list[str]) -> rt.Routine | None:
         if not lines:
             return None
         self.all.append(routine(spelling, given, lines))
@@ -122,10 +108,10 @@ class WalkRoutines:
 
     def _weigh_vertices(self, writer: Writer) -> None:
         assert self._weigh is not None
-        writer.line(f"for n in range(len({WEIGHTS})):", f"    {call_by_name(self._weigh, v='np.uint32(n)')}")
+        writer.line(f"for n in range(len({WEIGHTS})):", f"    {rt.call_by_name(self._weigh, v='np.uint32(n)')}")
 
     def _measure_losses(self, writer: Writer) -> None:
-        measured = call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
+        measured = rt.call(loss, f"{CURRENT}[o] - {GOALS}[o]", f"{WIDTHS}[o]")
         writer.line("for o in range(len(losses)):", f"    losses[o] = {measured}")
 
     def _evaluate(self, writer: Writer) -> None:
@@ -138,17 +124,17 @@ class WalkRoutines:
             line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
             if self._triangle is not None or self._close is not None:
                 line("mark = np.uint32(mark + np.uint32(1))")
-                line(call_by_name(proposals.mark_neighbours, vertex="u", side="0"))
+                line(rt.call_by_name(proposals.mark_neighbours, vertex="u", side="0"))
             if self._triangle is not None:
                 with writer.block(f"for k in range({STARTS}[v], {STARTS}[v + ONE]):"):
                     line(f"w = {NEIGHBOURS}[k]")
-                    called = call_by_name(self._triangle, sign="1.0")
+                    called = rt.call_by_name(self._triangle, sign="1.0")
                     writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
             if self._close is not None:
-                line(call_by_name(proposals.sum_rows, edge="i"))
+                line(rt.call_by_name(proposals.sum_rows, edge="i"))
         if self._close is not None:
-            line(f"for e in range(np.uint64(len({EDGES}))):", f"    {call_by_name(self._close, sign='1.0')}")
-        line(call_by_name(proposals.settle_sums))
+            line(f"for e in range(np.uint64(len({EDGES}))):", f"    {rt.call_by_name(self._close, sign='1.0')}")
+        line(rt.call_by_name(proposals.settle_sums))
         line(f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
 
     def _walk(self, writer: Writer) -> None:
@@ -156,7 +142,7 @@ class WalkRoutines:
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
         if self._close is not None:
             line(f"{EDGE_SLOTS}[:, :] = 0")
-        line(f"most = {call_by_name(proposals.most_chances)}")
+        line(f"most = {rt.call_by_name(proposals.most_chances)}")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
@@ -165,35 +151,35 @@ class WalkRoutines:
             self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
             self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
             self._change_rows(writer)
-            line(call_by_name(proposals.settle_sums, stamp="mark"), "evaluated += 1")
+            line(rt.call_by_name(proposals.settle_sums, stamp="mark"), "evaluated += 1")
             self._judge(writer)
-            line(f"level = {call_by_name(draw)}")
+            line(f"level = {rt.call_by_name(rt.draw)}")
             # most exchanges are refused whatever the chances, so these are computed where they decide
-            ratio = call_by_name(proposals.chances)
+            ratio = rt.call_by_name(proposals.chances)
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
                 moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
-                kept += [f"for r in range({FRESH}.shape[1]):", moved, call_by_name(proposals.keep_rows)]
-            kept.append(call_by_name(proposals.exchange))
+                kept += [f"for r in range({FRESH}.shape[1]):", moved, rt.call_by_name(proposals.keep_rows)]
+            kept.append(rt.call_by_name(proposals.exchange))
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
         """Draw an exchange; the neighbours of a and p are marked after it."""
         mark = proposals.mark_neighbours if self._close is None else proposals.mark_with_edges
-        writer.line(f"drawn, a, b, p, q, i, j = {call_by_name(proposals.draw_ends)}")
+        writer.line(f"drawn, a, b, p, q, i, j = {rt.call_by_name(proposals.draw_ends)}")
         writer.when("not drawn", "continue")
         writer.line("mark = np.uint32(mark + np.uint32(1))")
         for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
-            writer.line(call_by_name(mark, vertex=vertex, side=side))
+            writer.line(rt.call_by_name(mark, vertex=vertex, side=side))
             writer.when(f"{MARKS}[{far}, {side}] == mark", "continue")
         # a loop: numba's slices cost more than a step
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
     def _judge(self, writer: Writer) -> None:
         """How likely the swap is to be accepted by what it does to the score."""
-        before, after = (call(loss, each, f"{WIDTHS}[o]") for each in ("before", f"before + {DELTA}[o]"))
+        before, after = (rt.call(loss, each, f"{WIDTHS}[o]") for each in ("before", f"before + {DELTA}[o]"))
         writer.line("worse = 0.0")
         with writer.block(f"for n in range(np.uint64({COUNTS}[0])):"):
             writer.line(f"o = np.uint64({TOUCHED}[n])", f"before = {CURRENT}[o] - {GOALS}[o]")
@@ -203,11 +189,11 @@ class WalkRoutines:
     def _changes(self, u: str, v: str, sign: str, stamp: str) -> list[str]:
         if self._edge is None:
             return []
-        return [call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
+        return [rt.call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
 
     def _list_common(self, writer: Writer) -> None:
         """The neighbours of b and of q that are neighbours of a or p; all that is lost or won is at these."""
-        listed = [call_by_name(proposals.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
+        listed = [rt.call_by_name(proposals.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
         if self._triangle is None and self._close is None:
             writer.when("closing > 0.0", *listed)
         else:
@@ -224,7 +210,7 @@ class WalkRoutines:
             writer.line(f"w = {NEIGHBOURS}[{COMMON}[{row}, n + ONE]]")
             cut = f" and w != {lost[0]} and w != {other}"
             for (far, side), sign, more in ((lost, "-1.0", ""), (won, "1.0", cut)):
-                called = call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
+                called = rt.call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
                 writer.when(f"{MARKS}[w, {side}] == mark{more}", called)
 
     def _change_rows(self, writer: Writer) -> None:
@@ -236,11 +222,11 @@ class WalkRoutines:
         for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
             ends = {"near": near, "lost": lost, "won": won, "other": other}
             lost_side, won_side = (f"np.uint64({side})" for side in sides)
-            line(call_by_name(proposals.note_events, lost_side=lost_side, won_side=won_side, **ends))
-        line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", call_by_name(proposals.copy_rows))
-        line(*(call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
-        removed, added = (call_by_name(self._close, rows=SPARE, e="n", sign=sign) for sign in ("-1.0", "1.0"))
+            line(rt.call_by_name(proposals.note_events, lost_side=lost_side, won_side=won_side, **ends))
+        line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", rt.call_by_name(proposals.copy_rows))
+        line(*(rt.call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
+        removed, added = (rt.call_by_name(self._close, rows=SPARE, e="n", sign=sign) for sign in ("-1.0", "1.0"))
         line("for n in range(np.uint64(held)):", f"    {removed}")
-        line(call_by_name(proposals.change_rows))
+        line(rt.call_by_name(proposals.change_rows))
         line("for n in range(np.uint64(held)):", f"    {added}")
-        line(*(call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))
+        line(*(rt.call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))

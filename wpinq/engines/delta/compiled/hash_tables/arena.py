@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wpinq.engines.delta.compiled import routine as layout
+from wpinq.engines.delta.compiled import hash_table as layout
+from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Expander, Formula, Lookup, NamedWords
 from wpinq.engines.delta.compiled.hash_table import (
     clear,
@@ -19,7 +20,6 @@ from wpinq.engines.delta.compiled.hash_table import (
     row_at,
     words_of,
 )
-from wpinq.engines.delta.compiled.routine import FLOAT64, INT64, INT64S, STATE, VOID, Routine, call
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, Step, Steps
 from wpinq.engines.delta.compiled.values import Rows, Writer
 from wpinq.errors import PlanError
@@ -48,23 +48,23 @@ class HashTable:
 
     def find(self, words: Iterable[str]) -> str:
         """The code that finds the row of a record."""
-        return call(finding(self.width), self.name, *words)
+        return rt.call(finding(self.width), self.name, *words)
 
     def insert(self, words: Iterable[str]) -> str:
         """The code that makes a row for a record."""
-        return call(inserting(self.width), self.name, *words)
+        return rt.call(inserting(self.width), self.name, *words)
 
     def remove(self, words: Iterable[str], row: str) -> str:
         """The code that frees the row of a record."""
-        return call(remove, self.name, call(hashing(self.width), *words), row)
+        return rt.call(remove, self.name, rt.call(hashing(self.width), *words), row)
 
     def gather(self, words: Iterable[str], weight: str) -> str:
         """The code that adds to the weight of a record."""
-        return call(gathering(self.width), self.name, *words, weight)
+        return rt.call(gathering(self.width), self.name, *words, weight)
 
     def row(self, row: str) -> str:
         """The code of where a row stands."""
-        return call(row_at, self.name, row)
+        return rt.call(row_at, self.name, row)
 
     def after(self, row: str) -> str:
         """The code of where what follows a row's record stands: its weight, or an index's list."""
@@ -72,7 +72,7 @@ class HashTable:
 
     def clear(self) -> str:
         """The code that empties a table that gathers."""
-        return call(clear, self.name)
+        return rt.call(clear, self.name)
 
 
 class HashTables:
@@ -217,7 +217,7 @@ class Delta:
     consumer: Consumer
     change: str
     key: tuple[int, ...] | None = None
-    routines: dict[int, Routine] = field(default_factory=dict)
+    routines: dict[int, rt.Routine] = field(default_factory=dict)
 
 
 class Design:
@@ -235,11 +235,11 @@ class Design:
         self.outputs: list[tuple[HashTable, HashTable]] = []
         self.deltas: list[Delta] = []
         self.consumers: dict[Step, list[Consumer]] = {}
-        self.emissions: dict[Step, Routine] = {}
-        self.shaves: dict[Step, list[Routine]] = {}
-        self.groups: dict[Step, list[tuple[GroupStep, HashTable, Routine]]] = {}
-        self.processes: list[Routine] = []
-        self.routines: list[Routine] = []
+        self.emissions: dict[Step, rt.Routine] = {}
+        self.shaves: dict[Step, list[rt.Routine]] = {}
+        self.groups: dict[Step, list[tuple[GroupStep, HashTable, rt.Routine]]] = {}
+        self.processes: list[rt.Routine] = []
+        self.routines: list[rt.Routine] = []
 
     def writer(self) -> Writer:
         """A writer of a routine's body."""
@@ -255,16 +255,16 @@ class Design:
         lines: Sequence[str],
         words: Sequence[str] = (),
         more: Mapping[str, str] | None = None,
-        result: str = VOID,
+        result: str = rt.VOID,
         entry: bool = False,
-    ) -> Routine:
+    ) -> rt.Routine:
         """A further routine, of words and whatever else it takes."""
-        arguments = {STATE: INT64S, **dict.fromkeys(words, INT64), **(more or {})}
-        self.routines.append(Routine(spelling, arguments, result, lines, entry))
+        arguments = {rt.STATE: rt.INT64S, **dict.fromkeys(words, rt.INT64), **(more or {})}
+        self.routines.append(rt.Routine(spelling, arguments, result, lines, entry))
         return self.routines[-1]
 
-    def emission(self, step: Step) -> Routine:
+    def emission(self, step: Step) -> rt.Routine:
         """The routine that passes a change of a step's output on."""
         if step not in self.emissions:
-            self.emissions[step] = self.routine(f"emit_{step.number}", (), words_of("c", step.width), {"w": FLOAT64})
+            self.emissions[step] = self.routine(f"emit_{step.number}", (), words_of("c", step.width), {"w": rt.FLOAT64})
         return self.emissions[step]

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from wpinq.engines.delta.compiled.formulas import (
-    Atom,
-    Formula,
-    Guard,
-    Lookup,
-    MinMax,
-    required_with,
-    variables_of,
-)
+from wpinq.engines.delta.compiled import formulas as fm
 from wpinq.engines.delta.compiled.hash_table import words_of
 from wpinq.engines.delta.compiled.hash_tables.arena import Delta, Design
 from wpinq.engines.delta.compiled.routine import FLOAT64, CannotCompile, spelled
@@ -68,12 +60,12 @@ class _Place:
         self.entry = delta.lookups[place]
         self.writer = design.writer()
         self.names: dict[int, str] = {}
-        self.weights: dict[Lookup, BeforeAfter] = {self.entry: ("old", "new")}
+        self.weights: dict[fm.Lookup, BeforeAfter] = {self.entry: ("old", "new")}
         self.skip = "return"
         self.guarded: set[int] = set()
         self.deferred = False
-        self.met: list[tuple[Lookup, str]] = []
-        self.doubtful: list[tuple[str, list[Atom]]] = []
+        self.met: list[tuple[fm.Lookup, str]] = []
+        self.doubtful: list[tuple[str, list[fm.Atom]]] = []
         self.depth = 0
 
     def _bind(self) -> None:
@@ -122,7 +114,7 @@ class _Place:
 
     def _walk(self, loops: ExitStack) -> None:
         """Look up, or walk through, what must hold a record: what is known most of comes first."""
-        left = required_with(self.delta.formula, self.entry)
+        left = fm.required_with(self.delta.formula, self.entry)
         self._guards(self.delta.formula)
         while left:
             left.sort(key=self._order)
@@ -135,38 +127,38 @@ class _Place:
                     self._look_up_known(atom)
                 self._enumerate(atom, loops)
             self._guards(self.delta.formula)
-        if not set(self.names) >= variables_of(self.delta.formula):
+        if not set(self.names) >= fm.variables_of(self.delta.formula):
             raise CannotCompile("a formula leaves a record open")  # pragma: no cover - expansions bind every variable
 
-    def _look_up_known(self, aside: Atom) -> None:
+    def _look_up_known(self, aside: fm.Atom) -> None:
         for entry in self.delta.lookups:
             if entry != aside and entry not in self.weights and all(v in self.names for v in entry.variables):
                 self._weigh(entry, self._weight_of(entry))
 
-    def _unknown(self, atom: Atom) -> int:
+    def _unknown(self, atom: fm.Atom) -> int:
         return sum(variable not in self.names for variable in atom.variables)
 
-    def _order(self, atom: Atom) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
+    def _order(self, atom: fm.Atom) -> tuple[int, tuple[int, ...], tuple[str, ...]]:
         """Least unknown first; then by what is known, so that like places walk alike."""
         known = tuple(i for i, variable in enumerate(atom.variables) if variable in self.names)
         return self._unknown(atom), known, tuple(spelled(self.names[atom.variables[i]]) for i in known)
 
-    def _look_up(self, atom: Atom) -> None:
+    def _look_up(self, atom: fm.Atom) -> None:
         row = self._row(atom)
         self._unless(f"{row} != 0")
         self._weigh(atom, self.writer.bind(self._weight_in(atom, row), "w"))
 
-    def _found(self, lookup: Lookup) -> str:
+    def _found(self, lookup: fm.Lookup) -> str:
         """The code that finds the row of an entry."""
         return self.design.table_of(lookup).find(self.names[v] for v in lookup.variables)
 
-    def _row(self, lookup: Lookup) -> str:
+    def _row(self, lookup: fm.Lookup) -> str:
         return self.writer.bind(self._found(lookup), "r")
 
-    def _weight_in(self, lookup: Lookup, row: str) -> str:
+    def _weight_in(self, lookup: fm.Lookup, row: str) -> str:
         return f"as_float(load(state, {self.design.table_of(lookup).after(row)}))"
 
-    def _enumerate(self, atom: Atom, loops: ExitStack) -> None:
+    def _enumerate(self, atom: fm.Atom, loops: ExitStack) -> None:
         writer, table = self.writer, self.design.table_of(atom)
         known = tuple(i for i, variable in enumerate(atom.variables) if variable in self.names)
         if not known:
@@ -191,7 +183,7 @@ class _Place:
                 self.names[variable] = word
         self._weigh(atom, writer.bind(f"as_float(load(state, {base} + {table.width}))", "w"))
 
-    def _weigh(self, entry: Lookup, weight: str) -> None:
+    def _weigh(self, entry: fm.Lookup, weight: str) -> None:
         """Note an entry's weights; where it is the very record that changes, those are what it was and will be."""
         mine = self.entry
         if self.deferred:
@@ -214,10 +206,10 @@ class _Place:
         before, after = (self.writer.bind(f"{end} if {same} else {weight}", "w") for end in ("old", "new"))
         self.weights[entry] = before, after
 
-    def _further(self, entry: Lookup) -> list[Atom]:
+    def _further(self, entry: fm.Lookup) -> list[fm.Atom]:
         """What must hold a record for the place of another entry to come by it, and need not for this one."""
-        mine = [self.entry, *required_with(self.delta.formula, self.entry)]
-        return [atom for atom in required_with(self.delta.formula, entry) if atom not in mine]
+        mine = [self.entry, *fm.required_with(self.delta.formula, self.entry)]
+        return [atom for atom in fm.required_with(self.delta.formula, entry) if atom not in mine]
 
     def _count_once(self) -> None:
         """Skip what an earlier place counts, where that depends on what it has to walk through."""
@@ -225,20 +217,20 @@ class _Place:
             found = [same, *(f"{self._found(atom)} != 0" for atom in further)]
             self._unless(f"not ({' and '.join(found)})")
 
-    def _guards(self, formula: Formula) -> None:
+    def _guards(self, formula: fm.Formula) -> None:
         """Skip, as soon as it is known, where a filter makes the whole formula 0."""
         if self.deferred:
             return
-        if isinstance(formula, Guard):
+        if isinstance(formula, fm.Guard):
             self._guards(formula.child)
             if id(formula) not in self.guarded and all(v in self.names for v in formula.variables):
                 self.guarded.add(id(formula))
                 self._unless(self._condition(formula))
-        elif not isinstance(formula, Atom) and not (isinstance(formula, MinMax) and not formula.both):
+        elif not isinstance(formula, fm.Atom) and not (isinstance(formula, fm.MinMax) and not formula.both):
             self._guards(formula.left)
             self._guards(formula.right)
 
-    def _condition(self, formula: Guard) -> str:
+    def _condition(self, formula: fm.Guard) -> str:
         assert formula.step.condition is not None
         self.writer.known = {}
         return formula.step.condition(self.writer, [self.names[v] for v in formula.variables])
@@ -262,23 +254,23 @@ class _Place:
         with writer.block("if old_value != new_value:"):
             self._pass_on(self.delta.change)
 
-    def _weight_of(self, entry: Lookup) -> str:
+    def _weight_of(self, entry: fm.Lookup) -> str:
         """The weight of an entry that may be absent."""
         row = self._row(entry)
         return self.writer.bind(f"0.0 if {row} == 0 else {self._weight_in(entry, row)}", "w")
 
-    def _value(self, formula: Formula) -> BeforeAfter:
+    def _value(self, formula: fm.Formula) -> BeforeAfter:
         """The formula before and after; one name where nothing in it changes."""
-        if isinstance(formula, Atom):
+        if isinstance(formula, fm.Atom):
             return self.weights[formula]
-        if isinstance(formula, Guard):
+        if isinstance(formula, fm.Guard):
             below = self._value(formula.child)
             if id(formula) in self.guarded:
                 return below
             condition = self.writer.bind(self._condition(formula), "p")
             return self._both([below], lambda value: f"({value[0]} if {condition} else 0.0)")
         sides = [self._value(formula.left), self._value(formula.right)]
-        if isinstance(formula, MinMax):
+        if isinstance(formula, fm.MinMax):
             choose = "min" if formula.smaller else "max"
             return self._both(sides, lambda value: f"{choose}({value[0]}, {value[1]})")
         if formula.norm is not None:

@@ -11,32 +11,14 @@ from typing import Protocol
 
 import numpy as np
 
-from wpinq.engines.delta.compiled import routine as layout
+from wpinq.engines.delta.compiled import hash_table as layout
+from wpinq.engines.delta.compiled import steps as st
 from wpinq.engines.delta.compiled.expressions import Memo, elements
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Formula, NamedWords, lookups_of
+from wpinq.engines.delta.compiled.hash_tables import process as pr
 from wpinq.engines.delta.compiled.hash_tables.arena import Arena, Consumer, Delta, Design, HashTable, HashTables
 from wpinq.engines.delta.compiled.hash_tables.deltas import write_delta
-from wpinq.engines.delta.compiled.hash_tables.process import (
-    entries,
-    group_routine,
-    map_routine,
-    process_all,
-    process_step,
-    shave_routine,
-    write_emission,
-)
-from wpinq.engines.delta.compiled.routine import CONSTANTS, Routine, call, module_text
-from wpinq.engines.delta.compiled.steps import (
-    ExtremeStep,
-    GroupStep,
-    JoinStep,
-    MapStep,
-    ShaveStep,
-    SourceStep,
-    Step,
-    Steps,
-    SumStep,
-)
+from wpinq.engines.delta.compiled.routine import Routine, call, module_text
 from wpinq.engines.delta.compiled.values import Dictionary, Rows, Writer, width
 from wpinq.engines.delta.goals import Goal, loss
 from wpinq.runtime.arrays import Floats, Integers
@@ -72,12 +54,12 @@ class Generated:
     memos: list[tuple[Memo, HashTable, HashTable]]
 
 
-def generate(steps: Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Generated:
+def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Generated:
     """The module of some steps under assumptions."""
     design = Design(steps, assumptions)
     needs = _Needs(design)
     for step in steps.all:
-        if isinstance(step, SourceStep):
+        if isinstance(step, st.SourceStep):
             needs.table(step)
     for number, root in enumerate(steps.roots):
         kept = design.tables.add(f"OUT_{number}", root.width, 3, logged=True)
@@ -87,19 +69,19 @@ def generate(steps: Steps, assumptions: Assumptions, extra: ExtraLoops | None) -
     for delta in design.deltas:
         write_delta(delta, design)
     for step in design.consumers:
-        write_emission(design, step)
+        pr.write_emission(design, step)
     for step in steps.all:
-        process_step(design, step)
+        pr.process_step(design, step)
     memos = [(memo, *_memo_tables(design, memo)) for memo in steps.dictionary.memos.values()]
-    process = process_all(design, memos)
+    process = pr.process_all(design, memos)
     more: list[Routine] = []
-    sources = {step.source: (step.number, *design.held[step]) for step in steps.all if isinstance(step, SourceStep)}
+    sources = {step.source: (step.number, *design.held[step]) for step in steps.all if isinstance(step, st.SourceStep)}
     outputs, changes = [kept for kept, _ in design.outputs], [moved for _, moved in design.outputs]
     if extra is not None:
         _, kept, moved = sources[extra.source]
         more = extra.routines(kept, moved, changes, process)
-    entries(design, process, memos)
-    constants = {**CONSTANTS, **{table.name: table.header for table in design.tables.all}}
+    pr.entries(design, process, memos)
+    constants = {**layout.CONSTANTS, **{table.name: table.header for table in design.tables.all}}
     text = module_text([*design.routines, *more], constants)
     return Generated(text, design.tables, sources, outputs, changes, memos)
 
@@ -121,18 +103,18 @@ class _Needs:
     def __init__(self, design: Design) -> None:
         self._design = design
 
-    def table(self, step: Step) -> HashTable:
+    def table(self, step: st.Step) -> HashTable:
         """The table that holds a step's output."""
         design = self._design
         if step not in design.held:
             kept = design.tables.add(f"T_{step.number}", step.width, 1, logged=True)
             moved = design.tables.add(f"D_{step.number}", step.width, 2, logged=False)
             design.held[step] = kept, moved
-            if not isinstance(step, SourceStep):
+            if not isinstance(step, st.SourceStep):
                 self.stream(step, moved.gather)
         return design.held[step][0]
 
-    def stream(self, step: Step, consumer: Consumer) -> None:
+    def stream(self, step: st.Step, consumer: Consumer) -> None:
         """Have a step's changes passed to a consumer."""
         design = self._design
         known = step in design.consumers
@@ -140,27 +122,27 @@ class _Needs:
         if known:
             return
         emission = design.emission(step)
-        if isinstance(step, MapStep):
-            self.stream(step.inputs[0], partial(_called, map_routine(design, step)))
-        elif isinstance(step, SumStep):
+        if isinstance(step, st.MapStep):
+            self.stream(step.inputs[0], partial(_called, pr.map_routine(design, step)))
+        elif isinstance(step, st.SumStep):
             for below, coefficient in zip(step.inputs, step.coefficients, strict=True):
                 self.stream(below, partial(_scaled, emission, coefficient))
-        elif isinstance(step, ShaveStep):
+        elif isinstance(step, st.ShaveStep):
             self.table(step.inputs[0])
-            design.shaves.setdefault(step.inputs[0], []).append(shave_routine(design, step))
-        elif isinstance(step, GroupStep):
+            design.shaves.setdefault(step.inputs[0], []).append(pr.shave_routine(design, step))
+        elif isinstance(step, st.GroupStep):
             table = self.table(step.inputs[0])
             touched = design.tables.add(f"K_{step.number}", len(step.key), 2, logged=False)
-            held = step, touched, group_routine(design, step, table)
+            held = step, touched, pr.group_routine(design, step, table)
             design.groups.setdefault(step.inputs[0], []).append(held)
-        elif isinstance(step, (JoinStep, ExtremeStep)):
+        elif isinstance(step, (st.JoinStep, st.ExtremeStep)):
             self._root(step)
 
-    def _root(self, step: JoinStep | ExtremeStep) -> None:
+    def _root(self, step: st.JoinStep | st.ExtremeStep) -> None:
         consumer = partial(_called, self._design.emission(step))
         self._delta(*self._design.expander.root(step), consumer, "new_value - old_value", None)
 
-    def _norm(self, join: JoinStep) -> None:
+    def _norm(self, join: st.JoinStep) -> None:
         """The table of a join's norms."""
         design = self._design
         if join in design.norms:

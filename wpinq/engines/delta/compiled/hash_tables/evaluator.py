@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from wpinq.engines.delta.compiled import routine as layout
+from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled.formulas import Assumptions
 from wpinq.engines.delta.compiled.hash_tables.driver import (
     Driver,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.expressions import Memo
-from wpinq.engines.delta.compiled.hash_table import link, put, settle, sort_down, undo, unlink, words_of
-from wpinq.engines.delta.compiled.hash_tables.arena import Design, HashTable
-from wpinq.engines.delta.compiled.routine import (
-    FLOAT64,
-    FLOAT64S,
-    INT64,
-    INT64_ROWS,
-    INT64S,
+from wpinq.engines.delta.compiled.hash_table import (
     PARAMETERS,
     PARAMETERS_EACH,
-    Routine,
-    call,
+    link,
+    put,
+    settle,
+    sort_down,
+    undo,
+    unlink,
+    words_of,
 )
+from wpinq.engines.delta.compiled.hash_tables.arena import Design, HashTable
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, MapStep, ShaveStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
 from wpinq.engines.delta.goals import loss
@@ -33,10 +33,10 @@ def process_step(design: Design, step: Step) -> None:
         _process_table(design, step)
 
 
-def process_all(design: Design, memos: Memos) -> Routine:
+def process_all(design: Design, memos: Memos) -> rt.Routine:
     """The routine that applies all changes, inputs before users."""
     writer = design.writer()
-    writer.line(*map(call, design.processes))
+    writer.line(*map(rt.call, design.processes))
     for number in range(len(design.outputs)):
         _process_output(design, writer, number)
     if memos:
@@ -53,10 +53,10 @@ def _status(status: str) -> tuple[str, str]:
 
 
 def _put(table: HashTable, row: str, value: str) -> str:
-    return call(put, table.after(row), value)
+    return rt.call(put, table.after(row), value)
 
 
-def _insertion(design: Design, table: HashTable) -> Routine:
+def _insertion(design: Design, table: HashTable) -> rt.Routine:
     """Put a record into a table and its indexes."""
     words, writer = words_of("x", table.width), design.writer()
     writer.line(f"row = {table.insert(words)}")
@@ -69,21 +69,21 @@ def _insertion(design: Design, table: HashTable) -> Routine:
             writer.line(f"entry = {index.insert(key)}")
             writer.when("entry == 0", "return 0")
             writer.line(_put(index, "entry", "0"))
-        writer.line(call(link, table.name, "row", str(at), index.name, "entry", str(index.width)))
+        writer.line(rt.call(link, table.name, "row", str(at), index.name, "entry", str(index.width)))
     writer.line("return row")
-    return design.routine(f"insert_{table.name}", writer.lines, words, {"new": FLOAT64}, INT64)
+    return design.routine(f"insert_{table.name}", writer.lines, words, {"new": rt.FLOAT64}, rt.INT64)
 
 
-def _removal(design: Design, table: HashTable) -> Routine:
+def _removal(design: Design, table: HashTable) -> rt.Routine:
     """Take a record out of a table and its indexes."""
     words, writer = words_of("x", table.width), design.writer()
     for columns, index, at in table.indexes:
         key = [words[i] for i in columns]
         writer.line(f"entry = {index.find(key)}")
-        unlinked = call(unlink, table.name, "row", str(at), index.name, "entry", str(index.width))
+        unlinked = rt.call(unlink, table.name, "row", str(at), index.name, "entry", str(index.width))
         writer.when(unlinked, index.remove(key, "entry"))
     writer.line(table.remove(words, "row"))
-    return design.routine(f"remove_{table.name}", writer.lines, words, {"row": INT64})
+    return design.routine(f"remove_{table.name}", writer.lines, words, {"row": rt.INT64})
 
 
 def _process_table(design: Design, step: Step) -> None:
@@ -103,12 +103,12 @@ def _process_table(design: Design, step: Step) -> None:
         _read_change(writer, kept, moved, words)
         if isinstance(step, SourceStep):
             _check_source(design, writer)
-        _find_row(writer, call(insertion, *words, "new"))
+        _find_row(writer, rt.call(insertion, *words, "new"))
         _call_deltas(design, writer, kept, words)
-        line(*(call(shave, *words, "old", "new") for shave in design.shaves.get(step, [])))
+        line(*(rt.call(shave, *words, "old", "new") for shave in design.shaves.get(step, [])))
         if isinstance(step, SourceStep) and step in design.consumers:
-            line(call(design.emission(step), *words, "new - old"))
-        _write_change(writer, kept, call(removal, *words, "row"))
+            line(rt.call(design.emission(step), *words, "new - old"))
+        _write_change(writer, kept, rt.call(removal, *words, "row"))
     for _, touched, routine in groups:
         _regroup(writer, touched, routine, 1)
         line(touched.clear())
@@ -139,7 +139,7 @@ def _read_change(writer: Writer, kept: HashTable, moved: HashTable, words: Seque
     writer.line(*(f"{word} = load(state, base + {i})" for i, word in enumerate(words)))
     writer.line(f"row = {kept.find(words)}")
     writer.line(f"old = 0.0 if row == 0 else as_float(load(state, {kept.after('row')}))")
-    writer.line(f"new = {call(settle, 'old + change')}")
+    writer.line(f"new = {rt.call(settle, 'old + change')}")
 
 
 def _find_row(writer: Writer, inserted: str) -> None:
@@ -160,10 +160,10 @@ def _check_source(design: Design, writer: Writer) -> None:
         writer.when("new < 0.0", *_status("NEGATIVE"), "break")
 
 
-def _regroup(writer: Writer, touched: HashTable, group: Routine, sign: int) -> None:
+def _regroup(writer: Writer, touched: HashTable, group: rt.Routine, sign: int) -> None:
     with writer.block(f"for m in range(1, 1 + load(state, {touched.name} + COUNT)):"):
         keys = [f"load(state, base + {i})" for i in range(touched.width)]
-        writer.line(f"base = {touched.row('m')}", call(group, *keys, f"{sign}.0"))
+        writer.line(f"base = {touched.row('m')}", rt.call(group, *keys, f"{sign}.0"))
 
 
 def _call_deltas(design: Design, writer: Writer, table: HashTable, words: Sequence[str]) -> None:
@@ -171,7 +171,7 @@ def _call_deltas(design: Design, writer: Writer, table: HashTable, words: Sequen
     for delta in design.deltas:
         for place, routine in delta.routines.items():
             if design.table_of(delta.lookups[place]) is table:
-                writer.line(call(routine, *words, "old", "new"))
+                writer.line(rt.call(routine, *words, "old", "new"))
 
 
 def _process_output(design: Design, writer: Writer, number: int) -> None:
@@ -183,25 +183,25 @@ def _process_output(design: Design, writer: Writer, number: int) -> None:
         line(f"base = {moved.row('m')}", *(f"{word} = load(state, base + {i})" for i, word in enumerate(words)))
         line(f"change = as_float(load(state, base + {size}))", f"row = {kept.find(words)}")
         with writer.block("if row == 0:"):
-            writer.when(f"{call(settle, 'change')} == 0.0", "continue")
+            writer.when(f"{rt.call(settle, 'change')} == 0.0", "continue")
             line(f"row = {kept.insert(words)}")
             writer.when("row == 0", "break")
-            line(f"at = {kept.after('row')}", *(call(put, place, "0") for place in ("at", "at + 1", "at + 2")))
+            line(f"at = {kept.after('row')}", *(rt.call(put, place, "0") for place in ("at", "at + 1", "at + 2")))
         line(f"at = {kept.after('row')}")
         line("old, target, pinned = as_float(load(state, at)), as_float(load(state, at + 1)), load(state, at + 2)")
-        line(f"new = {call(settle, 'old + change')}")
+        line(f"new = {rt.call(settle, 'old + change')}")
         line(f"price, rounding = as_float(load(state, {at} + (1 - pinned))), as_float(load(state, {at} + 2))")
-        losses = [call(loss, f"{weight} - target", "rounding") for weight in ("new", "old")]
+        losses = [rt.call(loss, f"{weight} - target", "rounding") for weight in ("new", "old")]
         line(f"moved = price * ({' - '.join(losses)})")
-        line(call(put, "SCORE", "as_word(as_float(load(state, SCORE)) + moved)"))
+        line(rt.call(put, "SCORE", "as_word(as_float(load(state, SCORE)) + moved)"))
         writer.when("new == 0.0 and pinned == 0", kept.remove(words, "row"))
-        line("else:", f"    {call(put, 'at', 'as_word(new)')}")
+        line("else:", f"    {rt.call(put, 'at', 'as_word(new)')}")
 
 
-def entries(design: Design, process: Routine, memos: Memos) -> None:
+def entries(design: Design, process: rt.Routine, memos: Memos) -> None:
     """Write the entry points."""
     _propose(design, process)
-    design.routine("rollback", [f"    {call(undo, 'mark')}"], more={"mark": INT64}, entry=True)
+    design.routine("rollback", [f"    {rt.call(undo, 'mark')}"], more={"mark": rt.INT64}, entry=True)
     _pin(design)
     if memos:
         _learn(design, memos)
@@ -213,7 +213,7 @@ def _row_words(size: int) -> list[str]:
     return [f"words[i, {j}]" for j in range(size)]
 
 
-def _propose(design: Design, process: Routine) -> None:
+def _propose(design: Design, process: rt.Routine) -> None:
     """Make changes of the sources."""
     writer = design.writer()
     writer.line(*(moved.clear() for _, moved in design.outputs))
@@ -222,8 +222,8 @@ def _propose(design: Design, process: Routine) -> None:
             if isinstance(step, SourceStep):
                 gathered = design.held[step][1].gather(_row_words(step.width), "weights[i]")
                 writer.when(f"which[i] == {step.number}", gathered)
-    writer.line(call(process))
-    arguments = {"which": INT64S, "words": INT64_ROWS, "weights": FLOAT64S}
+    writer.line(rt.call(process))
+    arguments = {"which": rt.INT64S, "words": rt.INT64_ROWS, "weights": rt.FLOAT64S}
     design.routine("propose", writer.lines, more=arguments, entry=True)
 
 
@@ -239,9 +239,9 @@ def _pin(design: Design) -> None:
                     writer.line(f"row = {kept.insert(words)}")
                     writer.when("row == 0", "return")
                     writer.line(_put(kept, "row", "0"))
-                writer.line(f"at = {kept.after('row')}", call(put, "at + 1", "as_word(targets[i])"))
-                writer.line(call(put, "at + 2", "1"))
-    arguments = {"which": INT64, "words": INT64_ROWS, "targets": FLOAT64S}
+                writer.line(f"at = {kept.after('row')}", rt.call(put, "at + 1", "as_word(targets[i])"))
+                writer.line(rt.call(put, "at + 2", "1"))
+    arguments = {"which": rt.INT64, "words": rt.INT64_ROWS, "targets": rt.FLOAT64S}
     design.routine("pin", writer.lines, more=arguments, entry=True)
 
 
@@ -256,7 +256,7 @@ def _learn(design: Design, memos: Memos) -> None:
                 writer.when("row == 0", "return")
                 for j in range(width(memo.value)):
                     writer.line(f"save(state, {kept.after('row')} + {j}, results[i, {j}])")
-    arguments = {"which": INT64, "words": INT64_ROWS, "results": INT64_ROWS}
+    arguments = {"which": rt.INT64, "words": rt.INT64_ROWS, "results": rt.INT64_ROWS}
     design.routine("learn", writer.lines, more=arguments, entry=True)
 
 
@@ -271,14 +271,14 @@ def write_emission(design: Design, step: Step) -> None:
     design.emission(step).lines = lines
 
 
-def map_routine(design: Design, step: MapStep) -> Routine:
+def map_routine(design: Design, step: MapStep) -> rt.Routine:
     """The outputs of a record whose weight changes by w."""
     if step.scratch is not None:
         design.tables.add(step.scratch, step.width, 2, logged=False)
     writer, words = design.writer(), words_of("c", step.inputs[0].width)
 
     def sink(out: Sequence[str], weight: str) -> None:
-        writer.line(call(design.emission(step), *out, weight))
+        writer.line(rt.call(design.emission(step), *out, weight))
 
     if step.condition is not None:
         with writer.block(f"if {step.condition(writer, words)}:"):
@@ -287,10 +287,10 @@ def map_routine(design: Design, step: MapStep) -> Routine:
         step.loop(writer, words, "w", sink)
     for image in step.images:
         sink(image.words(writer, words), "w" if image.share == 1.0 else f"w * {image.share!r}")
-    return design.routine(f"map_{step.number}", writer.lines, words, {"w": FLOAT64})
+    return design.routine(f"map_{step.number}", writer.lines, words, {"w": rt.FLOAT64})
 
 
-def shave_routine(design: Design, step: ShaveStep) -> Routine:
+def shave_routine(design: Design, step: ShaveStep) -> rt.Routine:
     """The pieces of a record whose weight changes from old to new."""
     writer, words = design.writer(), words_of("c", step.inputs[0].width)
     line, emission = writer.line, design.emission(step)
@@ -301,7 +301,7 @@ def shave_routine(design: Design, step: ShaveStep) -> Routine:
         with writer.block(f"for i in range(int(low / {size}), int({end})):"):
             line(f"before = min({size}, max(0.0, old - i * {size}))")
             line(f"after = min({size}, max(0.0, new - i * {size}))")
-            line(call(emission, *words, "i", "after - before"))
+            line(rt.call(emission, *words, "i", "after - before"))
     else:
         line("old_left = max(0.0, old)", "new_left = max(0.0, new)")
 
@@ -310,13 +310,13 @@ def shave_routine(design: Design, step: ShaveStep) -> Routine:
             line(f"after = min({size}, new_left)")
             line("old_left -= before")
             line("new_left -= after")
-            line(call(emission, *words, index, "after - before"))
+            line(rt.call(emission, *words, index, "after - before"))
 
         step.loop(writer, words, piece)
-    return design.routine(f"shave_{step.number}", writer.lines, words, {"old": FLOAT64, "new": FLOAT64})
+    return design.routine(f"shave_{step.number}", writer.lines, words, {"old": rt.FLOAT64, "new": rt.FLOAT64})
 
 
-def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
+def group_routine(design: Design, step: GroupStep, table: HashTable) -> rt.Routine:
     """The output for the group of a key as it is, of this sign."""
     index, at = design.tables.index(table, step.key)
     writer, keys, emission = design.writer(), words_of("k", len(step.key)), design.emission(step)
@@ -342,10 +342,10 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
     if parts.counts_only:
         with writer.block("if equal:"):
             parts.count("n")
-            line(call(emission, *parts.result(), "sign * first / 2.0"), "return")
+            line(rt.call(emission, *parts.result(), "sign * first / 2.0"), "return")
     line("weights, members = np.empty(n, np.float64), np.empty(n, np.int64)")
     each_member("weights[n] = weight", "members[n] = row")
-    writer.when("not equal", call(sort_down, "weights", "members"))
+    writer.when("not equal", rt.call(sort_down, "weights", "members"))
     parts.start()
     with writer.block("for m in range(n):"):
         line("base = rows + members[m] * stride")
@@ -353,5 +353,5 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> Routine:
         parts.add(words)
         line("following = weights[m + 1] if m + 1 < n else 0.0")
         with writer.block("if weights[m] != following:"):
-            line(call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
-    return design.routine(f"group_{step.number}", writer.lines, keys, {"sign": FLOAT64})
+            line(rt.call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
+    return design.routine(f"group_{step.number}", writer.lines, keys, {"sign": rt.FLOAT64})

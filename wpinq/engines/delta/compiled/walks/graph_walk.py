@@ -11,28 +11,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency.proposals import chances, draw_ends, exchange, list_common, mark_neighbours
 from wpinq.engines.delta.compiled.adjacency.state import NeighbourWalk, Numbers, Vertices
 from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
 from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator, FloatWeights
-from wpinq.engines.delta.compiled.routine import (
-    BOOLEAN,
-    FLOAT64,
-    INT64,
-    INT64_ROWS,
-    INT64S,
-    STATE,
-    UINT32,
-    UINT32_ROWS,
-    UINT32S,
-    UINT64_ROWS,
-    UINT64S,
-    Routine,
-    apart,
-    call,
-    draw,
-)
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.goals import Goal
 from wpinq.errors import PlanError
@@ -50,8 +34,8 @@ from wpinq.runtime.arrays import Integers
 # `tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes, the
 # edges, and whether there is no room for one more.
 
-_DRAW = call(draw, "seeds")
-_UNDO = call(undo, "load(state, LOG_START)")
+_DRAW = rt.call(rt.draw, "seeds")
+_UNDO = rt.call(undo, "load(state, LOG_START)")
 
 _DECIDED = f"""\
         if load(state, STATUS) != 0:
@@ -68,9 +52,9 @@ _DECIDED = f"""\
             save(state, LOG, load(state, LOG_START))
 """
 
-_COMMON = {"labels": INT64_ROWS, "seeds": UINT64S, "tallies": INT64S, "symmetric": INT64, "steps": INT64}
-_GRAPH = {"edges": UINT32_ROWS, "starts": UINT64S, "neighbours": UINT32S, "ids": UINT32S}
-_GRAPH |= {"marks": UINT32_ROWS, "common": UINT64_ROWS}
+_COMMON = {"labels": rt.INT64_ROWS, "seeds": rt.UINT64S, "tallies": rt.INT64S, "symmetric": rt.INT64, "steps": rt.INT64}
+_GRAPH = {"edges": rt.UINT32_ROWS, "starts": rt.UINT64S, "neighbours": rt.UINT32S, "ids": rt.UINT32S}
+_GRAPH |= {"marks": rt.UINT32_ROWS, "common": rt.UINT64_ROWS}
 _MARK = ["mark", "starts", "neighbours", "marks"]
 
 
@@ -81,9 +65,11 @@ class WalkLoops:
     source: str
     swaps: bool
 
-    def routines(self, kept: HashTable, moved: HashTable, outputs: list[HashTable], process: Routine) -> list[Routine]:
+    def routines(
+        self, kept: HashTable, moved: HashTable, outputs: list[HashTable], process: rt.Routine
+    ) -> list[rt.Routine]:
         """The loop, and what it calls."""
-        begin = Routine("begin", {STATE: INT64S}, FLOAT64)
+        begin = rt.Routine("begin", {rt.STATE: rt.INT64S}, rt.FLOAT64)
         begin.lines = [*(f"    {table.clear()}" for table in outputs), "    return as_float(load(state, SCORE))"]
         change = _change_edge(moved)
         if self.swaps:
@@ -96,13 +82,15 @@ def _record(table: HashTable, u: str, v: str) -> list[str]:
     return [f"labels[{end}, {i}]" for end in (u, v) for i in range(table.width // 2)]
 
 
-def _has_edge(kept: HashTable) -> Routine:
+def _has_edge(kept: HashTable) -> rt.Routine:
     found = kept.find(_record(kept, "u", "v"))
-    arguments = {STATE: INT64S, "labels": INT64_ROWS, "u": UINT32, "v": UINT32}
-    return Routine("has_edge", arguments, BOOLEAN, ["    u, v = min(u, v), max(u, v)", f"    return {found} != 0"])
+    arguments = {rt.STATE: rt.INT64S, "labels": rt.INT64_ROWS, "u": rt.UINT32, "v": rt.UINT32}
+    return rt.Routine(
+        "has_edge", arguments, rt.BOOLEAN, ["    u, v = min(u, v), max(u, v)", f"    return {found} != 0"]
+    )
 
 
-def _change_edge(moved: HashTable) -> Routine:
+def _change_edge(moved: HashTable) -> rt.Routine:
     gathered = [moved.gather(_record(moved, *ends), "weight") for ends in ("uv", "vu")]
     lines = [
         "    u, v = min(u, v), max(u, v)",
@@ -110,16 +98,16 @@ def _change_edge(moved: HashTable) -> Routine:
         "    if symmetric != 0:",
         f"        {gathered[1]}",
     ]
-    types = {"labels": INT64_ROWS, "symmetric": INT64, "u": UINT32, "v": UINT32, "weight": FLOAT64}
-    return Routine("change_edge", {STATE: INT64S, **types}, lines=lines)
+    types = {"labels": rt.INT64_ROWS, "symmetric": rt.INT64, "u": rt.UINT32, "v": rt.UINT32, "weight": rt.FLOAT64}
+    return rt.Routine("change_edge", {rt.STATE: rt.INT64S, **types}, lines=lines)
 
 
-def _changed(change: Routine, pair: str, weight: str) -> str:
-    return call(change, "labels", "symmetric", *pair, weight)
+def _changed(change: rt.Routine, pair: str, weight: str) -> str:
+    return rt.call(change, "labels", "symmetric", *pair, weight)
 
 
-def _swap_chunk(begin: Routine, change: Routine, process: Routine) -> Routine:
-    arguments = {**_GRAPH, STATE: INT64S, **_COMMON, "power": FLOAT64, "closing": FLOAT64}
+def _swap_chunk(begin: rt.Routine, change: rt.Routine, process: rt.Routine) -> rt.Routine:
+    arguments = {**_GRAPH, rt.STATE: rt.INT64S, **_COMMON, "power": rt.FLOAT64, "closing": rt.FLOAT64}
     text = f"""\
     next_ = np.uint32(1)
     marks[:, :] = 0
@@ -128,34 +116,34 @@ def _swap_chunk(begin: Routine, change: Routine, process: Routine) -> Routine:
     while done < steps:
         first, second = seeds[0], seeds[1]
         done += 1
-        drawn, a, b, p, q, i, j = {call(draw_ends, *["seeds", "closing", "edges", "starts", "neighbours", "ids"])}
+        drawn, a, b, p, q, i, j = {rt.call(draw_ends, *["seeds", "closing", "edges", "starts", "neighbours", "ids"])}
         if not drawn:
             continue
         mark = np.uint32(mark + next_)
-        {call(mark_neighbours, "a", "0", *_MARK)}
+        {rt.call(mark_neighbours, "a", "0", *_MARK)}
         if marks[q, 0] == mark:
             continue
-        {call(mark_neighbours, "p", "1", *_MARK)}
+        {rt.call(mark_neighbours, "p", "1", *_MARK)}
         if marks[b, 1] == mark:
             continue
         ratio = 1.0
         if closing > 0.0:
-            {call(list_common, "b", "np.uint64(0)", *_MARK, "common")}
-            {call(list_common, "q", "np.uint64(1)", *_MARK, "common")}
-            ratio = {call(chances, *"abpq", "mark", "closing", "edges", *_MARK[1:], "common")}
-        before = {call(begin)}
+            {rt.call(list_common, "b", "np.uint64(0)", *_MARK, "common")}
+            {rt.call(list_common, "q", "np.uint64(1)", *_MARK, "common")}
+            ratio = {rt.call(chances, *"abpq", "mark", "closing", "edges", *_MARK[1:], "common")}
+        before = {rt.call(begin)}
         {_changed(change, "ab", "-1.0")}
         {_changed(change, "pq", "-1.0")}
         {_changed(change, "aq", "1.0")}
         {_changed(change, "pb", "1.0")}
-        {call(process)}
+        {rt.call(process)}
 {_DECIDED}\
-            {call(exchange, *"abpqij", "edges", "starts", "neighbours", "ids")}
+            {rt.call(exchange, *"abpqij", "edges", "starts", "neighbours", "ids")}
     tallies[2] += done"""
-    return Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)
+    return rt.Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)
 
 
-def _edge_chunk(begin: Routine, change: Routine, present: Routine, process: Routine) -> Routine:
+def _edge_chunk(begin: rt.Routine, change: rt.Routine, present: rt.Routine, process: rt.Routine) -> rt.Routine:
     """Edges stand in the first `tallies[3]` rows.
 
     With probability `changing` it adds or removes one, either with probability 1/2; else it replaces one. A pair to add
@@ -163,7 +151,7 @@ def _edge_chunk(begin: Routine, change: Routine, present: Routine, process: Rout
     with density 1/n² · 2 · 1/2 and an edge removed with density 1/m · 1/2, and a replacement is as likely as its
     reverse.
     """
-    arguments = {STATE: INT64S, "edges": UINT32_ROWS, **_COMMON, "power": FLOAT64, "changing": FLOAT64}
+    arguments = {rt.STATE: rt.INT64S, "edges": rt.UINT32_ROWS, **_COMMON, "power": rt.FLOAT64, "changing": rt.FLOAT64}
     text = f"""\
     edge_count, vertices = tallies[3], len(labels)
     pairs = 0.5 * np.float64(vertices) * np.float64(vertices)
@@ -188,15 +176,15 @@ def _edge_chunk(begin: Routine, change: Routine, present: Routine, process: Rout
         a = b = p = q = np.uint32(0)
         if adds:
             p, q = np.uint32({_DRAW} * vertices), np.uint32({_DRAW} * vertices)
-            if p == q or {call(present, "labels", "p", "q")}:
+            if p == q or {rt.call(present, "labels", "p", "q")}:
                 continue
-        before = {call(begin)}
+        before = {rt.call(begin)}
         if removes:
             a, b = edges[i, 0], edges[i, 1]
             {_changed(change, "ab", "-1.0")}
         if adds:
             {_changed(change, "pq", "1.0")}
-        {call(process)}
+        {rt.call(process)}
 {_DECIDED}\
             if not removes:
                 edge_count += 1
@@ -207,7 +195,7 @@ def _edge_chunk(begin: Routine, change: Routine, present: Routine, process: Rout
                 edges[i, 0], edges[i, 1] = edges[edge_count, 0], edges[edge_count, 1]
     tallies[2] += done
     tallies[3] = edge_count"""
-    return Routine("edge_chunk", arguments, lines=text.split("\n"), entry=True)
+    return rt.Routine("edge_chunk", arguments, lines=text.split("\n"), entry=True)
 
 
 WalkState = Mapping[str, NDArray[Any]]
@@ -285,8 +273,8 @@ class GraphWalk(ABC):
         self._goals, self._source, self._vertices = tuple(goals), source, vertices
         self._symmetric, self._virtual = symmetric, virtual
         mixed = np.random.SeedSequence(seed).generate_state(2, np.uint64)
-        self._seeds: NDArray[np.uint64] = apart(mixed | np.array([1, 0], dtype=np.uint64))
-        self._tallies: Integers = apart(np.zeros(5, dtype=np.int64))
+        self._seeds: NDArray[np.uint64] = rt.apart(mixed | np.array([1, 0], dtype=np.uint64))
+        self._tallies: Integers = rt.apart(np.zeros(5, dtype=np.int64))
 
     def run(self, steps: int, power: float) -> WalkProgress:
         """Do so many steps at this power; the walk so far. Other threads run meanwhile."""
