@@ -108,7 +108,7 @@ def database() -> Iterator[Database]:
 def test_narrowed_rows_give_the_bits_of_the_whole_output(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]
 ) -> None:
-    monkeypatch.setattr(key_query, "ASKINGS", 10**6)
+    monkeypatch.setattr(key_query, "QUERIES_BEFORE_STORING", 10**6)
     rng, plan = Random(f"{name} {weights}"), QUERIES[name].plan
     data = datasets(rng, weights)
     whole = database.evaluate(plan, data)
@@ -119,15 +119,15 @@ def test_narrowed_rows_give_the_bits_of_the_whole_output(
         for asked in (keys, keys[:number], [None, *keys]):
             expected = {key: whole[key] for key in asked if key in whole}
             assert bits(database.evaluate(plan, data, keys=asked)) == bits(expected)
-    assert (compile_plan(plan, asked=True).asked, compile_plan(plan).asked) == (True, False)
+    assert (compile_plan(plan, keyed=True).narrowed, compile_plan(plan).narrowed) == (True, False)
 
 
 def test_random_joins_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_query, "ASKINGS", 10**6)
+    monkeypatch.setattr(key_query, "QUERIES_BEFORE_STORING", 10**6)
     rng, narrowed = Random("asked"), 0
     for number in range(24):
         case = random_case(rng, ("Join", "Select", "Where")[number % 3])
-        narrowed += compile_plan(case.plan, asked=True).asked
+        narrowed += compile_plan(case.plan, keyed=True).narrowed
         data = {name: {record: float(w) for record, w in given.items()} for name, given in case.data.items()}
         whole = database.evaluate(case.plan, data)
         for keys in (list(whole)[:1], list(whole)[1::2]):
@@ -161,7 +161,7 @@ def drawn(rng: Random, left: Any, right: Any) -> Any:
 
 
 def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_query, "ASKINGS", 10**6)
+    monkeypatch.setattr(key_query, "QUERIES_BEFORE_STORING", 10**6)
     rows = wp.source("rows", key=int, a=int, b=int, maybe=int | None, other=int | None)
     rng, narrowed, nulls = Random("comparisons"), 0, 0
     for _ in range(60):
@@ -170,7 +170,7 @@ def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytes
             for i, weight in enumerate(rng.choices([1.0, 0.3, -0.7], k=16))
         }
         query = rows.join(rows, lambda x: x.key % 2, lambda y: y.key % 2, lambda x, y: drawn(rng, x, y))
-        narrowed += compile_plan(query.plan, asked=True).asked
+        narrowed += compile_plan(query.plan, keyed=True).narrowed
         whole = database.evaluate(query.plan, {"rows": data})
         records = list(whole)
         with_nulls = [record for record in records if None in record]
@@ -191,7 +191,7 @@ def test_no_more_rows_are_joined_than_the_keys_leave(database: Database, name: s
     real = database.evaluate(plan, {"edges": ring | crowd}, keys=[(2, 2, 2, 2)[: 4 if name == "squares" else 3]])
     assert real == {}
     for asked in (False, True):
-        compiled = compile_plan(plan, asked=asked)
+        compiled = compile_plan(plan, keyed=asked)
         for statement in compiled.statements:
             connection.execute(statement.sql.replace("CREATE TEMP TABLE", "CREATE OR REPLACE TEMP TABLE"))
         query = f"EXPLAIN (ANALYZE, FORMAT JSON) {compiled.output}"

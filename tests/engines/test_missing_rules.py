@@ -26,7 +26,7 @@ TEXTS = wp.source("texts", str)
 def forget_checks() -> None:
     """What was checked with a rule is not remembered without it, nor the other way round."""
     compile._compiled.cache_clear()
-    compile._written._held.cache_clear()
+    compile._prefixes._cached.cache_clear()
     database._drafts._shut()
     for engine in SQL:
         find_engine(engine).check.cache_clear()

@@ -11,7 +11,7 @@ import wpinq as wp
 from wpinq import functions as F
 from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.database import Database
-from wpinq.engines.sql.duckdb.dry_run import Rehearsals
+from wpinq.engines.sql.duckdb.dry_run import DryRun
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.kernel.noisy_evaluation import Looking
@@ -57,7 +57,7 @@ def test_nothing_of_the_data_is_seen() -> None:
         instance = held.open()
         (seen,) = instance.connection.execute("SELECT count(*) FROM source_numbers").fetchall()
         assert seen == (3,)
-        beside = instance.rehearsals._tables.connection
+        beside = instance.dry_run._tables.connection
         for (name,) in instance.connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             with pytest.raises(duckdb.CatalogException):
                 beside.execute(f"SELECT * FROM {name}")
@@ -70,17 +70,17 @@ def test_nothing_of_the_data_is_seen() -> None:
 def test_what_fails_beside_the_data_is_taken_where_there_are_none(
     error: type[Exception], apart: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Rehearsals.run
+    run = DryRun.run
     with Database() as held:
         held.evaluate(HALVES.plan, DATA)
-        own = held.open().rehearsals
+        own = held.open().dry_run
 
-        def fails(self: Rehearsals, *given: Any) -> bool:
+        def fails(self: DryRun, *given: Any) -> bool:
             if self is own:
                 raise error("numbers: 1, 2, 3")
             return run(self, *given)
 
-        monkeypatch.setattr(Rehearsals, "run", fails)
+        monkeypatch.setattr(DryRun, "run", fails)
         held.admit([(HALVES.plan, True), (NUMBERS.plan, True)])
         assert apart
         assert held._instance is None  # nothing in it is left to be trusted
@@ -115,7 +115,7 @@ def test_calls_of_python_run_on_one_thread_whichever_connection_asks() -> None:
         assert connection.execute(threads).fetchall() == [(2,)]
         data: dict[str, dict[Value, float]] = {"lists": {(0.5, 0.25): 1.0, (2.0,): 2.0}}
         assert held.evaluate(LISTS.plan, data) == {0.75: 1.0, 2.0: 2.0}
-        beside = held.open().rehearsals._tables.connection
+        beside = held.open().dry_run._tables.connection
         assert beside.execute("SELECT wpinq_sum([1.5]), current_setting('threads')").fetchall() == [(1.5, 1)]
         assert connection.execute("SELECT wpinq_sum([1.5]), current_setting('threads')").fetchall() == [(1.5, 1)]
         assert connection.execute(threads).fetchall() == beside.execute(threads).fetchall() == [(2,)]

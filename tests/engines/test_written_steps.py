@@ -13,24 +13,25 @@ from tests.engines.test_batch import consumers
 from tests.support.plans import OPERATORS, random_case
 from wpinq.api.query import Query
 from wpinq.engines.sql import compile
-from wpinq.engines.sql.compile import Compiled, WrittenSteps, compile_anew
+from wpinq.engines.sql.compile import Compiled, Plan, compile_uncached
 from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.engine import Batch
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.rules.operators import relation_of
+from wpinq.engines.sql.script import PrefixCache
 from wpinq.graphs import symmetrize, triangles_by_degree
 from wpinq.plan.node import Node
 
 EDGES = wp.source("edges", src=int, dst=int)
 
 
-def compiled(root: Node, shared: frozenset[bytes], asked: bool, steps: WrittenSteps) -> Compiled:
-    return compile_anew(root, REWRITES, DUCKDB, shared, asked, steps)
+def compiled(root: Node, shared: frozenset[bytes], asked: bool, steps: PrefixCache) -> Compiled:
+    return compile_uncached(Plan(root, REWRITES, shared, asked), DUCKDB, steps)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_random_plans_have_the_program_of_their_own(operator: str) -> None:
-    rng, steps = Random(f"{operator} written"), WrittenSteps()
+    rng, steps = Random(f"{operator} written"), PrefixCache()
     for _ in range(2):
         case = random_case(rng, operator)
         roots = consumers(Query(case.plan))
@@ -38,7 +39,7 @@ def test_random_plans_have_the_program_of_their_own(operator: str) -> None:
         for root in rng.sample(roots * 2, len(roots) * 2):
             shared = rng.choice([frozenset[bytes](), batch.plan(root).shared])
             asked = rng.random() < 0.3
-            assert compiled(root, shared, asked, steps) == compiled(root, shared, asked, WrittenSteps())
+            assert compiled(root, shared, asked, steps) == compiled(root, shared, asked, PrefixCache())
 
 
 def steps_written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -55,7 +56,7 @@ def steps_written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     named = steps_written(monkeypatch)
-    triangles, steps = triangles_by_degree(symmetrize(EDGES)), WrittenSteps()
+    triangles, steps = triangles_by_degree(symmetrize(EDGES)), PrefixCache()
     plans = [triangles.where(lambda t, i=i: t[0] > i).plan for i in range(3)]
     compiled(plans[0], frozenset(), False, steps)
     first = len(named)
@@ -67,13 +68,13 @@ def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPat
 def test_a_choice_in_each_of_many_groups_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one of the batch, which is tried before the debit as it is evaluated: however many there are."""
     made: Counter[bytes] = Counter()
-    anew = compile.compile_anew
+    uncached = compile.compile_uncached
 
-    def counting(root: Node, *arguments: Any) -> Compiled:
-        made[root.digest] += 1
-        return anew(root, *arguments)
+    def counting(plan: Plan, *arguments: Any) -> Compiled:
+        made[plan.root.digest] += 1
+        return uncached(plan, *arguments)
 
-    monkeypatch.setattr(compile, "compile_anew", counting)
+    monkeypatch.setattr(compile, "compile_uncached", counting)
     people = wp.source("people", region=int, height=int)
     asked = people.by("region", keys=range(600)).agg(height=wp.median("height", [1, 2]), epsilon=1)
     with wp.Session() as session:

@@ -18,7 +18,7 @@ from wpinq import graphs
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.cluster import SparkDatabase
-from wpinq.engines.sql.spark.frames import Rehearsal, SparkViews, let_go
+from wpinq.engines.sql.spark.frames import DryRunViews, SparkViews, let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
 from wpinq.kernel.prepare import Order
 from wpinq.kernel.release import Release
@@ -144,7 +144,7 @@ def test_a_batch_makes_each_step_once_and_changes_no_bit(
     create = SparkViews.create
 
     def creating(views: SparkViews, statement: SqlStatement, shared: bool) -> None:
-        if not isinstance(views, Rehearsal):
+        if not isinstance(views, DryRunViews):
             made.append((statement.creates, shared or statement.creates in views.kept))
         create(views, statement, shared)
 

@@ -1,9 +1,6 @@
-"""Terms and blocks as SQL text: dialects, the writer, sums that keep their bits, and the script of a plan."""
+"""The SQL engine: plans as programs of SQL over flat columns, run by DuckDB or by Spark.
 
-from __future__ import annotations
-
-
-# The relational engine: plans as SQL over flat columns, run by an embedded database or by Spark.
-
-
-# Datasets as terms over tables: values column by column, select-from-where blocks, relations. Nothing is written.
+`terms` and `blocks` hold datasets as terms over tables. `rules` make them of operators, and `rewrites` better them.
+`script`, `sums` and `emit` write them as statements, and `compile` runs the passes in order. Nothing here reads data
+but `duckdb/` and `spark/`.
+"""

@@ -237,7 +237,7 @@ def restricted(block: Block, condition: t.SqlTerm) -> Block:
     return replace(block, condition=t.both([block.condition, condition]))
 
 
-# Relations: datasets under construction, as sums of blocks; and what is asked of their columns and tables.
+# --- relations: datasets under construction, as sums of blocks --------------------------------------------------------
 
 WEIGHT = "w"
 

@@ -11,20 +11,15 @@ from typing import Any, ClassVar, TypeVar
 
 from wpinq.engines.contract import Engine
 from wpinq.engines.sql.blocks import Block
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.dialect import Dialect
-from wpinq.engines.sql.program import Plan, unmade
+from wpinq.engines.sql.program import unmade
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import FLOAT, Arithmetic
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
-
-# Plans that are evaluated together: what they have in common is made once, and stays until the last that reads it.
-#
-# Each plan keeps its own program, so that its weights have the bits that they have when it is evaluated alone: they
-# depend on the plan and on the data, never on the company. What that leaves to share is tables of equal names, and
-# partial sums (`Script.partly_summed`), which are exact, of every step that several steps or outputs read.
 
 SHARED_USES = 3
 """How many must read a step for it to be partly summed: two may each be better off with what their filters leave."""
@@ -43,7 +38,11 @@ def shared_steps(roots: Sequence[Node]) -> frozenset[bytes]:
 
 
 class Batch:
-    """Plans that are yet to be evaluated, and which tables they want.
+    """Plans that are evaluated together, until the last of them is: the tables that they share, and those to keep.
+
+    Each plan keeps its own program, so that its weights have the bits that they have when it is evaluated alone: they
+    depend on the plan and on the data, never on the company. That leaves to share tables of equal names, and
+    partial sums (`Script.partly_summed`), which are exact, of every step that several steps or outputs read.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
-"""Keys that are asked for, pushed into the query of an output whose joins can grow.
+"""Keys and ranges, pushed into the query of an output.
 
-What the keys say of a record is said of the rows that make it, after every statement, and so above all norms, groups
-and pieces, but before rows are joined and added up. A row is left out only where its record is none that was asked for,
-so the rows of a record that is are all there, with the weights that they have in the whole output, and their sum, exact
-on its grid, is turned into the same float.
+A condition of the keys on a record is one on the rows that make it. It stands after every statement, and so above all
+norms, groups and pieces, but before rows are joined and added up. A row is left out only where its record is no key. So
+the rows of a key are all there, with the weights that they have in the whole output, and their sum, exact on its grid,
+is turned into the same float. Only outputs whose joins can grow are narrowed.
 
-A value that a record always shows, be it in this column or in that (see `shown`), is one of those that the keys have
-there. So each of the degrees of a triangle is one of the three that are asked for. From the least of some values being
-at least x follows that each of them is, and likewise for the greatest. What that leaves of a lookup filters the tables
-that look up there before they are joined.
+A value that a record always shows, be it in this column or in that (see `visible_columns`), is among those that the
+keys have there. So each of the degrees of a triangle is one of three. Where the least of some values is at least x,
+each of them is, and likewise for the greatest. The condition on a lookup filters the tables that look up there, before
+they are joined.
 
 The values are parameters of the query: `values0`, all that the keys have in the first column but null, `null0`, whether
 they have it, `low0` and `high0`.
@@ -20,20 +20,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from wpinq.columns.records import column_names
+from wpinq.engines.contract import WantedRanges
 from wpinq.engines.sql.blocks import Block, SqlTable, classes
 from wpinq.engines.sql.emit import Emitter
 from wpinq.engines.sql.terms import SqlTerm, both, call, column, columns, leaves, literal, refilled, renamed
 from wpinq.expr.nodes import below_first
-
-# Values that a record always shows, in this column or in that, whichever way its comparisons go.
-#
-# A record of sorted values has each of them in one of its columns. In general: comparisons decide between two terms
-# (`CASE`, `least`, `greatest`), and one comparison decides alike in all columns. Where a term over one table stands in
-# some column however all of them go, its value is one of the record's. It may be computed, as the bucket of a degree
-# is.
-#
-# `least` and `greatest` decide between terms that are never null: of two that can be, they give the one that is not.
-# What is compared for each element of a list decides nothing for the row.
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value
 
 STEPS = 2**14
 """How many terms are looked at, over all ways in which comparisons can go; where there are more, none is followed."""
@@ -42,8 +36,16 @@ _Decision = frozenset[bytes]
 """What tells a comparison: the digest of a condition, or those of the two terms that are put in order."""
 
 
-def shown(record: Mapping[int, SqlTerm]) -> list[tuple[SqlTerm, frozenset[int]]]:
+def visible_columns(record: Mapping[int, SqlTerm]) -> list[tuple[SqlTerm, frozenset[int]]]:
     """Terms over one table, each with places of a record, in one of which it stands for every row.
+
+    A record of sorted values has each of them in one of its columns. In general: comparisons decide between two terms
+    (`CASE`, `least`, `greatest`), and one comparison decides alike in all columns. Where a term over one table stands
+    in some column however all of them go, its value is one of the record's. It may be computed, as the bucket of a
+    degree is.
+
+    `least` and `greatest` decide between terms that are never null: of two that can be, they give the one that is not.
+    A comparison for each element of a list decides nothing for the row.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | No
     terms = zip(leaves(block.output), types, strict=False)
     record = {place: term for place, (term, type_) in enumerate(terms) if type_ in _ORDERED and columns(term)}
     of_table: dict[str, list[SqlTerm]] = {}
-    found = shown(record)
+    found = visible_columns(record)
     for value, places in found:
         if len({types[place] for place in places}) == 1:
             of_table.setdefault(_scope(value), []).append(_among(value, places, types[min(places)]))
@@ -198,3 +200,20 @@ def _looking_up(
             source = f"(SELECT s.* FROM {table.source} AS s WHERE s.{quote(at.text)} IN ({keys}))"
             changed[other] = replace(table, source=source, reads=table.reads or (table.source,))
     return changed
+
+
+def in_ranges(query: str, type_: Type, within: WantedRanges) -> str:
+    """The query of an output without the records outside of some ranges, as far as their ends are plainly written."""
+    wanted = [
+        f"{name} BETWEEN {_plain(ends[0])} AND {_plain(ends[1])}"
+        for name, ends in zip(column_names(type_), within, strict=False)
+        if ends is not None and all(map(_plain, ends))
+    ]
+    return f"SELECT * FROM ({query}) AS q WHERE {' AND '.join(wanted)}" if wanted else query
+
+
+def _plain(end: Value) -> str:
+    """An int or a text as SQL; empty for all that would need care."""
+    if isinstance(end, str):
+        return f"'{end}'" if end.isascii() and end.isalnum() else ""
+    return str(end) if type(end) is int else ""

@@ -1,40 +1,22 @@
-"""The programs of plans: functions of the plan, and of what it shares with those evaluated together with it."""
+"""The run of a program: its statements one after the other, and the depth of lists that DuckDB can plan."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, compile_plan
-from wpinq.engines.sql.dialect import DUCKDB, Dialect
-from wpinq.engines.sql.rewrites import REWRITES
-from wpinq.engines.sql.script import Rewrite, SqlStatement
+from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan
+from wpinq.engines.sql.script import SqlStatement
 from wpinq.errors import PlanError
-from wpinq.plan.node import Node
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan, the rewrites to make, its steps that others share, by digest, and whether it is asked for keys."""
-
-    root: Node
-    rewrites: tuple[Rewrite, ...] = REWRITES
-    shared: frozenset[bytes] = frozenset()
-    asked: bool = False
-
-    def program(self, dialect: Dialect = DUCKDB) -> Compiled:
-        """Its program, for a database."""
-        return compile_plan(self.root, self.rewrites, dialect, self.shared, self.asked)
-
-
-# How deep functions of lists may nest: DuckDB takes twice as long to plan one for each function around it.
 
 NESTING_LIMIT = 8
-"""Planned in a quarter of a second; 14 take half a minute, and 16 may end the process."""
+"""How deep functions of lists may nest: DuckDB takes twice as long to plan one for each function around it.
+
+8 are planned in a quarter of a second; 14 take half a minute, and 16 may end the process.
+"""
 
 _MARKS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\blambda\b|[()]")
 
@@ -71,9 +53,6 @@ def check_nesting(plan: Plan) -> None:
                 f"{step}: functions of lists stand more than {NESTING_LIMIT} deep inside one another, as those of "
                 f"subsets of more than {NESTING_LIMIT} elements do, and planning them takes too long"
             )
-
-
-# The statements of a plan, run one after the other: those whose tables are needed and do not stand.
 
 
 class TableStore(Protocol):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from wpinq.columns.records import column_names
@@ -59,8 +60,8 @@ class Script:
     rewrites: tuple[Rewrite, ...]
     statements: list[SqlStatement] = field(default_factory=list)
     step: str = ""
-    asked: Sequence[str] = ()
-    """The types of a record's columns while the query of an output is written that is asked for keys."""
+    key_types: Sequence[str] = ()
+    """The types of a record's columns while the query of an output is written for given keys."""
     narrow: bool = True
     """Whether the keys filter a table of every block so far."""
     made: set[str] = field(default_factory=set)
@@ -99,8 +100,8 @@ class Script:
         *shown, last = outputs
         block = replace(block, output=RecordShape(None, tuple(shown)), weight=last)
         blocks = self.rewritten(QueryRows((block,), started)).blocks
-        if self.asked:
-            found = [narrowed(self.emitter, one, self.asked) for one in blocks]
+        if self.key_types:
+            found = [narrowed(self.emitter, one, self.key_types) for one in blocks]
             self.narrow = self.narrow and None not in found
             blocks = tuple(one for one in found if one is not None)
         queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
@@ -199,7 +200,7 @@ class Script:
 
     def _side_by_side(self, added: list[Addends]) -> SideBySide | None:
         """The rows that are added up with weights side by side, where they may be."""
-        if self.asked or len(added) != 1 or added[0].started or len(added[0].parts) != 1:
+        if self.key_types or len(added) != 1 or added[0].started or len(added[0].parts) != 1:
             return None
         ((block, weights),) = added[0].parts
         return self.rewritten(SideBySide(block, (weights,)))
@@ -293,3 +294,58 @@ def table_name(query: str) -> str:
 def grouping(names: Sequence[str]) -> str:
     """What groups rows by some columns; where there are none, a group without rows is no row either."""
     return f" GROUP BY {', '.join(names)}" if names else " HAVING count(*) > 0"
+
+
+# --- steps that plans have in common ----------------------------------------------------------------------------------
+
+STEPS_LIMIT = 2048
+"""The most steps that are cached, those used last."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CachedStep:
+    """The additions of a step to a script: its own alone, for it stands for all steps before it, too.
+
+    Attributes
+    ----------
+    result : object
+        The dataset at the step; of the last one, what the output is read by.
+    statements : tuple of SqlStatement
+        The tables that it makes.
+    aliases : int
+        How many aliases were given out by then.
+    """
+
+    result: Any
+    statements: tuple[SqlStatement, ...]
+    aliases: int
+
+
+class PrefixCache:
+    """Steps of plans as they were written last: plans that begin alike compile their common steps once.
+
+    The additions of a step are a function of the step, of the plan's facts of it, of the number of its users, of
+    whether it is shared, and of the steps before. So a program that goes on from cached steps is, to the letter, the
+    one that is written from the start.
+    """
+
+    def __init__(self) -> None:
+        self._cached = lru_cache(maxsize=STEPS_LIMIT)(lambda before, step: list[CachedStep]())
+
+    def after(
+        self, before: CachedStep | None, step: Hashable, script: Script, write: Callable[[], object]
+    ) -> CachedStep:
+        """The additions of a step after the one before: from the cache, else by `write`; the script has them then.
+
+        `step` is all that tells this step from others that may come next.
+        """
+        found = self._cached(before, step)
+        if found:
+            script.statements += found[0].statements
+            script.made.update(statement.creates for statement in found[0].statements)
+            script.aliases = found[0].aliases
+        else:
+            number = len(script.statements)
+            result = write()
+            found.append(CachedStep(result, tuple(script.statements[number:]), script.aliases))
+        return found[0]

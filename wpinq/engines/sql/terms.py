@@ -208,7 +208,7 @@ def substitute(
     return rewrite
 
 
-# Values as terms: a record is its leaves side by side, as `columns.flat` lays them in a table.
+# --- values as terms: a record is its leaves side by side, as `columns.records` lays them in a table ------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Connection:
         return getattr(self._connection, name)
 
 
-# Data into DuckDB: a source becomes a table or a view.
+# --- data into DuckDB: a source becomes a table or a view -------------------------------------------------------------
 
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:

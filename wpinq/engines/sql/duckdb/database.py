@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 from wpinq.columns.records import fetch
 from wpinq.engines.contract import WantedRanges
-from wpinq.engines.sql.compile import in_ranges, source_tables
+from wpinq.engines.sql.compile import Plan, source_tables
 from wpinq.engines.sql.duckdb.connection import load, unload
 from wpinq.engines.sql.duckdb.dry_run import NOTHING
 from wpinq.engines.sql.duckdb.instance import Instance, check_options
-from wpinq.engines.sql.duckdb.key_query import ask
+from wpinq.engines.sql.duckdb.key_query import query_keys
 from wpinq.engines.sql.engine import Batch, SqlEngine, check_given
-from wpinq.engines.sql.program import Plan, check_nesting, run
+from wpinq.engines.sql.key_pushdown import in_ranges
+from wpinq.engines.sql.program import check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError
@@ -31,12 +32,10 @@ from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
 
-# One evaluation of a plan, which may be attempted twice.
-
 
 @dataclass(slots=True)
 class Work:
-    """A plan with its data and its company, what is asked of it, and how many of its steps were announced."""
+    """One evaluation of a plan, which may be attempted twice: its data, its batch, its keys, the steps announced."""
 
     plan: Plan
     batch: Batch | None
@@ -162,7 +161,7 @@ class Database(SqlEngine):
         ran: bool | None = None
         with self._lock:
             try:
-                ran = not self._closed and interruptible(lambda: self._opened().rehearsals.run(roots, rewrites))
+                ran = not self._closed and interruptible(lambda: self._opened().dry_run.run(roots, rewrites))
             except PlanError:
                 ran = False  # there is no program
             except (duckdb.Error, MemoryError, RecursionError):
@@ -300,7 +299,7 @@ class Database(SqlEngine):
             output = fetch(connection, in_ranges(compiled.query, compiled.type, work.within), compiled.type)
             tables.release(compiled.reads)
         else:
-            output = ask(tables, plan, work.keys, work.announcer(), batch)
+            output = query_keys(tables, plan, work.keys, work.announcer(), batch)
         if batch is not None:
             batch.end(tables.tables.__contains__)
             tables.trim()
@@ -367,14 +366,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_left_behind)
 
 
-# A DuckDB that takes the steps of a plan one by one, as the plan has them: bounds on rows of steps hold for its rows.
-#
-# The rewrites choose another order of joins, and leave out or put together what they can: mostly fewer rows, which no
-# declaration bounds. Without them each step's output is a table of its own. The weights are the same to the last bit.
-
-
 class UnoptimisedDatabase(Database):
-    """A DuckDB on one thread that makes no rewrites."""
+    """A DuckDB on one thread that makes no rewrites, so that bounds on the rows of steps hold for its rows.
+
+    The rewrites choose another order of joins, and leave steps out or merge them: mostly fewer rows, which no
+    declaration bounds. Without them each step's output is a table of its own. The weights are the same to the last bit.
+    """
 
     rewrites = ()
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from wpinq.engines.sql.compile import source_tables
+from wpinq.engines.sql.compile import Plan, source_tables
 from wpinq.engines.sql.duckdb.connection import Connection, load, unload
-from wpinq.engines.sql.duckdb.key_query import ask
+from wpinq.engines.sql.duckdb.key_query import query_keys
 from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.engines.sql.engine import Batch
-from wpinq.engines.sql.program import Plan, check_nesting
+from wpinq.engines.sql.program import check_nesting
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
 from wpinq.expr.values import Value
@@ -26,7 +26,7 @@ NOTHING: Mapping[Value, float] = MappingProxyType({})
 """The data of every source on which a plan is tried."""
 
 
-class Rehearsals:
+class DryRun:
     """A place for plans to be tried in.
 
     Parameters
@@ -52,7 +52,7 @@ class Rehearsals:
                     self._stand(table, declared[name])
                 if batch is not None:
                     batch.begin(root)
-                ask(self._tables, plan, (), _untold, batch)
+                query_keys(self._tables, plan, (), _untold, batch)
         finally:
             self._tables.results.clear()
         return True

@@ -17,7 +17,7 @@ from fsspec import AbstractFileSystem
 
 from wpinq.columns.storage import SETTINGS_OF_ALL
 from wpinq.engines.sql.duckdb.connection import Connection
-from wpinq.engines.sql.duckdb.dry_run import Rehearsals
+from wpinq.engines.sql.duckdb.dry_run import DryRun
 from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.errors import PlanError
 
@@ -80,9 +80,9 @@ class Instance:
             self._leave_out_optimizers()
 
     @cached_property
-    def rehearsals(self) -> Rehearsals:
+    def dry_run(self) -> DryRun:
         """Where plans are tried on no data, out of sight of what stands in it."""
-        return Rehearsals(self.connection.beside())
+        return DryRun(self.connection.beside())
 
     @cached_property
     def tables(self) -> TableCache:
@@ -100,7 +100,7 @@ class Instance:
         Its connections are never destroyed; the parent keeps its files, of which the child had a handle each.
         """
         self.close.detach()
-        for connection in (self._opened, self.__dict__.get("rehearsals")):
+        for connection in (self._opened, self.__dict__.get("dry_run")):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         self.spill.close()
 
@@ -118,25 +118,22 @@ def _shut(connection: Any, spill: SpillFiles) -> None:
     spill.close()
 
 
-# Where intermediate results go that do not fit in memory: files without a name, which end with their process.
-#
-# DuckDB would name the files that it spills to and write records into them in clear: whoever may read the folder, or
-# finds it after `kill -9`, reads them. It encrypts them only with an extension that has to be downloaded. So it is
-# given
-# a file system here, which it calls instead of the operating system's, and on which what it takes for a file of some
-# name is one that has none: `tempfile.TemporaryFile` makes it unlinked where the operating system can (O_TMPFILE),
-# elsewhere it unlinks it before anything is written; nobody but its owner may open it (mode 0600), and nothing is left
-# of it once the process ends, however it ends.
-#
-# Threads of DuckDB wait for Python's global lock here while they hold DuckDB's own. So a statement that holds the
-# global lock while it asks DuckDB for memory must not have other threads: see `connection`.
-
 _SHARE_OF_DISK = 0.9
 """Of what is free when a database opens: as DuckDB has it by default for a folder."""
 
 
 class SpillFiles(AbstractFileSystem):  # type: ignore[misc]
-    """The nameless files of one DuckDB, by the names that it knows them by. It calls what is defined here, and no more.
+    """The files that one DuckDB spills to, none of which has a name on the disk.
+
+    DuckDB would name the files that it spills to and write records into them in clear. Whoever may read the folder, or
+    finds it after `kill -9`, would read them; encryption needs an extension that has to be downloaded. So DuckDB gets a
+    file system here, which it calls instead of the operating system's. `tempfile.TemporaryFile` makes each file
+    unlinked where the operating system can (O_TMPFILE), and elsewhere unlinks it before anything is written. Nobody but
+    its owner may open it (mode 0600), and nothing is left of it once the process ends, however it ends.
+
+    Threads of DuckDB wait for Python's global lock here while they hold DuckDB's own. So a statement that holds the
+    global lock while it asks DuckDB for memory must not have other threads: see `connection`. DuckDB calls what is
+    defined here, and no more.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 - A result that stands is asked.
 - Where joins of the output can grow and the keys narrow them, only the rows of the records that are asked for are made
-  (`sql.asked`), as long as there are few keys and the plan was not asked often.
+  (`key_pushdown`), as long as there are few keys and the plan was not asked often.
 - Of plans that are evaluated together, such an output is added up and asked at once, the first time.
 - Everything else is stored, or, where it is small, held in Python, and asked there.
 
@@ -17,13 +17,14 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from wpinq.engines.sql.batch_sums import RowsToSum
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.table_cache import FEW, TableCache, fetch_keys, narrowing
 from wpinq.engines.sql.engine import Batch
-from wpinq.engines.sql.program import Plan, run
+from wpinq.engines.sql.program import run
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
 
-ASKINGS = 16
+QUERIES_BEFORE_STORING = 16
 """How often a plan is asked for few keys before all of its output is stored."""
 
 TRIED = 1024
@@ -32,7 +33,7 @@ TRIED = 1024
 _NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
 
 
-def ask(
+def query_keys(
     tables: TableCache,
     plan: Plan,
     keys: Sequence[Value],
@@ -54,9 +55,9 @@ def ask(
     result = tables.result(of_plan)
     if result is not None:
         return tables.at_keys(result, type_, keys)
-    before = tables.askings(of_plan)
-    few = len(keys) <= FEW and before < ASKINGS and plan.program().grows
-    compiled = replace(plan, asked=few).program()
+    before = tables.count_query(of_plan)
+    few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
+    compiled = replace(plan, keyed=few).program()
     run(compiled, tables, on_step)
     output: Weights = {}
     alike = batch.alike(plan.root) if batch is not None else []
@@ -65,13 +66,13 @@ def ask(
         output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
     elif not keys:
         _try(tables, compiled.output)
-        if compiled.asked:
+        if compiled.narrowed:
             tables.release(compiled.reads)
             compiled = plan.program()
             run(compiled, tables, None)
             _try(tables, compiled.output)
-    elif compiled.asked or (batch is not None and compiled.grows and before == 0):
-        output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.asked)
+    elif compiled.narrowed or (batch is not None and compiled.grows and before == 0):
+        output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.narrowed)
     else:
         output = tables.at_keys(tables.keep_result(of_plan, compiled), type_, keys)
     tables.release(compiled.reads)

@@ -29,7 +29,7 @@ from wpinq.expr.types import Scalar, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Weights
 
-# What some records weigh, asked of DuckDB: no other record leaves it.
+# --- weights of given records: no other record leaves DuckDB ----------------------------------------------------------
 
 FEW = 64
 """Keys, for which a query is written in another way, and whose answers are read row by row."""
@@ -43,7 +43,7 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     """The weights of some records in what a query may read from: a semi-join with a table of them.
 
     Nulls are found as values are. One record, as a Release is asked for most, takes no join, nor do a few that lie in
-    one column. What is narrowed wants to be told the keys itself (see `sql.asked`).
+    one column. What is narrowed wants to be told the keys itself (see `key_pushdown`).
     """
     flatten = flattener(type_)
     records = [flatten(key) for key in keys if key is not None or type_.nullable]
@@ -122,8 +122,8 @@ class Result:
         The tables of the sources that it comes from.
     table, read_from : str
         The table that holds it, and what to read it from; empty where it is held outside of DuckDB alone.
-    asked : bool
-        Whether it was asked for before.
+    queried : bool
+        Whether keys of it were read before.
     weights : dict or None
         The whole of it, where it is small and was asked for more than once, or was small to begin with.
     """
@@ -131,7 +131,7 @@ class Result:
     sources: frozenset[str]
     table: str = ""
     read_from: str = ""
-    asked: bool = False
+    queried: bool = False
     weights: Weights | None = None
     size: int = 0
     """About how many bytes the whole of it takes in Python, where it was there."""
@@ -181,7 +181,7 @@ class TableCache:
     last: str = ""
     tried: set[str] = field(default_factory=set)
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
-    _asked: Counter[Hashable] = field(default_factory=Counter)
+    _queries: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None
 
     def stands(self, table: str) -> bool:
@@ -226,7 +226,7 @@ class TableCache:
         for name in [name for name, sources in self._below.items() if source in sources]:
             self._remove(name)
             del self._below[name]
-        self._asked.clear()
+        self._queries.clear()
         self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
 
     def _remove(self, table: str) -> None:
@@ -244,10 +244,10 @@ class TableCache:
             self._set_last(held.table)
         return held
 
-    def askings(self, of_plan: Hashable) -> int:
+    def count_query(self, of_plan: Hashable) -> int:
         """How often a plan was asked for keys, this time not counted."""
-        before = self._asked[of_plan]
-        self._asked[of_plan] += 1
+        before = self._queries[of_plan]
+        self._queries[of_plan] += 1
         return before
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
@@ -287,10 +287,10 @@ class TableCache:
 
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """What some records weigh. A small result is read once for all of the askings after the first."""
-        if result.asked and result.weights is None and not result.size and self._is_small(result.table):
+        if result.queried and result.weights is None and not result.size and self._is_small(result.table):
             result.hold(fetch(self.connection, f"SELECT * FROM {result.read_from}", type_), self.room)
             self._trim_results()
-        result.asked = True
+        result.queried = True
         if result.weights is not None:
             return at_keys(result.weights, keys)
         return fetch_keys(self.connection, result.read_from, type_, keys)

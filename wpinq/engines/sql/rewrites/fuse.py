@@ -1,17 +1,4 @@
-"""Operators are composed into one query, unless storing what one gives is cheaper.
-
-Select, Where, Partition, Concat, Except and Join give terms over the tables below them, and so does whoever reads
-them: a filter ends up in the query that reads the tables, and a projection reads no column that nobody asks for. What
-is used twice is stored once, so that a shared part of a plan is evaluated once. The exception is a join that can have
-more rows than its tables, each record once: it is written again wherever it is used, because there a filter from its
-user pays most, and because its rows need no adding up.
-
-Weights: a term over columns has the bits that the column of a stored result would have, for storing a float changes
-none. Where rows of one record must be added up, that happens later, over more rows, on a grid that takes them in any
-order (`sums`): the roundoff of a sum is paid once instead of at each step. So the error bound stays, and nothing here
-looks at a sign: combining is linear in the rows, and what is not linear (Shave, GroupBy, Union, Intersect, the norms
-of a Join) asks for unique rows first.
-"""
+"""Rewrites that leave tables out: steps composed into one query, and self-joins on a key."""
 
 from __future__ import annotations
 
@@ -24,24 +11,40 @@ from wpinq.engines.sql.terms import SqlTerm, both, column, conjuncts
 
 
 def fuse(script: Script, reuse: Reuse) -> Reuse:
-    """What is used once stays a query, and what is used more often, if it is a join that grows."""
+    """A dataset with one user stays a query. So does a join that grows, however many use it.
+
+    Before: `CREATE TABLE t AS SELECT c0 + 1 AS c0, w FROM s; SELECT c0, w FROM t WHERE c0 > 5`.
+    After: `SELECT s.c0 + 1, s.w FROM s WHERE s.c0 + 1 > 5`.
+
+    Select, Where, Partition, Concat, Except and Join give terms over the tables below them. A filter ends up in the
+    query that reads the tables, and a projection reads no column in vain. A dataset with several users is stored, so
+    that a shared part of a plan is evaluated once. The exception is a join with more rows than its tables, each record
+    once: its users' filters save more than its storing does, and its rows need no adding up.
+
+    Weights: storing a float changes no bit, so a term has the bits of a stored column. Rows of one record are added up
+    later, over more rows, on a grid that takes them in any order (`sums`). The roundoff of a sum is so paid once
+    instead of at each step, and the error bound stays. Signs play no part: composing is linear in the rows. All that is
+    not linear (Shave, GroupBy, Union, Intersect, the norms of a Join) asks for unique rows first.
+    """
     relation = reuse.relation
     stays = reuse.uses <= 1 or (len(relation.blocks) == 1 and relation.unique and grows(relation.blocks[0]))
     return replace(reuse, stored=not stays)
 
 
-# Two uses of one table that must be at the same row are one use: self-joins on a key are left out.
-#
-# Where the condition of a block makes the columns of a key of two uses of one table equal, column by column, both
-# uses are at the same row in every choice of rows, for a key determines the row. The second is dropped and its
-# columns are read from the first. The choices of rows correspond one to one, and every term has the value it had:
-# records, weights and their bits stay as they are, and so does the error bound.
-#
-# This is what makes a triangle of three edges out of two paths that share an edge, and one degree of two.
-
-
 def drop_self_joins(script: Script, block: Block) -> Block:
-    """The block without uses of a table that are at the row of an earlier use."""
+    """A second use of a table at the row of the first is left out.
+
+    Before: `SELECT a.c0, b.w FROM s AS a, s AS b WHERE a.c0 = b.c0`, where `c0` is a key of `s`.
+    After: `SELECT a.c0, a.w FROM s AS a`.
+
+    A triangle of three edges is so made of two paths that share an edge, and one degree of two.
+
+    Needs: a key of the table, whose columns the condition makes equal. A key determines the row, so both uses are at
+    the same row in every choice of rows.
+
+    Weights: the choices of rows correspond one to one, and every term has the value that it had. So all bits stay, and
+    the error bound.
+    """
     while True:
         pair = _find(block)
         if pair is None:

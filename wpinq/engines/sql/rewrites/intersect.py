@@ -1,23 +1,4 @@
-"""An Intersect is the join of its sides on the whole record, and the negative records that only one side has.
-
-`min(A(x), B(x))`, an absent record weighing 0, is
-
-- the smaller weight where both sides have x: a row of the join of the sides on the record;
-- `A(x)` where only A has x and `A(x) < 0`, and likewise for B;
-- 0 otherwise.
-
-So a positive record matters only where the partner has it too: its partner filters a side while it is made, instead
-of after. Where the certificate says nonnegative of both sides there is no second part. Where it does not, the
-negative rows of each side are stored (few, in most data), looked up in the partner, and kept where it has none.
-
-Both sides must have each record in one row; a side of which that is not known is stored first, which adds its rows
-up. The norms that a Join inside a side divides by stay those of its own inputs: they are tables of the block, made
-from the unfiltered inputs. So every weight has the bits it had, and a minimum rounds nothing; the parts exclude each
-other, and putting them together costs the one roundoff of a sum.
-
-Before: `SELECT c0, least(coalesce(max(w) FILTER (side = 0), 0), …) FROM (A UNION ALL B) GROUP BY c0`.
-After: `SELECT a.c0, least(a.w, b.w) FROM A AS a, B AS b WHERE a.c0 = b.c0`.
-"""
+"""Rewrites of an Intersect: a join of its sides, each filtered by the records of the other."""
 
 from __future__ import annotations
 
@@ -43,7 +24,27 @@ from wpinq.expr.types import Type
 
 
 def intersect_as_join(script: Script, minimum: Minimum) -> Minimum:
-    """The Intersect as a block for what both sides have, and one a side for what only it has."""
+    """An Intersect is the join of its sides on the whole record, and the negative records that only one side has.
+
+    Before: `SELECT c0, least(coalesce(max(w) FILTER (side = 0), 0), …) FROM (A UNION ALL B) GROUP BY c0`.
+    After: `SELECT a.c0, least(a.w, b.w) FROM A AS a, B AS b WHERE a.c0 = b.c0`.
+
+    `min(A(x), B(x))`, an absent record weighing 0, is
+
+    - the smaller weight where both sides have x: a row of the join of the sides on the record;
+    - `A(x)` where only A has x and `A(x) < 0`, and likewise for B;
+    - 0 otherwise.
+
+    A positive record matters only where the partner has it too, so its partner filters a side while it is made. Where
+    both sides are nonnegative, as the plan says, there is no second part. Where one is not, its negative rows are
+    stored (few, in most data), looked up in the partner, and kept where it has none.
+
+    Needs: each record in one row. A side of which that is not known is stored first, which adds its rows up.
+
+    Weights: a minimum rounds nothing. The norms that a Join inside a side divides by are tables of the block, made from
+    the unfiltered inputs. So every weight has the bits that it had. The parts exclude each other, and their union costs
+    the one roundoff of a sum.
+    """
     sides, output = [], minimum.output
     for relation in minimum.inputs:
         once = script.once(relation)
@@ -78,35 +79,28 @@ def _alone(script: Script, side: Relation, partner: Relation) -> Block:
     return script.scan(table, side.type)
 
 
-# Rows of an Intersect's side that its partner does not have are left out before equal records are added up.
-#
-# Where nothing is negative, a record that only one side has comes out with weight 0. Of a side that must be added up,
-# and
-# that joins make larger than its tables, only the rows are needed whose record the partner has: the wedges of a graph
-# whose ends are joined by an edge, say, of all wedges. The partner's records stand in a table, which becomes one more
-# of the tables that the rows are joined from. So it filters them before they are put in groups, and, where `join_order`
-# sees fit, before all are made.
-#
-# By how much of the record? Columns of a side that take few values whatever the data are, the pieces of a Shave, are
-# left
-# out of the filter, as long as there are others: hardly any record differs from the partner's in them alone, and each
-# row of the filter would stand there once for each of them. What the filter lets through the minimum looks up as
-# before.
-#
-# Needs: a side without negative rows, as the certificate says; of the partner's sign nothing. The partner is stored
-# anyway, or no larger than its tables. Each record stands in the filter once, so no row is doubled.
-#
-# Weights: all rows of a record stay or go together. What stays is summed over the same rows, on the same grid (`sums`),
-# and has the bits that it had. What goes would have come out as `min(a, 0) = 0`, for a sum of weights that are not
-# negative is not either. The norms of a Join are made from its own inputs, unfiltered, below this; so is what a GroupBy
-# or a Shave sees, for these take their input as it is.
-#
-# Before: `FROM (SELECT c0, sum(w) FROM A GROUP BY c0) AS a, B AS b WHERE a.c0 = b.c0`.
-# After: `FROM (SELECT a.c0, sum(a.w) FROM A AS a, B AS b WHERE a.c0 = b.c0 GROUP BY a.c0) AS a, B AS b WHERE …`.
-
-
 def filter_by_partner(script: Script, minimum: Minimum) -> Minimum:
-    """The Intersect of sides of which one has only rows whose record, as far as it is compared, the other has too."""
+    """Rows of a side that its partner does not have are left out before equal records are added up.
+
+    Before: `FROM (SELECT c0, sum(w) FROM A GROUP BY c0) AS a, B AS b WHERE a.c0 = b.c0`.
+    After: `FROM (SELECT a.c0, sum(a.w) FROM A AS a, B AS b WHERE a.c0 = b.c0 GROUP BY a.c0) AS a, B AS b WHERE …`.
+
+    Of all wedges of a graph, say, only those are made whose ends are joined by an edge. The records of the partner
+    stand in a table, which becomes one more of the tables that the rows are joined from. So it filters them before they
+    are put in groups, and, where `join_order` sees fit, before all are made.
+
+    The filter leaves out columns of few values whatever the data are, the pieces of a Shave, as long as there are
+    others. Hardly any record differs from the partner's in them alone, and each row of the filter would stand there
+    once for each of them. The minimum looks up all that the filter lets through, as before.
+
+    Needs: a side without negative rows, as the plan says; of the partner's sign nothing. The partner is stored anyway,
+    or no larger than its tables. Each record stands in the filter once, so no row is doubled.
+
+    Weights: all rows of a record stay or go together. A sum over the same rows, on the same grid (`sums`), has the bits
+    that it had. A record that goes would have weighed `min(a, 0) = 0`, since a sum of weights that are not negative is
+    not either. The norms of a Join are made from its own inputs, unfiltered, below this. GroupBy and Shave take their
+    input as it is.
+    """
     left, right = minimum.inputs
     type_ = minimum.output.type
     if _grows(left) and not _grows(right):

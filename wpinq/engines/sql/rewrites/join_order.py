@@ -1,10 +1,4 @@
-"""The order in which the tables of a block are joined: the database is told to keep it.
-
-A table whose key the tables before it determine is a filter, and comes as soon as it can; one that merely connects
-makes more rows, and comes when no filter is left; lookups, which find one row for each, come last, when the filters
-have been at work. What comes first is the first table that is no lookup. Of columns that must be equal, each is
-compared with the first of them alone, and the first is read for all. None of this changes a row or a value.
-"""
+"""Rewrites that choose the order of a join: for all rows, or row by row. The database is told to keep it."""
 
 from __future__ import annotations
 
@@ -18,7 +12,17 @@ from wpinq.engines.sql.terms import SqlTerm, both, call, column, conjuncts, map_
 
 
 def order_tables(script: Script, rows: QueryRows) -> QueryRows:
-    """The blocks with their tables in the order to join them, and no equality that others imply."""
+    """The tables of each block in the order to join them, and no equality that others imply.
+
+    Before: `FROM a, b, n WHERE a.c1 = b.c0 AND b.c0 = n.k0`. After: `FROM a, n, b WHERE a.c1 = n.k0 AND a.c1 = b.c0`.
+
+    A table with a key that the tables before it determine is a filter, and comes as soon as it can. A table that merely
+    connects makes more rows, and comes when no filter is left. Lookups find one row for each, and come last. The first
+    table is no lookup. Of columns that must be equal, each is compared with the first of them alone, and the first is
+    read for all.
+
+    Weights: no row and no value changes.
+    """
     return replace(rows, blocks=tuple(spanning(replace(block, tables=_order(block))) for block in rows.blocks))
 
 
@@ -86,24 +90,25 @@ def _connected(alias: str, order: list[str], pairs: list[tuple[SqlTerm, SqlTerm]
     return any((a.scope == alias and b.scope in order) or (b.scope == alias and a.scope in order) for a, b in pairs)
 
 
-# The join order of a cycle of tables is chosen row by row.
-#
-# Take three tables in join order: the first, a second that grows it, and a third that is a filter once both are there.
-# If the second is a filter too once the first and the third are there (a triangle is the case in point), either may
-# grow the rows of the first. Which is better depends on the row: on how many partners it has in each. Both numbers
-# are looked up, the rows of the first table are split by which is smaller, and the block becomes two, with the
-# second and third table exchanged in the second.
-#
-# Every row of the first table is in one of the two, so the choices of rows are the same as before, each with the same
-# terms: records and weights keep their bits, whatever is summed is summed without regard to order, and the error bound
-# stays. On a graph of which vertex v has d(v) neighbours, triangles take `Σ min(d(a), d(b))` over edges, not `Σ d(b)`.
-
 Pairs = list[tuple[SqlTerm, str]]
 """Columns of the first table, each with the column of another that it must equal."""
 
 
 def order_by_row(script: Script, rows: QueryRows) -> QueryRows:
-    """The blocks, each with its tables in order, as one block each or as two; left alone where their start is set."""
+    """A cycle of tables becomes two blocks of different join order, each for the rows where it is better.
+
+    Before: `FROM a, b, c WHERE …`.
+    After: `FROM a, b, c WHERE … AND b.n <= c.n`, and a second block `FROM a, c, b WHERE … AND c.n < b.n`.
+
+    Let the second table grow the rows of the first, and let the third be a filter once both are there. If the second is
+    a filter too once the first and the third are there (a triangle is the case in point), either may come first. The
+    better one has fewer partners for the row. Both numbers are looked up, and the rows of the first table are split by
+    which is smaller. On a graph in which vertex v has d(v) neighbours, triangles take `Σ min(d(a), d(b))` over edges,
+    not `Σ d(b)`. Blocks whose start is chosen already stay as they are.
+
+    Weights: every row of the first table is in one of the two blocks, so the choices of rows are the same, each with
+    the same terms. Sums do not regard the order of rows. So all bits stay, and the error bound.
+    """
     if rows.started:
         return rows
     return replace(rows, blocks=tuple(part for block in rows.blocks for part in _split(script, block)))

@@ -1,13 +1,4 @@
-"""Lookups by one key become one lookup, of what is made of their values.
-
-Norms and groups are tables with one row a key. Where a block reads several of them at the same key, their join is
-stored once, with one row a key, and with it every term that is made of their values alone: a weight that is a function
-of the key, such as that of a path of its middle vertex, is computed once a key instead of once a row. Uses of the
-same lookups at other keys of the block (the other vertices of a triangle) find the same table.
-
-The rows correspond one to one, since an inner join at a key can be done before or after others, and a term has the
-same bits wherever it is computed. So weights and error bound stay as they are.
-"""
+"""Rewrites of lookups: several by one key become one, and a sorted pair is looked up either way."""
 
 from __future__ import annotations
 
@@ -42,7 +33,19 @@ class _Alternative:
 
 
 def fold_lookups(script: Script, rows: QueryRows) -> QueryRows:
-    """The blocks with their lookups by one key folded, key by key."""
+    """Lookups by one key become one lookup of the terms that are made of their values.
+
+    Before: `SELECT … a.w * n.norm / m.w FROM a, n, m WHERE a.c1 = n.k0 AND a.c1 = m.k0`.
+    After: `SELECT … a.w * l.x0 FROM a, (SELECT k0, norm / m.w AS x0 FROM n JOIN m USING (k0)) AS l WHERE a.c1 = l.k0`.
+
+    Norms and groups are tables with one row a key. Their join is stored, with one row a key, and with it every term
+    that is made of their values alone. A weight that is a function of the key, such as that of a path of its middle
+    vertex, is computed once a key instead of once a row. Uses at other keys of the block (the other vertices of a
+    triangle) find the same table.
+
+    Weights: the rows correspond one to one, since an inner join at a key can be done before or after others. A term has
+    the same bits wherever it is computed. So weights and error bound stay as they are.
+    """
     return replace(rows, blocks=tuple(_folded(script, block) for block in rows.blocks))
 
 
@@ -157,21 +160,6 @@ def _wanted(roots: list[SqlTerm], pure: dict[bytes, bool]) -> list[SqlTerm]:
     return list(wanted)
 
 
-# A pair that is sorted to be looked up in a table is looked up in either order.
-#
-# `least(x, y) = p` and `greatest(x, y) = q`, with p and q of one table and x and y of two others, can only be seen to
-# hold once both others are joined: the ends of a wedge a–b–c, looked up among undirected edges that stand there once.
-# Either `x = p` and `y = q`, and y is not before x, or `x = q` and `y = p`, and it is: two blocks that exclude each
-# other, in each of which the table of the pair can be joined to one of the others before the second is there. So the
-# wedges of an edge are found from the edge, as triangles are (`join_order_by_row`). A block that a condition
-# rules out, for it says which way round the values come, is left out.
-#
-# Every choice of rows that satisfied the condition satisfies that of one of the two blocks, with the same values in all
-# terms; records and weights keep their bits, whatever is summed is summed without regard to order, and the error bound
-# stays. x and y cannot be null, for a null has no place in an order. The same holds where any condition that cannot be
-# null says which way round two values come.
-
-
 @dataclass(frozen=True, slots=True)
 class _EitherColumn:
     """One of two columns: the first where a condition holds, else the second."""
@@ -182,7 +170,22 @@ class _EitherColumn:
 
 
 def look_up_either_way(script: Script, rows: QueryRows) -> QueryRows:
-    """The blocks, each with such a pair as two; left alone where their start is set."""
+    """A pair that is sorted to be looked up in a table is looked up in either order.
+
+    Before: `WHERE least(x, y) = p AND greatest(x, y) = q`.
+    After: `WHERE x = p AND y = q AND NOT y < x`, and a second block `WHERE x = q AND y = p AND y < x`.
+
+    Let p and q be of one table, x and y of two others: the ends of a wedge a–b–c, looked up among undirected edges that
+    stand there once. The sorted pair can only be compared once both others are joined. In each of the two blocks the
+    table of the pair is joined to one of the others before the second is there. So the wedges of an edge are found from
+    the edge, as triangles are (`order_by_row`). A block that a condition rules out is left out.
+
+    Needs: x and y that cannot be null, for a null has no place in an order; any other condition that cannot be null may
+    decide as well as an order does.
+
+    Weights: every choice of rows satisfies the condition of exactly one of the two blocks, with the same values in all
+    terms. Sums do not regard the order of rows. So all bits stay, and the error bound.
+    """
     if rows.started:
         return rows
     return replace(rows, blocks=tuple(part for block in rows.blocks for part in _either_way(block)))

@@ -32,7 +32,11 @@ Exchange = Callable[[SqlTerm], SqlTerm]
 
 
 def one_of_two(script: Script, addends: Addends) -> Addends:
-    """Each block that has mirror images with one row for two choices, and the weights of both."""
+    """Each block that has mirror images with one row for two choices, and the weights of both.
+
+    Before: `SELECT …, sum(w) FROM e AS a, e AS b WHERE a.y = b.x AND NOT a.x = b.y`.
+    After: `SELECT …, sum(w) + sum(w1) FROM e AS a, e AS b WHERE a.y = b.x AND a.x < b.y`.
+    """
     return replace(addends, parts=tuple(_part(*part) for part in addends.parts))
 
 

@@ -1,20 +1,4 @@
-"""Of records that are added up to be cut by a Shave, only those that a Join behind it has partners for.
-
-Whether an order was late is how Q4 of TPC-H asks: its late lines are counted by order, one piece of each count is
-kept, and orders of a quarter are joined with these. The orders that are wanted stand in a table of norms that the Join
-makes anyway. The lines of others need not be counted.
-
-Needs: a Shave of a dataset that is added up into a table; a lookup of the Join, made of rows that were filtered, whose
-key says what the records are; columns that are never null.
-
-Weights: rows that are added up are left out by what they are added up by, so all rows of a record stay or go together,
-and what stays has the bits that it had. What goes has no row in the Join: its condition says that the key is in the
-lookup. The norms of the Join are those of its inputs, made without any of this. The table that is left out is not made,
-unless something else reads it.
-
-Before: `FROM A, pieces(SELECT c0, count(*) FROM B GROUP BY c0) AS p, norms AS n WHERE A.c0 = p.c0 AND A.c0 = n.c0`.
-After: `… pieces(SELECT c0, count(*) FROM B SEMI JOIN norms AS k ON B.c0 = k.c0 GROUP BY c0) AS p …`.
-"""
+"""Rewrites of the pieces of a Shave: only the records and the pieces that the query reads are made."""
 
 from __future__ import annotations
 
@@ -28,7 +12,21 @@ from wpinq.engines.sql.terms import SqlTerm, column, columns, conjuncts, leaves
 
 
 def cut_wanted_records(script: Script, rows: QueryRows) -> QueryRows:
-    """The rows, with pieces of the records that are joined alone."""
+    """Of records that are added up to be cut by a Shave, those without partners in the Join behind it are left out.
+
+    Before: `FROM A, pieces(SELECT c0, count(*) FROM B GROUP BY c0) AS p, norms AS n WHERE A.c0 = p.c0 AND A.c0 = n.c0`.
+    After: `… pieces(SELECT c0, count(*) FROM B SEMI JOIN norms AS k ON B.c0 = k.c0 GROUP BY c0) AS p …`.
+
+    Q4 of TPC-H is the case in point: late lines are counted by order, one piece of each count is kept, and orders of a
+    quarter are joined with these. The wanted orders stand in a table of norms that the Join makes anyway.
+
+    Needs: a Shave of a dataset that is added up into a table; a lookup of the Join, made of filtered rows, with a key
+    that determines the records; columns that are never null.
+
+    Weights: rows are left out by the columns that they are added up by. So all rows of a record stay or go together,
+    and a record that stays keeps its bits. A record that goes has no row in the Join, since its key is not in the
+    lookup. The norms of the Join are those of its inputs, made without any of this.
+    """
     return replace(rows, blocks=tuple(_narrowed(script, block) for block in rows.blocks))
 
 
@@ -78,24 +76,21 @@ def _filtered(block: Block, alias: str) -> bool:
     return any(found and all(term.scope != alias for term in found) for found in said)
 
 
-# Of a Shave of which one piece is asked for, only that piece is made.
-#
-# The first piece of each record is how a query asks for distinct records: `Shave(1.0)`, then `Where` the number is 0.
-# The
-# numbers of all pieces are made as a list a record, of which the condition leaves one. With the number put in place of
-# the list there are neither lists nor rows that go at once.
-#
-# Needs: a condition that the number is one constant. Weights: a piece is made by the same terms of the same numbers,
-# and is there under the same condition, that its number is below that of the pieces; so all bits stay.
-#
-# Before: `FROM (SELECT x, i, piece FROM (SELECT *, unnest(range(pieces)) AS i FROM cut)) WHERE i = 0`.
-# After: `FROM (SELECT x, i, piece FROM (SELECT *, 0 AS i FROM cut) WHERE i < pieces) WHERE i = 0`.
-
 _NUMBER = re.compile(r"CAST\([0-9]{1,9} AS BIGINT\)")
 
 
 def make_one_piece(script: Script, rows: QueryRows) -> QueryRows:
-    """The rows, with one piece a record of every Shave of which one is asked for."""
+    """Of a Shave of which one piece is read, only that piece is made.
+
+    Before: `FROM (SELECT x, i, piece FROM (SELECT *, unnest(range(pieces)) AS i FROM cut)) WHERE i = 0`.
+    After: `FROM (SELECT x, i, piece FROM (SELECT *, 0 AS i FROM cut) WHERE i < pieces) WHERE i = 0`.
+
+    A query asks for distinct records by the first piece of each: `Shave(1.0)`, then `Where` the number is 0. The
+    numbers of all pieces would be a list a record, of which the condition leaves one.
+
+    Needs: a condition that the number is one constant. Weights: the piece is made by the same terms of the same
+    numbers, under the same condition, so all bits stay.
+    """
     blocks = [
         replace(block, tables=tuple((alias, _one_piece(block, alias, table)) for alias, table in block.tables))
         for block in rows.blocks

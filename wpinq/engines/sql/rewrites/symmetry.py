@@ -34,18 +34,7 @@ from wpinq.engines.sql.rewrite_targets import Addend, Addends
 from wpinq.engines.sql.script import Script
 from wpinq.engines.sql.terms import RecordShape, SqlTerm, both, call, column, conjuncts, leaves, renamed, same, walk
 
-# Terms that have equal values in every row, by their form: what is the same whatever order it is written in.
-#
-# Two terms get one number where they differ only in
-#
-# - which of the columns that a condition makes equal they read;
-# - the order of the two sides of an equality;
-# - the way in which they choose among integers by `least` and `greatest`. These make a distributive lattice, in which
-#   every such term has one normal form, the greatest of leasts of which none implies another. So any two networks that
-#   sort the same values have the same numbers, place by place. Nulls, which are left out rather than compared, are no
-#   part of that: a term that can be null is taken as it is written.
-#
-# Equal numbers mean equal values; different numbers mean nothing.
+# --- normal forms -----------------------------------------------------------------------------------------------------
 
 Choices = frozenset[frozenset[int]]
 """The greatest of the leasts of some terms, by their numbers; no set contains another."""
@@ -55,7 +44,18 @@ _CHOICES_LIMIT = 256
 
 
 class NormalForms:
-    """Numbers of terms over columns of which some are known to be equal.
+    """Numbers of terms over columns of which some are known to be equal: equal numbers mean equal values.
+
+    Two terms get one number where they differ only in
+
+    - which of the columns that a condition makes equal they read;
+    - the order of the two sides of an equality;
+    - the way in which they choose among integers by `least` and `greatest`. These make a distributive lattice, in which
+      every such term has one normal form, the greatest of leasts of which none implies another. So any two networks
+      that sort the same values have the same numbers, place by place. Nulls, which are left out rather than compared,
+      are no part of that: a term that can be null is taken as it is written.
+
+    Different numbers mean nothing.
 
     Parameters
     ----------
@@ -105,11 +105,7 @@ class NormalForms:
         return self._numbers.setdefault(form, len(self._numbers))
 
 
-# Automorphisms of a block: permutations of its tables that leave its condition and its output as they are.
-#
-# What is found is proved from the terms alone: equal normal forms have equal values (`normal_forms`). A lookup that an
-# image needs and the block lacks is added where its table is known to hold the key (`SqlTable.covers`), which changes
-# no choice of rows.
+# --- automorphisms ----------------------------------------------------------------------------------------------------
 
 _TABLES_LIMIT = 5
 """How many tables are permuted at most: all permutations are tried."""
@@ -143,7 +139,11 @@ class Automorphism:
 
 
 def automorphisms(script: Script, block: Block) -> Iterator[Automorphism]:
-    """The automorphisms of a block that have an orbit of columns."""
+    """The automorphisms of a block that have an orbit of columns.
+
+    They are proved from the terms alone: equal normal forms have equal values. A lookup that an image needs and the
+    block lacks is added where its table is known to hold the key (`SqlTable.covers`), which changes no choice of rows.
+    """
     core = core_tables(block)
     if not 2 <= len(core) <= _TABLES_LIMIT or any(table.reads for _, table in core):
         return
@@ -295,7 +295,11 @@ def _differ(block: Block, term: SqlTerm) -> bool:
 
 
 def one_an_orbit(script: Script, addends: Addends) -> Addends:
-    """Each block as one or as several that exclude each other, each with the weights that one of its rows adds."""
+    """Each block as one or as several that exclude each other, each with the weights that one of its rows adds.
+
+    Before: `SELECT …, sum(w) FROM e AS a, e AS b, e AS c WHERE a → b → c → a`.
+    After: `SELECT …, sum(w) + sum(w1) + sum(w2) FROM e AS a, … WHERE a → b → c → a AND a < b AND a < c`.
+    """
     parts = tuple(part for block, _ in addends.parts for part in _parts(script, block))
     return Addends(parts, started=any(len(weights) > 1 for _, weights in parts))
 

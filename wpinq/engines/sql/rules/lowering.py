@@ -1,4 +1,7 @@
-"""Lambdas to terms: the body of a function over the columns of the records it is applied to."""
+"""Primitives and functions as SQL terms: one rule a primitive, null-safe whatever the types say.
+
+Two lambdas that differ only in what can be null are equal, and so share their terms.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,6 @@ from wpinq.engines.sql.script import Script
 from wpinq.expr.functions import LIST_LIMIT, TEXT_LIMIT
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, is_number, unify
-
-# What each primitive of the expression language is in SQL terms: one rule each, null-safe whatever the types say.
-#
-# Null-safe, because two lambdas that differ only in what can be null are equal, and so share their terms.
 
 PrimitiveRule = Callable[[Call, tuple[t.Shape, ...]], t.Shape]
 RULES: dict[str, PrimitiveRule] = {}

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.contract import RankWeights, WantedRanges
-from wpinq.engines.sql.compile import Compiled, compile_plan, source_tables
+from wpinq.engines.sql.compile import Compiled, Plan, compile_plan, source_tables
 from wpinq.engines.sql.engine import SqlEngine, check_given
-from wpinq.engines.sql.program import Plan, check_nesting, run
+from wpinq.engines.sql.program import check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
 from wpinq.engines.sql.spark.dialect import SPARK
 from wpinq.engines.sql.spark.frames import (
-    Rehearsal,
+    DryRunViews,
     SparkViews,
     fetch_all,
     fetch_keys,
@@ -42,7 +42,7 @@ FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be s
 T = TypeVar("T")
 D = TypeVar("D")
 
-REHEARSED = 1024
+PLANNED_LIMIT = 1024
 """How many programs are remembered that Spark can plan."""
 
 MARGIN = 8
@@ -81,8 +81,8 @@ class SparkDatabase(SqlEngine):
         super().__init__()
         self._started: Started | None = None
         self._views: SparkViews | None = None
-        self._rehearsed: set[tuple[str, ...]] = set()
-        self._rehearsed_on: dict[str, Source] = {}
+        self._planned: set[tuple[str, ...]] = set()
+        self._dry_run_sources: dict[str, Source] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
 
     @staticmethod
@@ -286,15 +286,15 @@ class SparkDatabase(SqlEngine):
         root = physical_plan(root)
         with self._lock:
             shape = tuple(_NUMBERS.sub("0", sql) for _, sql in compile_plan(root, dialect=SPARK).queries)
-            if shape in self._rehearsed:
+            if shape in self._planned:
                 return
-            spark, failed = self.open().rehearsal, True
-            with contextlib.suppress(Exception), Rehearsal(spark) as views:
+            spark, failed = self.open().dry_run, True
+            with contextlib.suppress(Exception), DryRunViews(spark) as views:
                 tables = source_tables(root)
                 for name, source in sources([root]).items():
-                    if self._rehearsed_on.get(name) != source:
+                    if self._dry_run_sources.get(name) != source:
                         no_rows(spark, source).createOrReplaceTempView(tables[name])
-                        self._rehearsed_on[name] = source
+                        self._dry_run_sources[name] = source
                 compiled = compile_plan(root, dialect=SPARK)
                 run(compiled, views, None)
                 spark.sql(_enclosed(compiled.query))._jdf.queryExecution().executedPlan()
@@ -304,9 +304,9 @@ class SparkDatabase(SqlEngine):
                     'the engine "spark" cannot run this plan: its program is too much for this Spark to plan, on no '
                     'data at all: break it up, or use engine="reference"'
                 )
-            if len(self._rehearsed) >= REHEARSED:
-                self._rehearsed.clear()
-            self._rehearsed.add(shape)
+            if len(self._planned) >= PLANNED_LIMIT:
+                self._planned.clear()
+            self._planned.add(shape)
 
     def _load(self, table: str, source: Source, weights: object) -> None:
         frame_of(self.open().session, source, weights).createOrReplaceTempView(table)

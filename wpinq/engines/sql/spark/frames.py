@@ -1,4 +1,4 @@
-"""Data into Spark: mappings from record to weight, data that Spark reads itself, and the keys of a domain."""
+"""Data into Spark, the tables of statements there, and results from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.records import column_names, column_types, flattener, leaf_types, plain, reader
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
-from wpinq.engines.sql.compile import Compiled, in_ranges
+from wpinq.engines.sql.compile import Compiled
+from wpinq.engines.sql.key_pushdown import in_ranges
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark.dialect import type_in_spark
 from wpinq.engines.sql.sums import check_norm, check_weights
@@ -118,7 +119,7 @@ def _arrow_type(type_: Type) -> Any:
     return kinds[type_.name]()
 
 
-# The tables that statements make in Spark: views, and rows that are read more than once.
+# --- tables of statements ---------------------------------------------------------------------------------------------
 
 
 class SparkViews(ExitStack):
@@ -154,11 +155,11 @@ class SparkViews(ExitStack):
         """Nothing yet: rows that are made late may come from it."""
 
 
-class Rehearsal(SparkViews):
+class DryRunViews(SparkViews):
     """The views of a plan over tables without rows, of which no query is run."""
 
 
-# What comes from Spark to the driver: an output, its weights at some keys, or before, at and after some.
+# --- from Spark to the driver -----------------------------------------------------------------------------------------
 
 _KEYS = "wpinq_keys"
 

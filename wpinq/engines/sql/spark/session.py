@@ -48,7 +48,7 @@ class Started:
     """Two Spark sessions of the engine's own, one of them for no data: their views and settings are nobody else's."""
 
     session: Any
-    rehearsal: Any
+    dry_run: Any
 
     def check(self) -> None:
         """Refuse a Spark that was stopped, and silence again what was made to speak since.
