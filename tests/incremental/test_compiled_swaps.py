@@ -13,7 +13,7 @@ import wpinq as wp
 from tests.incremental.interpreted import interpret
 from wpinq import functions as F
 from wpinq.engines import reference
-from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, modules, routine
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, hash_table, modules
 from wpinq.engines.delta.compiled.adjacency import state
 from wpinq.engines.delta.compiled.hash_tables import evaluator
 from wpinq.errors import PlanError
@@ -217,7 +217,7 @@ def test_steps_at_which_norms_grow_far_are_made_all_the_same(
         return EdgeWalk([target], "edges", start, range(9), symmetric=False, seed=4, changing=changing)
 
     plain = walk()
-    monkeypatch.setitem(routine.CONSTANTS, "GROWTH", 0.9)
+    monkeypatch.setitem(hash_table.CONSTANTS, "GROWTH", 0.9)
     checked = walk()
     assert plain.run(60, 1.0).score == pytest.approx(checked.run(60, 1.0).score, abs=1e-9)
     assert plain.edges == checked.edges
