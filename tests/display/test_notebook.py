@@ -16,9 +16,9 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs, histograms
-from wpinq.display.plan_picture import MOST_STEPS, plan_picture
+from wpinq.display.plan_picture import MOST_STEPS, plan_html, plan_picture
 from wpinq.measure.answers import Answers
-from wpinq.runtime.markup import block, element, html
+from wpinq.runtime.html import TEMPLATES, interval_bar, render, share_bar
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = {
@@ -78,11 +78,39 @@ def test_a_release_with_a_bar_shows_nothing_but_steps_and_time(shown: dict[str, 
 EVIL = "<script>alert(1)</script>&\u202e\x1b[31m"
 
 
-def test_texts_are_never_markup() -> None:
-    made = html(element("td", EVIL, title=EVIL))
-    assert "<script>" not in made
-    assert "\u202e" not in made
-    assert "\x1b" not in made
+BOX = {
+    "x": 0,
+    "y": 0,
+    "source": True,
+    "root": True,
+    **dict.fromkeys(("whole", "name", "used", "arguments", "type"), EVIL),
+}
+PICTURE = {"arrows": [], "width": 9, "height": 9, "box_width": 9, "box_height": 9}
+HOSTILE: dict[str, dict[str, Any]] = {
+    "answers.html": {"title": EVIL, "note": EVIL, "names": [EVIL], "rows": [[EVIL]], "numbers": (), "notes": [EVIL]},
+    "bill.html": {"accounts": [(EVIL, [EVIL])]},
+    "query.html": {"title": EVIL, "costs": EVIL, "picture": dict(PICTURE, boxes=[BOX]), "text": "", "reading": EVIL},
+    "ranking.html": {"basis": EVIL, "names": [EVIL], "rows": [[EVIL]]},
+    "session.html": {"balances": [[EVIL]], "events": [[share_bar(0.5, EVIL)]], "left_out": 0},
+    "synthetic_graph.html": {"method": EVIL, "rows": [[EVIL, interval_bar(0, 1, 2, (0, 2), EVIL)]], "warning": EVIL},
+    "synthetic_rows.html": {
+        "stamp": EVIL,
+        "size": EVIL,
+        "attributes": EVIL,
+        "total": EVIL,
+        "picture": EVIL,
+        "exactness": [[EVIL]],
+        "measured": [[EVIL]],
+        "report": {"kind": EVIL, "bill_text": [EVIL], "may": [EVIL], "may_not": [EVIL]},
+    },
+}
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in TEMPLATES.glob("*.html") if path.name != "parts.html"))
+def test_a_hostile_label_is_text_in_every_page(page: str) -> None:
+    made = render(page, **HOSTILE[page])
+    assert "&lt;script&gt;" in made
+    assert not any(mark in made for mark in ("<script", "\u202e", "\x1b"))
 
 
 def test_keys_units_and_readings_of_others_are_escaped() -> None:
@@ -100,10 +128,6 @@ def test_answers_beyond_the_first_are_counted_and_all_intervals_fit_the_bars() -
     assert "SIMULATED" in answers._repr_html_()
 
 
-def _boxes(picture: ElementTree.Element) -> int:
-    return len(picture.findall("rect"))
-
-
 def test_a_bar_without_a_lower_end_leaves_the_others_their_scale() -> None:
     """A weight just above the threshold of a listing may have no lower end, where weights may be negative."""
     listed = wp.source("numbers", int).noisy_count_above(1, range(3), above=3)
@@ -116,11 +140,10 @@ def test_a_bar_without_a_lower_end_leaves_the_others_their_scale() -> None:
 def test_a_picture_has_a_box_for_each_step_and_an_arrow_for_each_input() -> None:
     edges = wp.source("edges", src=int, dst=int)
     plan = graphs.triangles_by_degree(graphs.symmetrize(edges)).plan
-    picture = plan_picture(plan)
-    assert picture is not None
-    assert _boxes(picture) == 12
-    assert len(picture.findall("path")) == 16
-    places = {(box.get("x"), box.get("y")) for box in picture.findall("rect")}
+    picture = ElementTree.fromstring(plan_html(plan))
+    assert len(list(picture.iter("rect"))) == 12
+    assert len(list(picture.iter("path"))) == 16
+    places = {(box.get("x"), box.get("y")) for box in picture.iter("rect")}
     assert len(places) == 12
 
 
@@ -157,4 +180,4 @@ def test_a_session_shows_budgets_and_history_and_labels_as_text() -> None:
 def test_a_ranking_says_its_best_in_one_line() -> None:
     ranking = histograms.choose(histograms.Bins(8), epsilon=1)
     assert repr(ranking).count("\n") == 0
-    assert block("x").startswith("<div")
+    assert ranking._repr_html_().lstrip().startswith("<div")

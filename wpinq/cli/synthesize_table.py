@@ -47,8 +47,7 @@ from wpinq.marginals.feasibility import refuse_infeasible_marginals
 from wpinq.marginals.models.joint_model import check_rows
 from wpinq.marginals.models.model_fit import check_model
 from wpinq.marginals.released import MarginalTables
-from wpinq.marginals.report import marginal_report
-from wpinq.marginals.rows_page import rows_page
+from wpinq.marginals.report import marginal_report, rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.checkpoint import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element
+from typing import Any
 
 from wpinq.display.explanation import describe, explain_plan
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
-from wpinq.runtime.markup import FAINT, FILL, LINE, TEXT, block, element, title
+from wpinq.runtime.html import render
 
 MOST_STEPS = 60
 """Beyond it a picture is no help: the text of the plan is shown instead."""
@@ -20,10 +20,10 @@ _Slot = tuple[bytes, bytes]
 """A step, as its digest and nothing, or a lane past other steps for the arrow from one step to another."""
 
 
-def plan_picture(root: Node) -> Element | None:
+def plan_picture(root: Node) -> dict[str, Any] | None:
     """The steps of a plan as boxes, with arrows from inputs to users; None where there are more than `MOST_STEPS`.
 
-    A box tells the operator, its functions, the type of its records, and how often it is used. A step that several
+    A box shows the operator, its functions, the type of its records, and how often it is used. A step that several
     others read is drawn once.
     """
     steps = {node.digest: node for node in topological([root])}
@@ -43,23 +43,22 @@ def plan_picture(root: Node) -> Element | None:
         for node in steps.values()
         for i, child in enumerate(node.inputs)
     ]
-    boxes = [part for node in steps.values() for part in _box(node, root, *at[node.digest, b""])]
-    return element(
-        "svg", *arrows, *boxes, width=round(width), height=height, viewBox=f"0 0 {width:.0f} {height}", role="img",
-        style="max-width:100%;height:auto",
-    )  # fmt: skip
+    boxes = [_box(node, root, *at[node.digest, b""]) for node in steps.values()]
+    sizes = {"width": round(width), "height": height, "box_width": _WIDTH, "box_height": _HEIGHT}
+    return {"arrows": arrows, "boxes": boxes, **sizes}
 
 
 def plan_html(root: Node, reading: str = "") -> str:
-    """What a notebook shows of a query: its plan as a picture, what it costs, and how to read its weights."""
-    certificate = plan_properties(root)
-    costs = "; ".join(f"a release costs {name} epsilon × {s * certificate.sources[name].unit_weight}"
-                      for name, s in certificate.stability.items())  # fmt: skip
-    told = [element("div", f"Reading: {reading}")] if reading else []
+    """A query as HTML: its plan as a picture, its cost, and how to read its weights."""
+    properties = plan_properties(root)
+    costs = "; ".join(
+        f"a release costs {name} epsilon × {times * properties.sources[name].unit_weight}"
+        for name, times in properties.stability.items()
+    )
     picture = plan_picture(root)
-    if picture is None:
-        picture = element("pre", explain_plan(root))
-    return block(title(f"Query of {root.type}", costs), picture, *told)
+    text = explain_plan(root) if picture is None else ""
+    title = f"Query of {root.type}"
+    return render("query.html", title=title, costs=costs, picture=picture, text=text, reading=reading)
 
 
 def _width(slot: _Slot) -> int:
@@ -95,7 +94,7 @@ def _way(source: bytes, user: bytes, at: dict[_Slot, tuple[float, float]]) -> li
     return [at[source, b""], *lanes, at[user, b""]]
 
 
-def _arrow(way: list[tuple[float, float]], shift: float) -> Element:
+def _arrow(way: list[tuple[float, float]], shift: float) -> str:
     (x, y), *lanes, (last, end) = way
     drawn = f"M{x:.1f} {y + _HEIGHT:.1f}"
     y += _HEIGHT
@@ -104,30 +103,27 @@ def _arrow(way: list[tuple[float, float]], shift: float) -> Element:
         x, y = lane, top + _HEIGHT
     last += shift * _WIDTH
     drawn += f" C{x:.1f} {y + _RISE / 2:.1f} {last:.1f} {end - _RISE / 2:.1f} {last:.1f} {end:.1f}"
-    head = f" M{last - 4:.1f} {end - 6:.1f} L{last:.1f} {end:.1f} L{last + 4:.1f} {end - 6:.1f}"
-    return element("path", d=drawn + head, fill="none", stroke=FAINT, stroke_width=1.3)
+    return drawn + f" M{last - 4:.1f} {end - 6:.1f} L{last:.1f} {end:.1f} L{last + 4:.1f} {end - 6:.1f}"
 
 
-def _box(node: Node, root: Node, middle: float, y: float) -> list[Element]:
+def _box(node: Node, root: Node, middle: float, y: float) -> dict[str, Any]:
     step = plan_properties(root).steps[node.digest]
     whole = describe(node)
     name, _, inside = whole.partition("(")
-    source, x = isinstance(node.operator, Source), middle - _WIDTH / 2
-    often = "used once" if step.paths == 1 else f"used {step.paths} times" if step.paths < 10**6 else "used often"
-    shape = element(
-        "rect", x=x, y=y, width=_WIDTH, height=_HEIGHT, rx=5, fill=FILL, fill_opacity=0.9 if source else 0.45,
-        stroke=TEXT if node is root else LINE,
-    )  # fmt: skip
-    shape.append(element("title", f"{whole}: {node.type}; weight left {step.weight_left}"))
-    written = [
-        _text(name, x + 9, y + 17, font_weight="bold", font_size=12),
-        _text(often, x + _WIDTH - 9, y + 17, fill=FAINT, font_size=11, text_anchor="end"),
-        _text("" if source else inside.removesuffix(")"), x + 9, y + 33, font_family="monospace", font_size=11),
-        _text(str(node.type), x + 9, y + 49, fill=FAINT, font_size=11),
-    ]
-    return [shape, *written]
+    source = isinstance(node.operator, Source)
+    used = "used once" if step.paths == 1 else f"used {step.paths} times" if step.paths < 10**6 else "used often"
+    return {
+        "x": middle - _WIDTH / 2,
+        "y": y,
+        "source": source,
+        "root": node is root,
+        "whole": f"{whole}: {node.type}; weight left {step.weight_left}",
+        "name": _short(name),
+        "used": used,
+        "arguments": "" if source else _short(inside.removesuffix(")")),
+        "type": _short(str(node.type)),
+    }
 
 
-def _text(text: str, x: float, y: float, **style: object) -> Element:
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return element("text", shown, x=x, y=y, **{"fill": TEXT, "font_family": "sans-serif", **style})
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.runtime.arrays import Floats, Integers
-from wpinq.runtime.markup import block, share_bar, table, title
+from wpinq.runtime.html import Cell, render, share_bar
 
 # Errors by simulation on a public guess: for what has no error that is the same for all data.
 #
@@ -264,12 +263,12 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         least, most = self.choices[0].error, self.choices[-1].error
-        rows: list[list[str | Element]] = [
+        rows: list[list[Cell]] = [
             [str(c.strategy), f"{c.error / least:.2f} ×", share_bar(c.error / most, ""), f"{c.mean:.4g}", c.reason]
             for c in self.choices
         ]
         names = ["strategy", "of the least", "", "a query", "made of"]
-        return block(title("Expected squared error", self.basis), table(names, rows, numbers={1, 3}))
+        return render("ranking.html", basis=self.basis, names=names, rows=rows)
 
 
 def choose(

@@ -28,8 +28,7 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.group import Together
 from wpinq.measure.measurement import ListedMeasurement, Measurement
-from wpinq.measure.statement import Balance, Event
-from wpinq.measure.statement_page import statement_html
+from wpinq.measure.statement import Balance, Event, statement_html
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay

@@ -16,7 +16,6 @@ from wpinq.expr.types import FLOAT, STR
 from wpinq.inference.checks import confidence_of
 from wpinq.marginals.attributes import Attributes, MeasuredView, View
 from wpinq.marginals.cells import AttributeCells
-from wpinq.marginals.marginal_page import marginals_html
 from wpinq.marginals.measurement import cell_half_width, measured_keys, measured_plan
 from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.residual_basis import ConsistentMarginals
@@ -27,6 +26,7 @@ from wpinq.measure.measurement import NoisyCount
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
+from wpinq.runtime.html import render
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 
 if TYPE_CHECKING:
@@ -305,7 +305,17 @@ class MarginalTables(Saved):
         return "\n".join([f"<{self._head}>", *lines])
 
     def _repr_html_(self) -> str:
-        return marginals_html(self._head, self.summary()[:SHOWN_MARGINALS], len(self.measuring.wanted))
+        shown = self.summary()[:SHOWN_MARGINALS]
+        left_out = len(self.measuring.wanted) - len(shown)
+        return render(
+            "answers.html",
+            title=self._head,
+            note="",
+            names=["marginal", "cells", "± at 95 %, each cell"],
+            rows=[(title, f"{cells:,}", f"{half:.4g}") for title, cells, half in shown],
+            numbers=(1, 2),
+            notes=[f"… {left_out} more: to_pandas() has all"] if left_out else [],
+        )
 
 
 def title_of(measuring: MarginalPlan, view: View) -> str:

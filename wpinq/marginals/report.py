@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from wpinq.marginals.attributes import View
 from wpinq.marginals.measurement import cell_deviation
+from wpinq.marginals.plots import plot_marginals
 from wpinq.marginals.released import MarginalTables, title_of
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
+from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill
+from wpinq.runtime.html import render
 
 FORMAT, FORMAT_VERSION = "wpinq synthetic rows", 1
+_DOTS = 80
+"""Of an inch of the plots."""
 
 MAY = (
     "to look at, to try programs on, and to teach with",
@@ -108,3 +116,51 @@ def _compared(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRow
 
 def _distance(found: Any, counts: Any) -> float:
     return float(np.sqrt(np.mean((found - counts) ** 2)))
+
+
+def rows_page(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows, report: Mapping[str, Any]) -> str:
+    """The report as an HTML page with its plots inside.
+
+    Parameters
+    ----------
+    marginals, fitted, rows
+        The released marginals, the model, and the rows that were drawn.
+    report : mapping
+        As `marginal_report` gives it.
+
+    Returns
+    -------
+    str
+        A document that refers to no other file.
+
+    Raises
+    ------
+    AnswersError
+        When matplotlib is missing.
+    """
+    drawn = BytesIO()
+    plot_marginals(marginals, fitted).savefig(drawn, format="png", dpi=_DOTS)
+    total = report["total"]
+    figures = ("half_width", "noise", "model_distance", "rows_distance")
+    return render(
+        "synthetic_rows.html",
+        stamp=STAMP if marginals.simulated else "",
+        size=f"{len(rows):,}",
+        attributes=len(marginals.attributes),
+        total=f"{total['estimate']:,.0f} records ({total['low']:,.0f} to {total['high']:,.0f} at 95 %).",
+        picture=base64.b64encode(drawn.getvalue()).decode("ascii"),
+        report=report,
+        exactness=[
+            [each["marginal"], f"{each['cells']:,}", *(f"{each[figure]:.4g}" for figure in figures)]
+            for each in report["marginals"]
+        ],
+        measured=[
+            (
+                " x ".join(each["view"]) or "total",
+                f"{each['cells']:,}",
+                f"{each['share']:.3f}",
+                f"{each['half_width']:.4g}",
+            )
+            for each in report["measured"]
+        ],
+    )

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.expr.printing import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.measurement import Measurement, NoisyChoice
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.runtime.html import Cell, interval_bar, interval_scale, render
 
 if TYPE_CHECKING:
     import polars
     import pyarrow
 
 CONFIDENCE = 0.95
+SHOWN_ROWS = 50
+"""The most rows of a notebook's page; the number of rows left out is shown."""
 OWN_COLUMNS = ("estimate", "low", "high", "kind")
 
 
@@ -185,3 +191,30 @@ def _parts(type_: TupleOf) -> list[tuple[str, Type]]:
 
 def _names(type_: TupleOf) -> tuple[str, ...]:
     return tuple(name or f"field_{i}" for i, name in enumerate(type_.names))
+
+
+def answers_html(answers: AnswersLike, stamp: str) -> str:
+    """Answers as HTML: fields of the keys, estimate, interval, kind."""
+    found = list(islice(rows(answers, CONFIDENCE), SHOWN_ROWS))
+    fields, measurement = key_fields(answers), answers.measurement
+    scale = interval_scale(end for row in found for end in (row.low, row.high))
+    left_out = 0 if measurement.sink.single else len(answers.keys) - len(found)
+    notes = [f"… {left_out} more: to_pandas() has all"] if left_out else []
+    return render(
+        "answers.html",
+        title=measurement.sink.name,
+        note=f"epsilon {format_epsilon(measurement.epsilon)}" + (f", {stamp}" if stamp else ""),
+        names=[*fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "", "kind"],
+        rows=[_cells(row, scale) for row in found],
+        numbers=(len(fields), len(fields) + 1),
+        notes=[*notes, str(measurement.kind), *([f"Reading: {measurement.reading}"] if measurement.reading else ())],
+    )
+
+
+def _cells(row: Row, scale: tuple[float, float]) -> list[Cell]:
+    shown = f"{row.estimate:.6g}" if isinstance(row.estimate, float) else write_value(row.estimate)
+    keys = map(write_value, row.key)
+    if row.low is None or row.high is None:
+        return [*keys, shown, "none", "", row.kind]
+    bar = interval_bar(row.low, float(row.estimate), row.high, scale)
+    return [*keys, shown, f"{row.low:.6g} to {row.high:.6g}", bar, row.kind]

@@ -21,8 +21,16 @@ from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value
-from wpinq.measure.answer_page import answers_html
-from wpinq.measure.answer_rows import CONFIDENCE, Row, arrow_table, columns, key_fields, polars_frame, rows
+from wpinq.measure.answer_rows import (
+    CONFIDENCE,
+    Row,
+    answers_html,
+    arrow_table,
+    columns,
+    key_fields,
+    polars_frame,
+    rows,
+)
 from wpinq.measure.measurement import (
     GeometricCount,
     Measurement,

@@ -9,7 +9,6 @@ from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
 from typing import TypeVar, overload
-from xml.etree.ElementTree import Element
 
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
@@ -19,7 +18,7 @@ from wpinq.noise.epsilon import NANO, format_epsilon, format_factor, parse_epsil
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.runtime.markup import block, element, title
+from wpinq.runtime.html import render
 
 Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
 """What is released together, as it is billed."""
@@ -99,14 +98,8 @@ class Bill(Mapping[str, Fraction]):
         return "\n".join(line for account in self._costs for line in self._lines(account))
 
     def _repr_html_(self) -> str:
-        shown: list[Element] = []
-        for account in self._costs:
-            first, *rest = self._lines(account)
-            shown.append(title(first, "epsilon, before any data are looked at"))
-            shown += [
-                element("div", line.strip(), style=f"margin-left:{len(line) - len(line.lstrip())}em") for line in rest
-            ]
-        return block(*shown)
+        accounts = [(first, rest) for first, *rest in map(self._lines, self._costs)]
+        return render("bill.html", accounts=accounts)
 
     def _lines(self, account: str) -> Iterator[str]:
         yield f"{account}: {format_epsilon(self._costs[account])}"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.measure.group import escaped
 from wpinq.noise.epsilon import format_epsilon
+from wpinq.runtime.html import Cell, render, share_bar
+
+SHOWN_EVENTS = 30
+"""The most events of a notebook's page; the number of events left out is shown."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,3 +89,30 @@ class Event:
             f"{self.sequence} {self.time} {self.kind} {self.account} {format_epsilon(self.amount)} {self.description}"
         )
         return escaped(line.rstrip() + (f'  "{self.label}"' if self.label else ""))
+
+
+def statement_html(balances: Sequence[Balance], history: Sequence[Event]) -> str:
+    """Budgets as bars, and the latest events. No data, and no answers."""
+    events = list(_timeline(balances, history))[-SHOWN_EVENTS:]
+    left_out = len(history) - len(events)
+    return render("session.html", balances=[*map(_balance_cells, balances)], events=events, left_out=left_out)
+
+
+def _balance_cells(balance: Balance) -> list[Cell]:
+    spent, budget, left = map(format_epsilon, (balance.spent, balance.budget, balance.remaining))
+    share = float(balance.spent / balance.budget) if balance.budget else 0.0
+    return [balance.account, spent, share_bar(share, f"spent {spent} of {budget}"), budget, left, balance.unit]
+
+
+def _timeline(balances: Sequence[Balance], history: Sequence[Event]) -> Iterator[list[Cell]]:
+    """Each event with the share of its account's budget, as it stands now, that was spent by then."""
+    budgets = {balance.account: balance.budget for balance in balances}
+    spent = dict.fromkeys(budgets, Fraction(0))
+    for event in history:
+        if event.kind == "debit":
+            spent[event.account] = spent.get(event.account, Fraction(0)) + event.amount
+        budget = budgets.get(event.account)
+        share = float(spent[event.account] / budget) if budget else 0.0
+        amount, what = format_epsilon(event.amount), f"{event.kind}: {event.description}"
+        bar = share_bar(share, f"{share:.0%}")
+        yield [str(event.sequence), event.time, event.account, amount, bar, what, event.label]

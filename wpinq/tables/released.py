@@ -18,11 +18,11 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.format import value_from_json, value_to_json
+from wpinq.runtime.html import Cell, interval_bar, interval_scale, render
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
 from wpinq.sinks.count_above import Listing
 from wpinq.tables.aggregates import Aggregate, Estimate
 from wpinq.tables.grouping import Groups
-from wpinq.tables.table_page import table_html
 
 if TYPE_CHECKING:
     import pandas
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 SHOWN_ROWS = 20
+SHOWN_GROUPS = 50
+"""The most groups of a notebook's page; the number of groups left out is shown."""
 FORMAT, FORMAT_VERSION = "wpinq table", 1
 
 
@@ -260,8 +262,33 @@ class Table(Saved):
         return f"<{self._head}>\n{self.to_text()}"
 
     def _repr_html_(self) -> str:
-        kinds = {name: self._kind_words(name) for name in self.answers}
-        return table_html(self._head, tuple(self.tabulation.columns), kinds, self.to_columns(), self._selected)
+        columns, groups = self.to_columns(), tuple(self.tabulation.columns)
+        ends = {name: (columns[f"{name}_low"], columns[f"{name}_high"]) for name in self.answers}
+        scales = {name: interval_scale((*low, *high)) for name, (low, high) in ends.items()}
+        rows: list[list[Cell]] = []
+        for i in range(min(SHOWN_GROUPS, len(self))):
+            rows.append([write_value(columns[name][i]) for name in groups])
+            for name, (low, high) in ends.items():
+                rows[-1] += _interval_cells(columns[name][i], low[i], high[i], scales[name])
+        heads = (text for name in ends for text in (name, f"{self._kind_words(name)}, 95 % interval"))
+        left_out = len(self) - len(rows)
+        more = [f"… {left_out} more groups: to_pandas() has all"] if left_out else []
+        numbers = [len(groups) + 2 * i for i in range(len(ends))]
+        return render(
+            "answers.html",
+            title=self._head,
+            note="",
+            names=[*groups, *heads],
+            rows=rows,
+            numbers=numbers,
+            notes=[*more, *self._selected],
+        )
+
+
+def _interval_cells(estimate: Any, low: float | None, high: float | None, scale: tuple[float, float]) -> list[Cell]:
+    if low is None or high is None:
+        return [write_value(estimate), ""]
+    return [f"{estimate:.6g}", interval_bar(low, float(estimate), high, scale, f"{low:.6g} to {high:.6g}")]
 
 
 def _cell(estimate: Value, low: float | None, high: float | None) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
-from wpinq.runtime.markup import block, element, table, title
+from wpinq.runtime.html import render
 from wpinq.runtime.optional_imports import install
 
 # Public edges as a graph of networkx or igraph, or as a frame of pandas.
@@ -123,16 +122,11 @@ class SyntheticGraph:
 
     def _repr_html_(self) -> str:
         found = self.statistics()
-        rows: list[list[str | Element]] = [
+        rows = [
             [name.replace("_", " "), f"{value:.6g}", phrase(self.trust.get(name), value)]
             for name, value in found.items()
         ]
-        swamped = warning(self.trust)
-        return block(
-            title("Synthetic graph", f"by {self.method.name}, of nobody"),
-            table(["statistic", "of this graph", "of the secret one, by the answers"], rows, {1}),
-            *([element("div", swamped)] if swamped else []),
-        )
+        return render("synthetic_graph.html", method=self.method.name, rows=rows, warning=warning(self.trust))
 
     def to_networkx(self) -> Any:
         """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
