@@ -229,8 +229,8 @@ def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(
     assert command(*told) == 1, "how many rows that is, only the noisy number of records says"
     errors = capsys.readouterr().err
     again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model tree --seed 5"
-    again += " --weighted-rows 1000000000 --page my page.html"
-    assert f"what was measured is paid for and kept. Go on with: {again}" in errors.replace("'", "")
+    options = "--weighted-rows 1000000000 --page my page.html"
+    assert f"what was measured is paid for and kept. Go on with: {again} {options}" in errors.replace("'", "")
     assert main(again.split()[1:]) == 0
     assert (people.parent / "rows.csv").exists()
 

@@ -12,8 +12,7 @@ import pytest
 import wpinq as wp
 from wpinq.api.query import Query
 from wpinq.marginals.plots import plot_marginals
-from wpinq.marginals.report import marginal_report
-from wpinq.marginals.rows_page import rows_page
+from wpinq.marginals.report import marginal_report, rows_page
 
 
 @pytest.fixture(scope="module")

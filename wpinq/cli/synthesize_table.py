@@ -265,9 +265,9 @@ def _again(options: argparse.Namespace, kept: Path) -> str:
     """The command that makes the rows that were asked for, of what was measured."""
     words = ["wpinq", "synthesize-table", "--from-marginals", str(kept), "--out", str(options.out)]
     words += ["--model", options.model, "--seed", str(options.seed)]
-    for name in ("draw", "weighted", "report", "page"):
+    for name in ("draw", "weighted_rows", "report", "page"):
         if getattr(options, name) is not None:
-            words += [f"--{name}", str(getattr(options, name))]
+            words += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
     return shlex.join(words)
 
 
