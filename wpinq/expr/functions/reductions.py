@@ -1,12 +1,17 @@
-"""Primitives of whole lists: their order, sum and extremes."""
+"""Functions from a list, or a function over one, to a value: order, sum, extremes, count."""
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
+from wpinq.errors import ExpressionError
+from wpinq.expr import build
+from wpinq.expr.build import call
+from wpinq.expr.declare import derived, function
 from wpinq.expr.definition import (
     CallAttributes,
     Meaning,
@@ -18,7 +23,21 @@ from wpinq.expr.definition import (
     list_type,
     strict,
 )
-from wpinq.expr.types import FLOAT, CategoryOf, Scalar, Type, is_number, is_record_type
+from wpinq.expr.infix import less, null_if_any, promote
+from wpinq.expr.nodes import Expr, Lambda
+from wpinq.expr.printing import show
+from wpinq.expr.types import (
+    DURATION,
+    FLOAT,
+    INT,
+    CategoryOf,
+    DecimalOf,
+    ListOf,
+    Scalar,
+    Type,
+    is_number,
+    is_record_type,
+)
 from wpinq.expr.values import Value, order_key
 
 
@@ -45,7 +64,7 @@ def _extreme(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _sum_ints(items: Iterable[int | None]) -> Value:
-    return fit_number(sum(item for item in items if item is not None))
+    return fit_number(builtins.sum(item for item in items if item is not None))
 
 
 def _sum_floats(items: Iterable[float | None]) -> Value:
@@ -55,7 +74,7 @@ def _sum_floats(items: Iterable[float | None]) -> Value:
         return fit_number(math.fsum(numbers))
     except OverflowError:  # an intermediate sum overflowed; the exact total may still fit
         try:
-            return fit_number(float(sum(map(Fraction, numbers))))
+            return fit_number(float(builtins.sum(builtins.map(Fraction, numbers))))
         except OverflowError:
             return None
 
@@ -75,5 +94,79 @@ def _extreme_of(choose: Callable[[Iterable[Any]], Any]) -> Meaning:
 
 define("sort_list", 1, _sort_list, strict(lambda items: tuple(sorted(items, key=order_key))), work=handled)
 define("sum_list", 1, _sum, implement=_sum_of, work=handled)
-define("min_list", 1, _extreme, _extreme_of(min), work=handled)
-define("max_list", 1, _extreme, _extreme_of(max), work=handled)
+define("min_list", 1, _extreme, _extreme_of(builtins.min), work=handled)
+define("max_list", 1, _extreme, _extreme_of(builtins.max), work=handled)
+
+
+VALUES_LIMIT = 64
+"""The most values that `min` and `max` take side by side."""
+
+
+def _mapped(items: Expr, function: Expr | None) -> Expr:
+    return items if function is None else call("map", items, function)
+
+
+def _collected(items: Expr, function: Expr | None = None) -> Expr:
+    return call("sort_list", _mapped(items, function))
+
+
+def _reduced(primitive: str, items: Expr, function: Expr | None = None) -> Expr:
+    values = _mapped(items, function)
+    if primitive != "sum_list":
+        return call(primitive, values)
+    element = list_type(values.type).element
+    if element == DURATION or isinstance(element, DecimalOf):
+        return build.stored("sum", element, lambda counts: call(primitive, counts, attributes=(INT.name,)), values)
+    # a sum of nothing is 0 or 0.0: the primitive cannot tell which from the values
+    return call(primitive, values, attributes=(str(element),))
+
+
+def _reducer(name: str, primitive: str, pair: Callable[[Expr, Expr], Expr] | None = None) -> Callable[..., Expr]:
+    """min, max or sum: of a list, of a function over a list, or of two or more values side by side."""
+
+    def reduce(first: Expr, *rest: Expr) -> Expr:
+        if isinstance(first.type, ListOf) or pair is None:
+            if len(rest) > 1 or (rest and not isinstance(rest[0], Lambda)):
+                raise ExpressionError(f"{name} of a list takes the list and, at most, a function of its elements")
+            return build.derived(name, lambda *given: _reduced(primitive, *given), first, *rest)
+        if not rest:
+            raise ExpressionError(f"{name} takes a list, or two values or more, in `{show(first)}`")
+        result = first
+        for value in rest:
+            result = build.derived(name, pair, *promote(result, value))
+        return result
+
+    return reduce
+
+
+def _smaller(a: Expr, b: Expr) -> Expr:
+    return null_if_any((a, b), call("where", less(b, a), b, a))
+
+
+def _larger(a: Expr, b: Expr) -> Expr:
+    return null_if_any((a, b), call("where", less(a, b), b, a))
+
+
+@derived(lambda items: call("length", items))
+def count(items: object) -> Any:
+    """The number of elements of a list, or of records of a group."""
+
+
+@derived(_collected, takes_function=True)
+def collect(items: object, function: Callable[..., Any] | None = None) -> Any:
+    """The elements of a list or group, or a function of each, as a list in canonical order."""
+
+
+@function(_reducer("sum", "sum_list"), takes_function=True)
+def sum(items: object, function: Callable[..., Any] | None = None) -> Any:
+    """The sum of a list of numbers or durations, or of a function over a list; nulls skipped, floats rounded once."""
+
+
+@function(_reducer("min", "min_list", _smaller), takes_function=True, counts=(1, VALUES_LIMIT))
+def min(*values: Any) -> Any:
+    """The least of a list, of a function over a list (nulls skipped), or of two values or more (null if one is)."""
+
+
+@function(_reducer("max", "max_list", _larger), takes_function=True, counts=(1, VALUES_LIMIT))
+def max(*values: Any) -> Any:
+    """The greatest of a list, of a function over a list (nulls skipped), or of two values or more (null if one is)."""

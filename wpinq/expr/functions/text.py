@@ -1,10 +1,11 @@
-"""Primitives of strings."""
+"""Functions of strings."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr.declare import primitive
+from wpinq.expr.build import call, constant
+from wpinq.expr.declare import derived, primitive
 from wpinq.expr.definition import (
     TEXT_LIMIT,
     Amount,
@@ -16,6 +17,8 @@ from wpinq.expr.definition import (
     handled,
     strict,
 )
+from wpinq.expr.infix import null_if_any
+from wpinq.expr.nodes import Expr
 from wpinq.expr.types import INT, STR, ListOf, Type
 from wpinq.expr.values import Value
 
@@ -76,3 +79,22 @@ def substring(text: object, start: object, length: object) -> Any:
 @primitive(_pieces, strict(lambda text, by: tuple(text.split(by)) if by else (text,)), work=handled)
 def split(text: object, separator: object) -> Any:
     """The pieces of the string between separators; the string itself where the separator is empty."""
+
+
+def _contains(text: Expr, part: Expr) -> Expr:
+    return call("not", call("less", call("find", text, part), constant(0)))
+
+
+def _starts_with(text: Expr, prefix: Expr) -> Expr:
+    head = call("substring", text, constant(0), call("length", prefix))
+    return null_if_any((text, prefix), call("equal", head, prefix))
+
+
+@derived(_contains)
+def contains(text: object, part: object) -> Any:
+    """Whether `part` occurs in the string."""
+
+
+@derived(_starts_with)
+def starts_with(text: object, prefix: object) -> Any:
+    """Whether the string begins with `prefix`."""
