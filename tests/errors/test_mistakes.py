@@ -26,7 +26,7 @@ def said(mistake: str, names: dict[str, Any]) -> BaseException:
     """What a mistake raises."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", wp.WpinqWarning)
+            warnings.simplefilter("ignore", wp.errors.WpinqWarning)
             exec(compile(mistake, "<user>", "exec"), dict(names))
     except BaseException as error:
         return error
@@ -105,7 +105,7 @@ with wp.Session() as session:
         Path("names.csv").write_text("name\na\n")
         exec(compile(code, "user.py", "exec"), {"__name__": "user"})
     assert {(warning.filename, warning.lineno) for warning in caught} == {("user.py", n) for n in (8, 9, 12, 14)}
-    assert {warning.category for warning in caught} == {wp.WpinqWarning}
+    assert {warning.category for warning in caught} == {wp.errors.WpinqWarning}
 
 
 def test_a_query_answers_what_python_and_notebooks_ask_of_it() -> None:

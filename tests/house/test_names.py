@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
+
+import wpinq as wp
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "wpinq").rglob("*.py"))
@@ -30,6 +34,26 @@ def test_no_class_or_alias_has_two_meanings_in_a_folder() -> None:
         for name in defined(ast.parse(path.read_text(encoding="utf-8"))):
             places[path.parent, name].append(path.name)
     assert {name: found for (_, name), found in places.items() if len(found) > 1} == {}
+
+
+def test_an_exported_class_has_a_name_of_its_own() -> None:
+    meanings: dict[str, set[int]] = defaultdict(set)
+    for package in (wp, wp.graphs, wp.histograms, wp.mcmc):
+        for name in dir(package):
+            value = getattr(package, name)
+            if name[0] != "_" and isinstance(value, type) and value.__module__.startswith("wpinq"):
+                meanings[name].add(id(value))
+    assert len(meanings) > 40
+    assert [name for name, found in meanings.items() if len(found) > 1] == []
+
+
+def test_the_package_shows_few_names_and_loads_each_when_it_is_used() -> None:
+    names = [name for name in dir(wp) if name[0] != "_"]
+    assert len(names) <= 60
+    assert all(getattr(wp, name) is not None for name in names)
+    loaded = "import sys, wpinq; print(*(name for name in sys.modules if name.startswith(('wpinq.', 'numpy'))))"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def circles(imports: dict[str, set[str]]) -> list[set[str]]:

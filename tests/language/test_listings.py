@@ -353,9 +353,9 @@ def test_pieces_taken_backwards_are_refused_in_a_chain_too() -> None:
 
 
 def test_a_record_of_a_piece_that_is_compared_with_a_number_is_warned_of() -> None:
-    with pytest.warns(wp.WpinqWarning, match="`k` is the record here, and compared with a number"):
+    with pytest.warns(wp.errors.WpinqWarning, match="`k` is the record here, and compared with a number"):
         wp.parse(NODES.format("(k, x) => k == 0", "p => p.record"))
-    with pytest.warns(wp.WpinqWarning, match="compared with a number"):
+    with pytest.warns(wp.errors.WpinqWarning, match="compared with a number"):
         wp.source("graph", int).shave(0.5).where(lambda a, b: (a < 3) & (a != 1))
 
 

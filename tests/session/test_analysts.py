@@ -149,7 +149,7 @@ def test_an_exhausted_source_is_the_one_thing_that_others_show(session: wp.Sessi
     bob.release(COUNT)
     said = set()
     for analyst, epsilon in itertools.product((alice, bob), ("0.06", "1/3", 20)):
-        with pytest.raises(wp.SourceExhausted) as refused:
+        with pytest.raises(wp.errors.SourceExhausted) as refused:
             analyst.release(NODES.noisy_count(epsilon, over=[1]))
         said.add(str(refused.value))
         assert refused.value.__context__ is None

@@ -413,7 +413,7 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
         (folder / "*.parquet", folder),
         (str(folder / "part*.parquet"), folder / "p*.parquet"),
     ):
-        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects") as caught:
+        with pytest.warns(wp.errors.WpinqWarning, match=r"'b' is what 'a' protects") as caught:
             protected_twice(first, second)
         assert len(caught) == 1
         assert caught[0].filename == __file__
@@ -444,9 +444,9 @@ def test_what_a_source_was_before_is_remembered(tmp_path: pathlib.Path) -> None:
         session.protect(first, folder, budget=1, version="3")
         shutil.copy(folder / "part.parquet", folder / "more.parquet")
         session.protect(first, folder, budget=1, version="4")
-        with pytest.warns(wp.WpinqWarning, match=r"'b' is what 'a' protects"):
+        with pytest.warns(wp.errors.WpinqWarning, match=r"'b' is what 'a' protects"):
             session.protect(other, path, budget=1)
-        with pytest.warns(wp.WpinqWarning, match=r"'c' is what 'a' protects"):
+        with pytest.warns(wp.errors.WpinqWarning, match=r"'c' is what 'a' protects"):
             session.protect(third, folder / "more.parquet", budget=1)
 
 
@@ -499,7 +499,7 @@ def test_a_directed_list_under_an_undirected_unit_is_warned_of(tmp_path: pathlib
         (wp.source("e", **undirected), {(1, 2): 1.0}, None),
         (wp.source("e", **undirected), np.array([[1, 2], [2, 1]]), None),
     ):
-        with wp.Session() as session, pytest.warns(wp.WpinqWarning, match="directed=False"):
+        with wp.Session() as session, pytest.warns(wp.errors.WpinqWarning, match="directed=False"):
             session.protect(source, data, budget=1, unit=unit)
     path.write_text("1 2\n2 1\n")
     with warnings.catch_warnings():

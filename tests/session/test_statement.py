@@ -21,7 +21,7 @@ WORDS = wp.source("words", str, unit="one word")
 NASTY = "a\x1b[2Kb\r\nc\u202ed\u0000e<script>\ud800"
 
 
-def counts(epsilon: str = "1/4") -> wp.ListedMeasurement:
+def counts(epsilon: str = "1/4") -> wp.Measurement:
     return WORDS.noisy_count(epsilon, over=["to", "be"])
 
 

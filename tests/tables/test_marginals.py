@@ -17,13 +17,14 @@ import wpinq as wp
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.marginals.feasibility import infeasible_marginals, refuse_infeasible_marginals
+from wpinq.marginals.tabulation import MarginalTabulation
 
 CITIES = ["Oslo", "Bergen"]
 AGE = wp.attribute("age", bins=[0, 18, 30, 80])
 CITY = wp.attribute("city", categories=CITIES, other="elsewhere")
 
 
-def wanted(people: Query, epsilon: object = 1, **options: Any) -> wp.MarginalTabulation:
+def wanted(people: Query, epsilon: object = 1, **options: Any) -> MarginalTabulation:
     return people.marginals([CITY, "sex", AGE], epsilon=epsilon, **options)
 
 

@@ -64,7 +64,7 @@ def _length(types: Types, attributes: CallAttributes) -> Type:
     return INT.with_nullable(any_null(types))
 
 
-def _range(types: Types, attributes: CallAttributes) -> Type:
+def _range_type(types: Types, attributes: CallAttributes) -> Type:
     expect(types, INT, what="a range takes integers")
     (limit,) = attributes
     if limit is not None and not (type(limit) is int and 0 <= limit <= LIST_LIMIT):
@@ -128,7 +128,7 @@ def _weigh(value: Expr, weight: Expr) -> Expr:
 
 
 define("list", None, _list, lambda *values: values, work=moved)
-define("range_list", 2, _range, implement=_limited_range, work=_counted, lazy=True)
+define("range_list", 2, _range_type, implement=_limited_range, work=_counted, lazy=True)
 
 
 @primitive(_element, _get_element, work=moved)
@@ -178,7 +178,7 @@ def _subsets(items: Expr, size: Expr) -> Expr:
     if bound is not None and bound**depth > LIST_LIMIT:
         bound = None
 
-    def choose(items: Expr, chosen: list[Expr], start: Expr, level: int) -> Expr:
+    def choose(items: Expr, chosen: builtins.list[Expr], start: Expr, level: int) -> Expr:
         index = Variable(INT, level, f"i{len(chosen)}")
         picked = [*chosen, call("element", items, index)]
         indices = call("range_list", start, call("length", items), attributes=(bound,))
