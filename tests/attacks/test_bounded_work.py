@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.contract import gap
@@ -73,7 +74,7 @@ EXTREME: dict[str, Callable[[], Query]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXTREME)
+@for_each("name", EXTREME)
 def test_extreme_arguments_that_are_accepted_raise_nothing_on_a_record(name: str) -> None:
     query = EXTREME[name]()
     for record in ("mallory", "a,b,,c", ""):
@@ -94,7 +95,7 @@ def test_arguments_of_every_primitive_are_counted() -> None:
                     build.call(name, *[sample] * count, attributes=(0,))
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.OPERATORS))
+@for_each("name", sorted(catalogue.OPERATORS))
 def test_arguments_of_every_operator_are_counted(name: str) -> None:
     for count in (0, 3):
         with pytest.raises(wp.ExpressionError, match="takes"):
@@ -124,7 +125,7 @@ def tampered(query: Query, change: Callable[[list[dict[str, Any]]], None]) -> di
     return data
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "name"),
     [
         (NUMBERS.select(lambda x: x % 2), "modulo"),
@@ -133,7 +134,7 @@ def tampered(query: Query, change: Callable[[list[dict[str, Any]]], None]) -> di
         (NUMBERS.select(lambda x: (x > 2) & (x < 9)), "and"),
     ],
 )
-@pytest.mark.parametrize("count", [0, 1, 3])
+@for_each("count", [0, 1, 3])
 def test_a_plan_from_a_file_with_the_wrong_number_of_arguments_is_refused(query: Query, name: str, count: int) -> None:
     def change(table: list[dict[str, Any]]) -> None:
         (item,) = [item for item in table if item.get("call") == name]
@@ -174,7 +175,7 @@ GROWING: dict[str, Callable[[], Query]] = {
 }
 
 
-@pytest.mark.parametrize("name", GROWING)
+@for_each("name", GROWING)
 def test_a_plan_that_lets_one_record_grow_without_measure_is_refused(name: str) -> None:
     with pytest.raises(wp.PlanError, match=r"one protected unit adds may|into .* pieces"):
         GROWING[name]()

@@ -16,6 +16,7 @@ import numpy
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.measure.measurement import Measurement, NoisyCount
 
 NUMBERS = wp.source("numbers", int)
@@ -31,7 +32,7 @@ NO_EPSILON: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(NO_EPSILON)))
+@for_each("number", range(len(NO_EPSILON)))
 def test_what_is_no_epsilon_buys_nothing(number: int) -> None:
     """Refused when the measurement is written, on every way to write it, and echoed in a few letters at most."""
     given = NO_EPSILON[number]
@@ -46,7 +47,7 @@ def test_what_is_no_epsilon_buys_nothing(number: int) -> None:
         assert len(str(refused.value)) < 500
 
 
-@pytest.mark.parametrize("number", range(len(NO_EPSILON)))
+@for_each("number", range(len(NO_EPSILON)))
 def test_a_measurement_made_by_hand_with_no_epsilon_buys_nothing(number: int) -> None:
     """Past the methods that read it: refused before the debit."""
     with wp.Session() as session:

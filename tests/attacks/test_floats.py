@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT, FLOAT
@@ -60,7 +61,7 @@ def shuffled(data: dict[object, float], chance: random.Random) -> dict[object, f
     return dict(items)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@for_each("name", QUERIES)
 def test_the_float_outputs_of_neighbours_stay_within_distance_and_slack(name: str) -> None:
     plan = QUERIES[name].plan
     (count,), error, widening = (
@@ -83,7 +84,7 @@ def test_the_float_outputs_of_neighbours_stay_within_distance_and_slack(name: st
         assert distance(outputs[0], exact) <= error
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@for_each("name", QUERIES)
 def test_the_order_of_rows_does_not_change_a_bit(name: str) -> None:
     plan, chance = QUERIES[name].plan, random.Random(f"order {name}")
     for _ in range(10):

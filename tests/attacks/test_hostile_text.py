@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.parameters import for_each
 from wpinq.errors import LanguageError
 from wpinq.language import Program, parse
 from wpinq.language.chains import INFERENCE_LIMIT, OPERATOR_LIMIT, RELEASE_LIMIT
@@ -132,7 +133,7 @@ REFUSED: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 def test_hostile_text_is_refused_in_bounded_time(case: str) -> None:
     text = HEAD + REFUSED[case]()
     start = time.process_time()
@@ -161,7 +162,7 @@ ACCEPTED: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", ACCEPTED)
+@for_each("case", ACCEPTED)
 def test_large_programs_are_read_and_printed_in_bounded_time(case: str) -> None:
     start = time.process_time()
     program = parse(HEAD + ACCEPTED[case]())
@@ -192,7 +193,7 @@ def test_a_caller_near_the_recursion_limit_gets_a_language_error() -> None:
             deeper(levels)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@for_each("seed", range(150))
 def test_mutilated_programs_give_a_program_or_a_language_error(seed: int) -> None:
     random_ = random.Random(seed)
     text = HEAD + (

@@ -14,6 +14,7 @@ import pandas
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 
 
@@ -212,10 +213,8 @@ HELD = {"Rumpelstilzchen": 98765.4321}
 PEOPLE = wp.source("people", city=str, salary=float, facts=["unit_weights"])
 
 
-@pytest.mark.parametrize(
-    "data", [COLUMN, COLUMN.to_frame(), COLUMN.tolist(), HELD], ids=["series", "frame", "list", "dict"]
-)
-@pytest.mark.parametrize(
+@for_each("data", [COLUMN, COLUMN.to_frame(), COLUMN.tolist(), HELD], ids=["series", "frame", "list", "dict"])
+@for_each(
     "mistaken",
     [
         lambda data: PEOPLE.noisy_sum(1, data, 0, 10),

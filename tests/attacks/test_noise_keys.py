@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -42,7 +43,7 @@ def test_asking_again_gives_the_same_answer_however_it_is_asked(floats: wp.Query
         assert session.spent("floats") == 1
 
 
-@pytest.mark.parametrize("key", [True, "1", 1j, None.__class__, (1.0,), float("nan"), float("inf"), 2**53 + 1, 10**400])
+@for_each("key", [True, "1", 1j, None.__class__, (1.0,), float("nan"), float("inf"), 2**53 + 1, 10**400])
 def test_a_key_that_is_no_record_of_the_type_has_no_noise_of_its_own(floats: wp.Query, key: object) -> None:
     with wp.Session() as session:
         session.protect(floats, [1.0], budget=1)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
@@ -84,8 +85,8 @@ def moved(queries: list[Query]) -> Fraction:
     return worst
 
 
-@pytest.mark.parametrize("name", BATCHES)
-@pytest.mark.parametrize("together", [True, False])
+@for_each("name", BATCHES)
+@for_each("together", [True, False])
 def test_parts_are_charged_what_the_worst_unit_moves(name: str, together: bool) -> None:
     """In one batch, and one after the other: the ledger's counters of parts never make it less."""
     queries = BATCHES[name]()

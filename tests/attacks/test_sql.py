@@ -13,6 +13,7 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines import reference
 
@@ -80,7 +81,7 @@ def test_hostile_strings_are_keys_like_others(name: str) -> None:
         assert all(abs(answers[word] - 1) < 0.01 for word in asked)  # noise of scale 1e-5
 
 
-@pytest.mark.parametrize("name", ["x; DROP TABLE y", "x'", 'x"', "x y", "1x", "x-y", "", "x.y", "х", "__x__", "x\0"])
+@for_each("name", ["x; DROP TABLE y", "x'", 'x"', "x y", "1x", "x-y", "", "x.y", "х", "__x__", "x\0"])
 def test_no_name_of_a_source_or_field_is_more_than_a_name(name: str) -> None:
     """Names are plain identifiers: what could end one in a statement or forge a line of a bill is refused."""
     with pytest.raises(wp.WpinqError):
@@ -100,9 +101,7 @@ def test_words_of_sql_are_names_like_others(engine: OnEngine, name: str) -> None
     assert engine(query, **{name: data}) == {(1, 2): 0.5, (2, 1): 0.5}
 
 
-@pytest.mark.parametrize(
-    "name", ["it's", 'a"b', "a; DROP TABLE x; --", "*", "?", "[1]", "{1}", "$x", "%s", "\\", "é", "-x", " "]
-)
+@for_each("name", ["it's", 'a"b', "a; DROP TABLE x; --", "*", "?", "[1]", "{1}", "$x", "%s", "\\", "é", "-x", " "])
 def test_no_name_of_a_file_or_column_is_more_than_a_name(tmp_path: Path, name: str) -> None:
     """The path of a file, and the columns of a table that are not declared."""
     folder = tmp_path / name

@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.attacks.conftest import OnEngine
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
@@ -73,7 +74,7 @@ def test_a_unit_beside_any_weights_moves_no_more_than_is_billed(engine: OnEngine
             assert moved <= billed * moved_rows + 2 * certificate.rounding_error
 
 
-@pytest.mark.parametrize(
+@for_each(
     "weight",
     [
         math.nan,

@@ -14,6 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import histograms as h
 from wpinq.display.plots import plot_answers
 from wpinq.errors import AnswersError, EpsilonError, PlanError
@@ -238,7 +239,7 @@ def test_an_estimate_of_simulated_answers_is_stamped() -> None:
     assert axes.get_title() == "NoisyCount(1)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [
         {"estimate": []},

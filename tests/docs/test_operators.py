@@ -13,6 +13,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.operators import CASES
+from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.plan.operator import REGISTRY
 
@@ -69,7 +70,7 @@ def test_a_fluent_method_for_each_operator() -> None:
     assert methods - NO_OPERATOR == {operator.method for operator in REGISTRY.values()}
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@for_each("name", sorted(REGISTRY))
 def test_a_method_takes_the_parameters_of_its_operator(name: str) -> None:
     operator = REGISTRY[name]
     declared = {("keys" if p.kind == "constant" else p.name): p.optional for p in operator.parameters}
@@ -82,7 +83,7 @@ def test_a_method_takes_the_parameters_of_its_operator(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@for_each("name", sorted(CASES))
 def test_the_text_word_and_the_method_give_one_plan(name: str) -> None:
     case = CASES[name]
     program = wp.parse(f"source a(x: int, y: int); source b(x: int, y: int); var q = {case.text};")

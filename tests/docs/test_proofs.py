@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.test_worst_rounding import DERIVED
+from tests.support.parameters import for_each
 from tests.support.roundings import ATTACKS
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.plan.operator import REGISTRY
@@ -25,7 +26,7 @@ def _page(operator: str) -> str:
     return (PROOFS / f"{_SNAKE.sub('_', operator).lower()}.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("operator", ["Source", *REGISTRY])
+@for_each("operator", ["Source", *REGISTRY])
 def test_every_operator_has_a_proof_with_its_tests_and_who_read_it(operator: str) -> None:
     page = _page(operator)
     assert page.startswith(f"# Proof: {operator}")
@@ -35,7 +36,7 @@ def test_every_operator_has_a_proof_with_its_tests_and_who_read_it(operator: str
     assert _CONTENT.search(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@for_each("page", PAGES, ids=lambda page: page.stem)
 def test_the_tests_that_a_proof_names_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     files = [ROOT / name for name in _CONTENT.findall(text)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -103,8 +104,8 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-@pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.3, 2.5], [1.0, -0.7]], ids=["equal", "several", "signs"])
+@for_each("name", QUERIES)
+@for_each("weights", [[1.0], [1.0, 0.3, 2.5], [1.0, -0.7]], ids=["equal", "several", "signs"])
 def test_narrowed_rows_give_the_bits_of_the_whole_output(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -61,7 +62,7 @@ def consumers(query: Query) -> list[Node]:
     return list(dict.fromkeys(found))
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_each("operator", OPERATORS)
 def test_a_plan_has_the_bits_in_company_that_it_has_alone(database: Database, operator: str) -> None:
     rng = Random(f"{operator} together")
     for _ in range(2):

@@ -9,6 +9,7 @@ import pytest
 
 import wpinq as wp
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
+from tests.support.parameters import for_each
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.rules.lowering import RULES
 from wpinq.expr.functions import PRIMITIVES
@@ -29,7 +30,7 @@ def test_every_primitive_has_a_rule() -> None:
     assert RULES.keys() == PRIMITIVES.keys()
 
 
-@pytest.mark.parametrize("cases", FUNCTIONS, ids=lambda cases: cases[0].name)
+@for_each("cases", FUNCTIONS, ids=lambda cases: cases[0].name)
 def test_an_expression_gives_its_output(database: Database, cases: list[Case]) -> None:
     type_ = type_from_annotation(cases[0].schema)
     numbered = wp.source("given", {"number": int, "record": type_})

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import pytest
-
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.relational import evaluate
 from wpinq import functions as F
 from wpinq.expr.values import order_key
@@ -41,7 +40,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@for_each("name", SOURCES)
 def test_a_source_is_read_back_to_the_last_bit(name: str) -> None:
     source, data = SOURCES[name]
     found = evaluate(source.plan, {"s": data})

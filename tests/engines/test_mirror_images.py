@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.engines.test_partner_filter import bits, data, source, turned
+from tests.support.parameters import for_each
 from tests.support.plans import distance
 from tests.support.relational import without
 from wpinq import functions as F
@@ -84,7 +85,7 @@ def mirrors(query: Query) -> bool:
     return compile_plan(query.plan).queries != compile_plan(query.plan, without("mirror_images")).queries
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "node"),
     [
         (shape, node)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.duckdb.database import Database
@@ -32,9 +31,9 @@ def looked_up(edges: Query, pairs: Query, first_if: Callable[[Any], Any], by_joi
     return ways.intersect(pairs.select(lambda e: (e[0], e[1])))
 
 
-@pytest.mark.parametrize("by_join", [False, True])
-@pytest.mark.parametrize("facts", [(), ("unit_weights",)])
-@pytest.mark.parametrize("condition", FIRST_IF)
+@for_each("by_join", [False, True])
+@for_each("facts", [(), ("unit_weights",)])
+@for_each("condition", FIRST_IF)
 def test_no_row_is_lost_where_the_condition_is_null(condition: str, facts: tuple[str, ...], by_join: bool) -> None:
     edges, pairs = (wp.source(name, src=int, dst=int, facts=facts) for name in ("edges", "pairs"))
     query = looked_up(edges, pairs, FIRST_IF[condition], by_join)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
 from wpinq import functions as F
@@ -95,8 +96,8 @@ def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float
     return found
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("node", SCHEMAS)
+@for_each("shape", SHAPES)
+@for_each("node", SCHEMAS)
 def test_the_bits_are_those_of_all_rows(database: Database, shape: str, node: str) -> None:
     rng = Random(f"{shape} {node}")
     seen = 0

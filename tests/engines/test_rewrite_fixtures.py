@@ -5,9 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import pytest
-
 from tests.engines.rewrite_fixtures import Fixture, fixtures
+from tests.support.parameters import for_each
 from tests.support.plans import distance
 from tests.support.relational import SWITCHES
 from wpinq.engines import reference
@@ -41,14 +40,14 @@ def test_every_rewrite_has_a_fixture() -> None:
     assert {fixture.switch for fixture in FIXTURES} == set(SWITCHES)
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda f: f"{f.switch}-{f.path.stem}")
+@for_each("fixture", FIXTURES, ids=lambda f: f"{f.switch}-{f.path.stem}")
 def test_the_statements_are_those_of_the_fixture(fixture: Fixture) -> None:
     assert fixture.printed(False) == fixture.without
     assert fixture.printed(True) == fixture.with_
     assert fixture.without != fixture.with_
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda f: f"{f.switch}-{f.path.stem}")
+@for_each("fixture", FIXTURES, ids=lambda f: f"{f.switch}-{f.path.stem}")
 def test_the_weights_are_kept(fixture: Fixture) -> None:
     data, plan = data_for(fixture), fixture.query.plan
     exact = reference.evaluate(plan, data, EXACT)

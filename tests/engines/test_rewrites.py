@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import distance
 from tests.support.relational import SWITCHES, evaluate, without
 from wpinq import functions as F
@@ -149,9 +150,9 @@ def test_shared_terms_inside_lists_do_not_blow_up_the_text() -> None:
     assert evaluate(query.plan, data) == reference.evaluate(query.plan, data)
 
 
-@pytest.mark.parametrize("limit", [None, 2])
-@pytest.mark.parametrize("number", [0, 1, 5, -1])
-@pytest.mark.parametrize("width", [1.0, 0.375])
+@for_each("limit", [None, 2])
+@for_each("number", [0, 1, 5, -1])
+@for_each("width", [1.0, 0.375])
 def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int | None) -> None:
     rng = Random(f"{width} {number}")
     numbers = wp.source("numbers", int)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engines.test_partner_filter import bits, data, source
+from tests.support.parameters import for_each
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
 from wpinq import functions as F
@@ -74,8 +75,8 @@ def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float
     return found
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *READ])
-@pytest.mark.parametrize("node", ["int", "str", "null"])
+@for_each("shape", [*SHAPES, *READ])
+@for_each("node", ["int", "str", "null"])
 def test_the_bits_are_those_of_a_row_a_piece(database: Database, shape: str, node: str) -> None:
     rng = Random(f"{shape} {node}")
     for weights in ((1.0,), (1 / 3,), (1.0, 0.5, 1 / 3, 1e-9), (1.0, 1 / 3, -1.0, -1 / 3)):

@@ -9,6 +9,7 @@ import pytest
 import wpinq as wp
 from tests.support.cases import Table
 from tests.support.operators import TABLES
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines.sql.duckdb.database import Database, UnoptimisedDatabase
 
@@ -24,7 +25,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@for_each("table", TABLES, ids=lambda table: table.name)
 def test_worked_examples(table: Table) -> None:
     data = {
         name: {record: float(Fraction(weight)) for record, weight in held.items()} for name, held in table.data.items()

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
@@ -48,8 +49,8 @@ def data(size: int, weights: Sequence[float] = (1.0, 0.3, -0.7, 2.5)) -> dict[st
     return {"lines": rows}
 
 
-@pytest.mark.parametrize("size", [0, 1, 100])
-@pytest.mark.parametrize("rows", [LINES, FEW, ONES], ids=["all", "few", "ones"])
+@for_each("size", [0, 1, 100])
+@for_each("rows", [LINES, FEW, ONES], ids=["all", "few", "ones"])
 def test_sums_have_the_bits_that_they_have_alone(rows: Query, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [build(rows).plan for build in SUMS.values()]
     keys = [(group, kind) for group in (None, 1, 2, 3, 4) for kind in "abc"]
@@ -127,7 +128,7 @@ def test_a_share_has_the_bits_of_the_quotient_that_it_stands_for() -> None:
             assert found.hex() == (value / max(abs(value), 1.0)).hex()
 
 
-@pytest.mark.parametrize("by", [1, 1.0, 3, 100, 2.5, 2**63 - 1, 1.7976931348623157e308, 0.1, 5e-324, -1, -7.0, 0, -0.0])
+@for_each("by", [1, 1.0, 3, 100, 2.5, 2**63 - 1, 1.7976931348623157e308, 0.1, 5e-324, -1, -7.0, 0, -0.0])
 def test_an_integer_over_a_constant_is_what_it_is_on_the_reference(by: float) -> None:
     """Also where it stays an infinity or a zero with a sign, which are no numbers of the language."""
     numbers = wp.source("numbers", int)

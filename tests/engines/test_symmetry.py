@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.relational import without
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -72,8 +73,8 @@ def test_what_turns_change_is_left_alone(name: str) -> None:
     assert once == thrice
 
 
-@pytest.mark.parametrize("name", SYMMETRIC)
-@pytest.mark.parametrize("weights", [(1.0,), (1.0, 0.5, 1 / 3), (1.0, -2.0, 0.1)], ids=["unit", "positive", "any"])
+@for_each("name", SYMMETRIC)
+@for_each("weights", [(1.0,), (1.0, 0.5, 1 / 3), (1.0, -2.0, 0.1)], ids=["unit", "positive", "any"])
 def test_the_bits_are_those_of_all_turns(name: str, weights: tuple[float, ...]) -> None:
     rng = Random(f"{name} {weights}")
     query = SYMMETRIC[name](UNIT if weights == (1.0,) else ANY)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import compile_plan
@@ -33,8 +32,8 @@ def without_lists(query: Query) -> bool:
     return "unnest" not in " ".join(sql for _, sql in compile_plan(physical_plan(query.plan)).queries)
 
 
-@pytest.mark.parametrize("limit", [None, 1])
-@pytest.mark.parametrize("name", [*APART, *NOT_APART])
+@for_each("limit", [None, 1])
+@for_each("name", [*APART, *NOT_APART])
 def test_the_weights_are_those_of_the_reference(name: str, limit: int | None) -> None:
     query = PAIRS.select_many((APART | NOT_APART)[name], limit)
     exact = wp.evaluate(query, {"pairs": ROWS}, exact=True)

@@ -13,6 +13,7 @@ from random import Random
 import duckdb
 import pytest
 
+from tests.support.parameters import for_each
 from tests.support.roundings import ATTACKS, ratios, worst
 from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
@@ -52,7 +53,7 @@ def test_every_operator_is_attacked() -> None:
     assert DERIVED.keys() == ATTACKS.keys()
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@for_each("name", ATTACKS)
 def test_no_data_make_an_operator_round_more_than_its_constant(name: str, database: Database) -> None:
     constant, attack = ATTACKS[name].query.plan.operator.rounding_units(), ATTACKS[name]
     engines = {"reference": reference.evaluate, "duckdb": database.evaluate}

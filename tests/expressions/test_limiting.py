@@ -6,9 +6,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import pytest
-
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.list_prefix import limited
@@ -36,7 +35,7 @@ LISTS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LISTS)
+@for_each("name", LISTS)
 def test_a_limit_keeps_the_first_elements_and_makes_no_others(name: str) -> None:
     rng = Random(name)
     function = trace(LISTS[name], (ROWS.plan.type,))

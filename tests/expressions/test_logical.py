@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.logical import CHECKS, SOURCE, compare, query, rows
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines.delta import Evaluator
 from wpinq.engines.delta.compiled import CompiledEvaluator
@@ -98,7 +99,7 @@ def test_a_category_lists_each_string_once(given: Any) -> None:
         wp.category(*given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "type_"),
     [
         ("2024-02-30", DATE),
@@ -156,7 +157,7 @@ THINGS = wp.source(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("function", "message"),
     [
         (lambda r: r.day + r.day, "there is no date + date"),
@@ -404,7 +405,7 @@ def test_text_says_all_of_them() -> None:
     assert 'NoisyCount(0.1, over: range(date("2024-02-28"), date("2024-03-02")))' in str(program)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message"),
     [
         ("source t: decimal;", "there is no type `decimal`"),

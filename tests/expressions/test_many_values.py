@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import canonical_bytes, canonical_bytes_of, check_canonical, normalize, normalize_all
@@ -30,7 +31,7 @@ def type_of(fields: dict[str, Any]) -> Type:
     return wp.source("data", **fields).plan.type
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_forms_and_bytes_are_those_of_each_value(seed: int) -> None:
     rng = Random(seed)
     kinds = [rng.choice(list(PARTS)) for _ in range(rng.randint(1, 4))]

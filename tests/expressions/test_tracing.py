@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.errors import ExpressionError, WpinqError, WpinqWarning
 
@@ -120,7 +121,7 @@ FORBIDDEN: list[tuple[Callable[[Any], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(FORBIDDEN)))
+@for_each("number", range(len(FORBIDDEN)))
 def test_what_only_a_value_can_do_is_refused_with_the_fix(number: int) -> None:
     function, fix = FORBIDDEN[number]
     with warnings.catch_warnings():
@@ -229,7 +230,7 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(ILL_TYPED)))
+@for_each("number", range(len(ILL_TYPED)))
 def test_what_is_ill_typed_is_refused_when_written_and_named(number: int) -> None:
     function, message = ILL_TYPED[number]
     with pytest.raises(WpinqError) as caught:

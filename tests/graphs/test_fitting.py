@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence, isotonic_degree_sequence
 
@@ -191,7 +192,7 @@ def test_answers_are_read_through_their_values():
 BAD = [[], [[1.0, 2.0]], 3.0, [1.0, float("nan")], [float("inf")], ["a"], {0: 1.0}, None, [1.0, [2.0]], 1j]
 
 
-@pytest.mark.parametrize("bad", BAD, ids=repr)
+@for_each("bad", BAD, ids=repr)
 def test_bad_measurements_are_refused_by_name(bad):
     with pytest.raises(AnswersError, match="sequence"):
         fit_degree_sequence(bad, [1.0])

@@ -11,6 +11,7 @@ import networkx as nx
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import DEPTH_LIMIT, write
@@ -61,7 +62,7 @@ def test_all_connected_patterns_are_there() -> None:
     assert [sum(len(g) == n for g in CONNECTED) for n in (2, 3, 4, 5)] == [1, 2, 6, 21]
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@for_each("name", PATTERNS)
 def test_support_equals_brute_force(name: str) -> None:
     pattern = PATTERNS[name]
     graph = crowded()
@@ -72,8 +73,8 @@ def test_support_equals_brute_force(name: str) -> None:
     assert min(found.values()) > 0
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("seed", [1, 2])
+@for_each("name", SMALL)
+@for_each("seed", [1, 2])
 def test_support_on_sparse_graphs(name: str, seed: int) -> None:
     graph = nx.gnm_random_graph(9, 13, seed=seed)
     assert set(wp.evaluate(motif(EDGES, SMALL[name]), both_ways(graph))) == copies(graph, SMALL[name])
@@ -113,7 +114,7 @@ def test_weights_do_not_depend_on_the_numbers_of_the_pattern(pattern: list[tuple
     assert len(totals) == len(supports) == 1
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@for_each("name", PATTERNS)
 def test_uses_are_the_edges_of_the_pattern(name: str) -> None:
     edges = len(PATTERNS[name])
     assert motif(EDGES, PATTERNS[name]).uses() == {"edges": edges}
@@ -169,7 +170,7 @@ def test_parts_that_are_put_together_alike_are_evaluated_once() -> None:
     assert len(joins) == 2  # the paths, and the paths with themselves
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@for_each("name", PATTERNS)
 def test_covers_hold_every_edge_once(name: str) -> None:
     pattern, _ = standard_form(read_pattern(PATTERNS[name]))
     leaves, stack = [], [best_cover(pattern)]
@@ -202,7 +203,7 @@ def test_automorphisms(pattern: list[tuple[int, int]], automorphic: int) -> None
     assert len(automorphisms(read_pattern(pattern))) == automorphic
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "message"),
     [
         ([], "2 to 5 vertices, not 0"),

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.graphs import (
@@ -220,7 +221,7 @@ USES = {
 }
 
 
-@pytest.mark.parametrize(("recipe", "uses"), USES.items(), ids=lambda value: getattr(value, "__name__", None))
+@for_each(("recipe", "uses"), USES.items(), ids=lambda value: getattr(value, "__name__", None))
 def test_uses_and_readings(recipe: Any, uses: int) -> None:
     assert recipe(SYMMETRIC).uses() == {"edges": uses}
     assert recipe(symmetrize(ONCE)).uses() == {"once": 2 * uses}
@@ -233,7 +234,7 @@ def test_buckets_cost_the_same_and_say_that_they_mix() -> None:
     assert "no exact rescaling" in triangles_by_degree(SYMMETRIC, bucket=20).reading
 
 
-@pytest.mark.parametrize("recipe", [*USES, symmetrize], ids=lambda recipe: recipe.__name__)
+@for_each("recipe", [*USES, symmetrize], ids=lambda recipe: recipe.__name__)
 def test_edges_of_other_shapes_are_refused(recipe: Any) -> None:
     for source in (wp.source("s", int), wp.source("s", a=int, b=str), wp.source("s", a=int, b=int, c=int)):
         with pytest.raises(PlanError, match="two fields of one type"):
@@ -248,7 +249,7 @@ def test_bad_buckets_are_refused(bucket: Any) -> None:
         triangles_by_degree(SYMMETRIC, bucket=bucket)
 
 
-@pytest.mark.parametrize("recipe", USES, ids=lambda recipe: recipe.__name__)
+@for_each("recipe", USES, ids=lambda recipe: recipe.__name__)
 def test_any_type_of_node(recipe: Any) -> None:
     names = wp.source("edges", one=str, other=str)
     graph = GRAPHS["random"]
@@ -293,7 +294,7 @@ def test_rescaling_takes_what_releases_give() -> None:
     assert type(edges_from_joint_degrees(1.0, (np.int64(1), 2))) is float
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         lambda: path_weight(1),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.engines import reference
 from wpinq.errors import PlanError
 from wpinq.graphs.tags import (
@@ -66,7 +67,7 @@ def neighbours(edges: list[Edge]) -> dict[int, set[int]]:
     return found
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@for_each("name", RECIPES)
 def test_uses(name: str) -> None:
     recipe, uses = RECIPES[name]
     assert recipe(SOURCE).uses() == {"edges": uses}
@@ -147,7 +148,7 @@ def test_weights_as_arrays(limits: list[int]) -> None:
     assert [float(found.get(i, 0)) for i in range(len(limits) - 1)] == pytest.approx(expected.tolist())
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@for_each("name", RECIPES)
 def test_an_edge_more_moves_no_more_than_the_uses(name: str) -> None:
     recipe, uses = RECIPES[name]
     query = recipe(SOURCE)
@@ -167,7 +168,7 @@ def test_limits_that_do_not_rise_are_refused(limits: list[int]) -> None:
         degree_tags(SOURCE, limits)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "room",
     [[], [1, 1], [1, 1, 1, 1], [1, 0, 1], [1, -1, 1], [True, 1, 1], [1, math.inf, 1], [math.nan] * 3, [10**400, 1, 1]],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError
 from wpinq.histograms import CountOfCounts, HierarchicalCounts, Tree, consistent_sizes, mean_consistency
 
@@ -61,8 +62,8 @@ def test_merges_worked_by_hand():
     assert found[1][0].tolist() == [12, 98]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("tree", [CHAIN, THREE, FOUR], ids=["chain", "three levels", "four levels"])
+@for_each("seed", SEEDS)
+@for_each("tree", [CHAIN, THREE, FOUR], ids=["chain", "three levels", "four levels"])
 def test_the_merge_is_the_papers_group_by_group(tree, seed):
     rng = np.random.default_rng(seed)
     groups = tree.totals(rng.integers(1, 6, tree.sizes[-1]))
@@ -182,8 +183,8 @@ def test_mean_consistency_shares_a_gap_evenly():
     np.testing.assert_allclose(found[2], [4, 3, 4, 1, 3, 1], rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("tree", [THREE, FOUR, Tree.uniform(11, 3)], ids=["three", "four", "uniform"])
+@for_each("seed", SEEDS)
+@for_each("tree", [THREE, FOUR, Tree.uniform(11, 3)], ids=["three", "four", "uniform"])
 def test_mean_consistency_is_dense_weighted_least_squares(tree, seed):
     rng = np.random.default_rng(seed)
     a = np.concatenate(tree.totals(np.eye(tree.sizes[-1])))

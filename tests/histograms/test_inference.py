@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment, linprog, minimize, nnls
 from scipy.stats import binom
 
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, PlanError
 from wpinq.histograms import (
     Tree,
@@ -55,7 +56,7 @@ def test_worked_examples_of_hay_section_3(noisy, fit):
     assert isotonic_l2(noisy).tolist() == fit
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_isotonic_l2_is_min_max_of_means_and_bounds_clip_it(seed):
     rng = np.random.default_rng(seed)
     y = rng.normal(size=9) * 5
@@ -69,8 +70,8 @@ def test_isotonic_l2_is_min_max_of_means_and_bounds_clip_it(seed):
     np.testing.assert_allclose(isotonic_l2(y, -1, 2), bounded.x, atol=1e-5)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("bounds", [(-math.inf, math.inf), (-2.0, 3.0)])
+@for_each("seed", SEEDS)
+@for_each("bounds", [(-math.inf, math.inf), (-2.0, 3.0)])
 def test_isotonic_l1_costs_what_the_linear_programme_costs(seed, bounds):
     rng = np.random.default_rng(seed)
     n = 14
@@ -95,7 +96,7 @@ def test_isotonic_bounds_by_hand():
         assert fit([-3, 9, 14, 30], upper=10).tolist() == [-3, 9, 10, 10]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_weights_of_isotonic_l2_count_like_repetitions(seed):
     rng = np.random.default_rng(seed)
     y, times = rng.normal(size=9) * 5, rng.integers(1, 5, 9)
@@ -121,8 +122,8 @@ def test_isotonic_refuses_bad_input():
 # --- trees --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("leaves", [1, 2, 3, 5, 8, 9, 27, 31])
-@pytest.mark.parametrize("branching", [2, 3, 5, 20])
+@for_each("leaves", [1, 2, 3, 5, 8, 9, 27, 31])
+@for_each("branching", [2, 3, 5, 20])
 def test_tree_least_squares_is_ordinary_least_squares(leaves, branching):
     tree = Tree.uniform(leaves, branching)
     noisy = np.random.default_rng(leaves).normal(size=(sum(tree.sizes), 3))
@@ -148,7 +149,7 @@ def test_the_papers_formulas_on_a_complete_tree():
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_missing_nodes_and_unequal_precisions_on_irregular_trees(seed):
     rng = np.random.default_rng(seed)
     first = rng.integers(1, 4, 3)
@@ -209,7 +210,7 @@ def test_zero_subtrees_on_the_running_example():
     assert [level.tolist() for level in kept] == [[10.0], [0.0, 11.0], [0.0, 0.0, 11.0, 0.0]]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_zero_subtrees_keeps_a_node_if_it_and_all_above_it_are_positive(seed):
     rng = np.random.default_rng(seed)
     tree = Tree([[3], [2, 1, 4], rng.integers(1, 4, 7)]) if seed % 2 else Tree.uniform(10, 3)
@@ -226,7 +227,7 @@ def test_zero_subtrees_keeps_a_node_if_it_and_all_above_it_are_positive(seed):
 # --- least squares ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_general_least_squares_dense_and_sparse(seed):
     from scipy.sparse import csr_matrix
     from scipy.sparse.linalg import aslinearoperator
@@ -264,7 +265,7 @@ def test_least_squares_that_does_not_converge_says_so():
         nonnegative_least_squares(diags(np.arange(1.0, 9.0)).tocsr(), np.arange(8) - 2.5, tolerance=1e-30)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_nonnegative_least_squares_satisfies_the_optimality_conditions(seed):
     from scipy.sparse import csr_matrix
 
@@ -276,8 +277,8 @@ def test_nonnegative_least_squares_satisfies_the_optimality_conditions(seed):
     np.testing.assert_allclose(nonnegative_least_squares(csr_matrix(a), y), exact, atol=1e-5)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("at_most", [False, True])
+@for_each("seed", SEEDS)
+@for_each("at_most", [False, True])
 def test_project_to_total_is_the_quadratic_programme(seed, at_most):
     rng = np.random.default_rng(seed)
     y, total = rng.normal(size=7) * 3, float(rng.integers(0, 9))
@@ -292,7 +293,7 @@ def test_project_to_total_is_the_quadratic_programme(seed, at_most):
     np.testing.assert_allclose(project_to_total(y, total, at_most), best.x, atol=1e-5)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_project_tree_projects_every_family_on_its_total(seed):
     rng = np.random.default_rng(seed)
     tree = Tree([[3], rng.integers(1, 18, 3)]) if seed % 2 else Tree.uniform(7, 2)
@@ -309,7 +310,7 @@ def test_project_tree_projects_every_family_on_its_total(seed):
 # --- rounding -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_round_to_total_is_the_nearest_integer_vector_of_that_sum(seed):
     rng = np.random.default_rng(seed)
     total = int(rng.integers(1, 9))
@@ -322,7 +323,7 @@ def test_round_to_total_is_the_nearest_integer_vector_of_that_sum(seed):
     assert ((found - values) ** 2).sum() == pytest.approx(least, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_an_estimate_whose_total_is_not_whole_is_rounded_to_the_nearest_total(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):
@@ -343,7 +344,7 @@ def test_a_total_is_a_number_of_at_least_0(total):
         round_to_total([1.0], total)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_round_tree_keeps_every_total(seed):
     rng = np.random.default_rng(seed)
     tree = Tree.uniform(int(rng.integers(2, 40)), int(rng.integers(2, 5)))
@@ -380,7 +381,7 @@ def test_rounding_refuses_what_has_no_such_total():
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_range_sums_and_quantiles(seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 6, 11)
@@ -396,7 +397,7 @@ def test_range_sums_and_quantiles(seed):
     assert median(counts) == quantile(counts, 0.5)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_quantiles_between_edges_invert_the_cumulative_counts(seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 6, 11) * rng.uniform(0.5, 2, 11)
@@ -447,8 +448,8 @@ def test_reading_refuses_bad_input():
 # --- Bayes --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("records", [1, 7, 100, 1000])
-@pytest.mark.parametrize("scale", [0.3, 1.0, 10.0, 200.0])
+@for_each("records", [1, 7, 100, 1000])
+@for_each("scale", [0.3, 1.0, 10.0, 200.0])
 def test_bayes_count_is_the_posterior_mean(records, scale):
     j = np.arange(records + 1)
     for p in (0.001, 0.3, 0.9):
@@ -474,7 +475,7 @@ def test_out_of_range_probability_against_draws_and_its_extremes():
 # --- matching -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_matching_is_the_cheapest_assignment(seed):
     rng = np.random.default_rng(seed)
     children = [rng.integers(0, 9, size) for size in (3, 1, 4)]
@@ -512,8 +513,8 @@ def test_merge_is_the_best_linear_combination():
         merge_estimates([1.0], [0.0], [1.0], [1.0])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("weighted", [True, False])
+@for_each("seed", SEEDS)
+@for_each("weighted", [True, False])
 def test_consistent_sizes_are_consistent(seed, weighted):
     rng = np.random.default_rng(seed)
     tree = Tree([[2], [2, 3]])
@@ -556,7 +557,7 @@ def test_linear_intervals_cover_as_they_say(scales):
         assert abs(inside - confidence) < 5 * math.sqrt(confidence * (1 - confidence) / draws)  # 5 sigma
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_half_widths_leave_out_what_they_should_whatever_the_scales(seed):
     rng = np.random.default_rng(seed)
     scales = rng.uniform(0, 1, (int(rng.choice([1, 2, 5, 300, 3000])), 6)) ** rng.uniform(0, 6, 6) * 10 ** rng.uniform(

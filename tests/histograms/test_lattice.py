@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.simulate import simulate_geometric
 from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
@@ -53,7 +54,7 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
+@for_each("name", PLANS)
 def test_the_lattice_that_is_proven(name):
     query, expected = PLANS[name]
     assert plan_properties(query.plan).lattice == expected

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, PlanError
 from wpinq.histograms import (
     AllRanges,
@@ -177,7 +178,7 @@ def test_sources_that_do_not_fit_are_refused() -> None:
         strategy.infer([1.0, 2.0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"shares": {}},

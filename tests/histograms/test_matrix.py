@@ -10,6 +10,7 @@ from scipy.sparse import coo_array, csc_matrix, csr_matrix
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import PlanError
 from wpinq.histograms import AllRanges, Bins, Hierarchical, Identity, MatrixMechanism, Prefixes, Product, Ranges
 
@@ -32,8 +33,8 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", MATRICES)
+@for_each("form", FORMS)
+@for_each("name", MATRICES)
 def test_every_form_is_the_same_strategy(name, form):
     a = MATRICES[name]
     strategy, dense = MatrixMechanism(FORMS[form](a)), MatrixMechanism(a)

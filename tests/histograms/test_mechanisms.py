@@ -12,6 +12,7 @@ import pytest
 from scipy.signal import lfilter
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, EpsilonError, PlanError, WpinqError
 from wpinq.histograms import (
     AllRanges,
@@ -82,7 +83,7 @@ def data_for(source: wp.Query) -> list[object]:
 # --- which strategies have a lattice ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WITH)
+@for_each("name", WITH)
 def test_the_lattice_of_each_strategy_and_its_noise(name):
     strategy, step, source = WITH[name]
     for mechanism in ("geometric", "automatic"):
@@ -157,7 +158,7 @@ def test_programs_in_text_state_geometric_releases():
 # --- what is released ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WITH)
+@for_each("name", WITH)
 def test_released_answers_lie_on_the_lattice(name):
     strategy, step, source = WITH[name]
     with wp.Session() as session:
@@ -172,7 +173,7 @@ def test_released_answers_lie_on_the_lattice(name):
     assert np.isfinite(np.asarray(strategy.infer(answers), dtype=float)).all()
 
 
-@pytest.mark.parametrize("name", WITH)
+@for_each("name", WITH)
 def test_no_release_is_likelier_than_epsilon_allows(name):
     """Exact: outputs as Fractions, probabilities as exponents of `Pr[k] ∝ exp(−|k|/scale)`.
 
@@ -215,8 +216,8 @@ def test_noise_has_the_variance_that_it_says():
     assert 0 < geometric_variance(1e-9) < 1e-86
 
 
-@pytest.mark.parametrize("strategy", [Identity(6), Hierarchical(6), Wavelet(6)])
-@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
+@for_each("strategy", [Identity(6), Hierarchical(6), Wavelet(6)])
+@for_each("epsilon", [0.1, 1, 3])
 def test_expected_errors_are_those_of_the_measurement(strategy, epsilon):
     measurement = strategy.measure(people, epsilon, mechanism="geometric")
     step = float(measurement.sink.step * strategy.sensitivity)
@@ -290,8 +291,8 @@ def coverage(coefficients: list[int], scale: float) -> np.ndarray:
 SUMS = [[1], [3], [1, 1], [2, 1], [1] * 10, [6, 3, 3], [3, 2], [5, 3, 2], [7, 5], [3, 3, 2, 2, 2, 7], [4, 4, 2, 6]]
 
 
-@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 3.0, 10.0])
-@pytest.mark.parametrize("coefficients", SUMS, ids=str)
+@for_each("scale", [0.05, 0.3, 1.0, 3.0, 10.0])
+@for_each("coefficients", SUMS, ids=str)
 def test_half_widths_cover_and_are_tight(coefficients, scale):
     """Against exact convolutions. One coefficient that divides the others: the least; else within 1 % of a bound."""
     covered = coverage(coefficients, scale)
@@ -328,8 +329,8 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("scale", [0.2, 0.3, 1.0, 3.0, 50.0])
-@pytest.mark.parametrize("name", LONG)
+@for_each("scale", [0.2, 0.3, 1.0, 3.0, 50.0])
+@for_each("name", LONG)
 def test_half_widths_of_long_sums_cover_far_out_and_are_tight(name, scale):
     coefficients = LONG[name]
     deviation = DoubleGeometric(scale).variance ** 0.5 * math.hypot(*coefficients)
@@ -382,8 +383,8 @@ def test_one_answer_has_the_interval_of_answers():
         assert strategy.interval(answers, np.eye(5)[key], 0.9) == (lower[key], upper[key])
 
 
-@pytest.mark.parametrize("strategy", [Identity(8), Hierarchical(8), Hierarchical(8, 3), Wavelet(8)], ids=repr)
-@pytest.mark.parametrize("epsilon", [0.2, 2, 8])
+@for_each("strategy", [Identity(8), Hierarchical(8), Hierarchical(8, 3), Wavelet(8)], ids=repr)
+@for_each("epsilon", [0.2, 2, 8])
 def test_intervals_of_estimates_cover(strategy, epsilon):
     """2,000 releases: 4.5 deviations below 0.8 for 36 ranges each of 12 cases, 432: a false alarm in 700."""
     measurement = strategy.measure(people, epsilon, mechanism="geometric")

@@ -6,8 +6,8 @@ import gc
 import tracemalloc
 
 import numpy as np
-import pytest
 
+from tests.support.parameters import for_each
 from wpinq.histograms import (
     Hierarchical,
     Ranges,
@@ -136,7 +136,7 @@ def peak(run) -> int:
         del result
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_bytes_a_bin_stay_below_a_constant(name):
     prepare, limit = CASES[name]
     prepare(64)()  # imports and caches are no bins

@@ -6,9 +6,9 @@ import time
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.relational import evaluate as evaluate_relational
 from wpinq.histograms import (
     CountOfCounts,
@@ -50,7 +50,7 @@ QUERIES = {
 DATA = {(g, b): float(1 + (g * b) % 3) for g in range(5) for b in range(-1, 7)}
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@for_each("name", QUERIES)
 def test_text_states_the_same_plan(name):
     assert parse(unparse({name: QUERIES[name]}))[name] == QUERIES[name]
 
@@ -83,7 +83,7 @@ def test_programs_written_by_hand():
         assert program[name] == QUERIES[name]
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@for_each("name", QUERIES)
 def test_the_relational_engine_agrees(name):
     expected = wp.evaluate(QUERIES[name], {"items": DATA})
     found = wp.WeightedDataset(evaluate_relational(QUERIES[name].plan, {"items": DATA}))

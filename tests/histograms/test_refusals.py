@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import histograms as h
 from wpinq.errors import AnswersError, PlanError, WpinqError
 from wpinq.inference.checks import MOST_BINS, MOST_RECORDS
@@ -52,10 +53,8 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "bad", [None, 5, "ab", ["a", "b"], [None, None], [[1], [1, "2"]], [[1j], [1]], object], ids=str
-)
-@pytest.mark.parametrize("name", LISTS)
+@for_each("bad", [None, 5, "ab", ["a", "b"], [None, None], [[1], [1, "2"]], [[1j], [1]], object], ids=str)
+@for_each("name", LISTS)
 def test_lists_that_are_none(name, bad):
     with pytest.raises(WpinqError):
         LISTS[name](bad)
@@ -101,8 +100,8 @@ SEEDED = {
 }
 
 
-@pytest.mark.parametrize("seed", [None, -1, 0.5, "1", [1], True])
-@pytest.mark.parametrize("name", SEEDED)
+@for_each("seed", [None, -1, 0.5, "1", [1], True])
+@for_each("name", SEEDED)
 def test_seeds_that_are_none(name, seed):
     with pytest.raises(WpinqError, match="a seed must be"):
         SEEDED[name](seed)
@@ -130,8 +129,8 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("bad", [PAIR, np.array([1, 2]), ["laplace"], "other", True, 1.5], ids=str)
-@pytest.mark.parametrize("name", NAMES)
+@for_each("bad", [PAIR, np.array([1, 2]), ["laplace"], "other", True, 1.5], ids=str)
+@for_each("name", NAMES)
 def test_names_and_norms_that_are_none(name, bad):
     with pytest.raises(WpinqError):
         NAMES[name](bad)
@@ -191,8 +190,8 @@ SIZED = {
 }
 
 
-@pytest.mark.parametrize("size", [MOST_BINS + 1, 2**62, 2**63, 2**64, 10**30], ids=str)
-@pytest.mark.parametrize("name", SIZED)
+@for_each("size", [MOST_BINS + 1, 2**62, 2**63, 2**64, 10**30], ids=str)
+@for_each("name", SIZED)
 def test_sizes_beyond_the_limit_are_refused_at_once(name, size):
     with pytest.raises(WpinqError, match=r"at most|too many|number of children"):
         SIZED[name](size)

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import histograms
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms import (
@@ -90,7 +91,7 @@ def source_of(strategy):
     return wp.source("s", int, cap=10**6)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@for_each("strategy", STRATEGIES, ids=repr)
 def test_the_query_program_weighs_the_matrix_over_the_sensitivity_exactly(strategy):
     query, a = strategy.query(source_of(strategy)), matrix_of(strategy)
     shape = strategy.sizes if isinstance(strategy, SEVERAL) else (strategy.domain,)
@@ -121,7 +122,7 @@ def classical_sensitivity(matrix: list[list[Fraction]]) -> Fraction:
     return max(sum(map(abs, column)) for column in zip(*matrix, strict=True))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@for_each("strategy", STRATEGIES, ids=repr)
 def test_sensitivity_is_the_largest_column_norm_as_a_fraction(strategy):
     exact = exact_matrix(strategy)
     assert strategy.sensitivity == classical_sensitivity(exact)
@@ -136,7 +137,7 @@ def test_classical_sensitivities():
     assert Sorted(10).sensitivity == 1
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@for_each("strategy", STRATEGIES, ids=repr)
 def test_every_strategy_uses_its_source_once_and_its_noise_scale_is_the_classical_one(strategy):
     source = source_of(strategy)
     measurement = strategy.measure(source, Fraction(1, 10))
@@ -195,7 +196,7 @@ def test_products_of_long_columns_take_a_select_many_an_attribute():
         assert sum(released) == pytest.approx(float(strategy.sensitivity), rel=1e-14)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@for_each("strategy", STRATEGIES, ids=repr)
 def test_linear_maps_agree_with_the_matrix(strategy):
     a = matrix_of(strategy)
     m, n = a.shape
@@ -215,7 +216,7 @@ def workloads(n: int) -> list:
     return [Bins(n), AllRanges(n), Prefixes(n), Ranges(n, starts, rng.integers(starts, n) + 1), rng.normal(size=(3, n))]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@for_each("strategy", STRATEGIES, ids=repr)
 def test_expected_error_is_the_formula(strategy):
     inverse = strategy.estimate(np.eye(len(strategy.keys)))
     for workload in workloads(strategy.domain):
@@ -226,7 +227,7 @@ def test_expected_error_is_the_formula(strategy):
         assert strategy.expected_error(workload, 0.5) == pytest.approx(wanted, rel=1e-7)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@for_each("strategy", STRATEGIES, ids=repr)
 def test_variances_of_ranges_are_those_of_the_matrix(strategy):
     n = strategy.domain
     starts, stops = np.array([(a, b) for a in range(n + 1) for b in range(a, n + 1)]).T

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import pytest
+from tests.support.parameters import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -64,7 +64,7 @@ def packages(distribution: str) -> set[str]:
     return held or {distribution.replace("-", "_")}
 
 
-@pytest.mark.parametrize(("extra", "distribution"), declared())
+@for_each(("extra", "distribution"), declared())
 def test_what_is_declared_is_used(extra: str, distribution: str) -> None:
     if distribution in TOOLS:
         run = (ROOT / ".ci" / "run").read_text(encoding="utf-8") + (ROOT / "README.md").read_text(encoding="utf-8")

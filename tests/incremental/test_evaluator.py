@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq import functions as F
 from wpinq.columns.dataset import WeightedDataset
@@ -35,7 +36,7 @@ def random_changes(rng: Random, case: Case, candidate: dict[str, Weights]) -> di
     return {name: changes}
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_each("operator", OPERATORS)
 def test_outputs_equal_a_fresh_evaluation_after_any_history(operator: str) -> None:
     rng = Random(f"history {operator}")
     for _ in range(CASES_PER_OPERATOR):
@@ -56,7 +57,7 @@ def test_outputs_equal_a_fresh_evaluation_after_any_history(operator: str) -> No
                 evaluator.commit()
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_each("operator", OPERATORS)
 def test_retracting_everything_leaves_nothing(operator: str) -> None:
     rng = Random(f"retraction {operator}")
     for _ in range(CASES_PER_OPERATOR):

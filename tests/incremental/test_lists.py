@@ -9,6 +9,7 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
@@ -45,7 +46,7 @@ def check(walk: SwapWalk, plans: list[Query], symmetric: bool) -> None:
             assert weight == pytest.approx(fresh.get(record, 0.0), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", PLANS)
+@for_each("name", PLANS)
 def test_outputs_are_true_along_a_walk(interpreted_modules: None, name: str) -> None:
     query, symmetric = PLANS[name]
     plan = query(SYMMETRIC if symmetric else ONCE)

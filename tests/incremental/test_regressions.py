@@ -13,6 +13,7 @@ import wpinq as wp
 from tests.incremental import research
 from tests.incremental.interpreted import interpret
 from tests.incremental.test_compiled_swaps import graph
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, routine
 from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
@@ -60,8 +61,8 @@ def test_groups_whose_members_hash_alike_are_told_apart(interpreted_modules: Non
     assert engine.outputs == [{(0, (2**61 + 2,)): 0.5}]
 
 
-@pytest.mark.parametrize("name", WALKS)
-@pytest.mark.parametrize(("price", "width"), [(-1.0, 0.0), (math.inf, 0.0), (1.0, -0.5), (1.0, math.nan)])
+@for_each("name", WALKS)
+@for_each(("price", "width"), [(-1.0, 0.0), (math.inf, 0.0), (1.0, -0.5), (1.0, math.nan)])
 def test_walks_refuse_prices_and_widths_that_are_no_loss(name: str, price: float, width: float) -> None:
     with pytest.raises(PlanError, match="must be finite and at least 0"):
         WALKS[name]([Goal(PLAN, price, {0: 1.0}, width=width)])

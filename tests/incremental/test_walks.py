@@ -13,6 +13,7 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph, use_interpreter
+from tests.support.parameters import for_each
 from wpinq.engines.delta.compiled import EdgeWalk, Goal, SwapWalk
 from wpinq.engines.delta.compiled.adjacency import proposals
 from wpinq.engines.delta.compiled.adjacency import state as walked
@@ -66,8 +67,8 @@ def check(walk: SwapWalk | EdgeWalk, target: Goal, power: float, space: list[Gra
 CYCLE_WITH_CHORDS = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2), (5, 3)]
 
 
-@pytest.mark.parametrize("closing", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize(("symmetric", "virtual"), [(True, True), (False, True), (False, False)])
+@for_each("closing", [0.0, 0.5, 0.9])
+@for_each(("symmetric", "virtual"), [(True, True), (False, True), (False, False)])
 def test_swaps_converge_to_the_posterior_whatever_share_closes_wedges(
     closing: float, symmetric: bool, virtual: bool
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 import wpinq as wp
 from tests.incremental import research
 from tests.incremental.test_compiled_swaps import graph
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
@@ -108,7 +109,7 @@ def close(left: Mapping[object, float], right: Mapping[object, float]) -> bool:
     return all(abs(left.get(x, 0.0) - right.get(x, 0.0)) < 1e-9 for x in {*left, *right})
 
 
-@pytest.mark.parametrize("name", [*LISTS, *TABLES])
+@for_each("name", [*LISTS, *TABLES])
 def test_walks_agree_step_by_step(interpreted_modules: None, name: str) -> None:
     query = {**LISTS, **TABLES}[name](EDGES)
     start = graph(5, 9, 18)
@@ -132,8 +133,8 @@ def test_walks_agree_step_by_step(interpreted_modules: None, name: str) -> None:
     assert fast.progress.accepted > 0
 
 
-@pytest.mark.parametrize("name", [*LISTS, *TABLES])
-@pytest.mark.parametrize("virtual", [True, False])
+@for_each("name", [*LISTS, *TABLES])
+@for_each("virtual", [True, False])
 def test_any_weights_of_the_source_agree_with_the_python_engine(
     interpreted_modules: None, name: str, virtual: bool
 ) -> None:
@@ -213,8 +214,8 @@ CHOSEN: dict[str, Query] = {
 }
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-@pytest.mark.parametrize("virtual", [True, False])
+@for_each("name", CHOSEN)
+@for_each("virtual", [True, False])
 def test_weighted_elements_that_a_condition_chooses(interpreted_modules: None, name: str, virtual: bool) -> None:
     plan, rng = CHOSEN[name].plan, Random(name)
     records = [(a, b) for a in (None, 0, 1, 2, 3) for b in (None, -0.5, 0.0, 0.25, 3.0)]

@@ -33,6 +33,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.columns import unlinked_file
 from wpinq.columns.storage import StoredColumns, opened
@@ -197,8 +198,8 @@ KINDS: dict[str, Callable[[list[tuple[Any, ...]], Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("number", [0, 1, 1000])
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("number", [0, 1, 1000])
+@for_each("kind", KINDS)
 def test_every_kind_has_the_bits_of_the_former_path(kind: str, number: int, tmp_path: Path) -> None:
     if number == 0 and kind in ("parquet folder", "parquet pattern"):
         return  # no file, which is refused
@@ -223,8 +224,8 @@ def test_a_cursor_of_duckdb_is_one_of_the_db_api() -> None:
         assert len(found) == 250_000
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "reference"])
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("engine", ["duckdb", "reference"])
+@for_each("kind", KINDS)
 def test_every_kind_is_one_dataset_on_every_engine(kind: str, engine: str, tmp_path: Path) -> None:
     rows = [row for row in things(500) if abs(row[0]) < 100]
     source = wp.source("things", count=int, size=float | None, name=str, here=bool | None, spare=int | None)
@@ -286,7 +287,7 @@ def test_what_is_unfit_inside_is_found(value: dict[str, Any], reason: str) -> No
 # --- refusals ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "rows by name"])
+@for_each("kind", [kind for kind in KINDS if kind != "rows by name"])
 def test_a_refusal_has_the_positions_of_rows_and_no_value(kind: str, tmp_path: Path) -> None:
     rows = things(1500)
     for i in (17, 420, 1400):
@@ -303,7 +304,7 @@ def test_a_refusal_has_the_positions_of_rows_and_no_value(kind: str, tmp_path: P
         assert value not in str(error).replace(str(tmp_path), "")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_a_breach_of_a_fact_has_the_positions_of_its_rows(kind: str, tmp_path: Path) -> None:
     rows = [(i, 0.5, "a", True, None) for i in range(1200)]
     rows[700] = rows[1100] = rows[3]
@@ -373,8 +374,8 @@ def test_columns_of_any_name_stand_beside(kind: str, tmp_path: Path) -> None:
     assert read(make[kind](), record_type({"x": STR})) == {("1",): 1.0, ("2",): 1.0}
 
 
-@pytest.mark.parametrize("name", ["it's", "a*b", "q?", "[1]", "a'; DROP TABLE x; --", "s3:x", "é", "a b", "-", "{}"])
-@pytest.mark.parametrize("ending", [".csv", ".parquet", ".csv.gz", ".txt"])
+@for_each("name", ["it's", "a*b", "q?", "[1]", "a'; DROP TABLE x; --", "s3:x", "é", "a b", "-", "{}"])
+@for_each("ending", [".csv", ".parquet", ".csv.gz", ".txt"])
 def test_a_path_means_its_file_and_no_other(name: str, ending: str, tmp_path: Path) -> None:
     path, other = tmp_path / f"{name}{ending}", tmp_path / f"aXb{ending}"
     for file, number in ((path, 1), (other, 99)):
@@ -481,9 +482,7 @@ def test_csv_in_two_kinds_of_lines_is_read_by_pieces(tmp_path: Path) -> None:
     assert "not as many fields" in str(error)
 
 
-@pytest.mark.parametrize(
-    "number", ["1", "+1", "-0", "007", "1.5", ".5", "1.", "1e3", "-1E-3", "5e-324", "1e-999", "0" * 50]
-)
+@for_each("number", ["1", "+1", "-0", "007", "1.5", ".5", "1.", "1e3", "-1E-3", "5e-324", "1e-999", "0" * 50])
 def test_csv_numbers_are_what_python_reads(tmp_path: Path, number: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(f"x\n{number}\n")

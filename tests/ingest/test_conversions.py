@@ -16,6 +16,7 @@ import pyarrow
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.data.fields import conversion
 from wpinq.expr.types import INT, STR, Type, category, decimal
@@ -23,7 +24,7 @@ from wpinq.expr.types import INT, STR, Type, category, decimal
 NAME = "the day"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("library", "make", "read"),
     [
         ("numpy", numpy.array, lambda array, said: eval(said, {"array": array}).tolist()),
@@ -49,7 +50,7 @@ NAME = "the day"
         ),
     ],
 )
-@pytest.mark.parametrize("type_", [STR, category("1", "2")])
+@for_each("type_", [STR, category("1", "2")])
 def test_whole_numbers_are_written_as_text(library: str, make: Any, read: Any, type_: Type) -> None:
     assert read(make([1, 2]), conversion(library, NAME, type_, INT)) == ["1", "2"]
 
@@ -74,8 +75,8 @@ TO_CAST: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb"])
-@pytest.mark.parametrize(("wanted", "text", "expected"), TO_CAST)
+@for_each("library", ["pandas", "polars", "pyarrow", "duckdb"])
+@for_each(("wanted", "text", "expected"), TO_CAST)
 def test_text_is_declared_as_text_and_parsed_exactly_or_null(
     library: str, wanted: Any, text: str, expected: Any
 ) -> None:
@@ -165,8 +166,8 @@ OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
 CHECKED = {"pandas": 'frame.astype({"x": "Int64"})', "pyarrow": 'table["x"].cast("int64")'}
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb", "pandas"])
-@pytest.mark.parametrize(("given", "wanted", "values", "expected", "said"), OTHERS)
+@for_each("library", ["polars", "pyarrow", "duckdb", "pandas"])
+@for_each(("given", "wanted", "values", "expected", "said"), OTHERS)
 def test_what_a_library_would_guess_or_round_is_left_to_queries(
     library: str, given: Any, wanted: Any, values: list[Any], expected: list[Any], said: str
 ) -> None:
@@ -268,7 +269,7 @@ OFFERED: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", OFFERED)
+@for_each("kind", OFFERED)
 def test_a_refusal_says_how_to_convert_the_fields_that_need_it(kind: str, tmp_path: Path) -> None:
     make, said = OFFERED[kind]
     edges = kind.startswith("an edge list")

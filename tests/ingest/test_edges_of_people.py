@@ -22,6 +22,7 @@ import pytest
 import scipy.sparse
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.people import kept_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import EdgeList, read_source
@@ -86,7 +87,7 @@ def table(rows: list[Owned]) -> Any:
 OPTIONS = list(product([True, False], ["keep", "drop", "refuse"], ["keep", "drop", "refuse"], [True, False]))
 
 
-@pytest.mark.parametrize(("directed", "loops", "duplicates", "nested"), OPTIONS)
+@for_each(("directed", "loops", "duplicates", "nested"), OPTIONS)
 def test_each_option_means_what_it_says_and_a_person_changes_no_more_than_the_unit_weight(
     directed: bool, loops: Any, duplicates: Any, nested: bool
 ) -> None:
@@ -173,7 +174,7 @@ def parquet(folder: Path) -> Path:
     return folder / "g.parquet"
 
 
-@pytest.mark.parametrize("form", OUT)
+@for_each("form", OUT)
 def test_an_end_may_say_whose_an_edge_is(form: str, tmp_path: Path) -> None:
     kept = kept_rows([a for a, _ in PAIRS], PAIRS, EDGE, 2)
     assert read(OUT[form](tmp_path), 2, "src") == {edge: 1.0 for own in kept.values() for edge in own}

@@ -16,6 +16,7 @@ import polars
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.columns.storage import StoredColumns
 from wpinq.data.read import read_source
 from wpinq.errors import SourceRejected
@@ -73,8 +74,8 @@ FAILING: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", FAILING)
-@pytest.mark.parametrize("type_", [int, str])
+@for_each("kind", FAILING)
+@for_each("type_", [int, str])
 def test_a_failure_is_a_refusal_without_a_value_or_a_cause(kind: str, type_: type) -> None:
     with pytest.raises(SourceRejected) as refused:
         read(FAILING[kind](), a=type_)

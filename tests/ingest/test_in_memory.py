@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.columns import arrow_rows, duplicates
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data import read_source, relation, sources
@@ -88,8 +89,8 @@ def test_a_forked_child_and_a_database_opened_anew_read_what_is_in_memory() -> N
         assert os.waitpid(child, 0)[1] == 0
 
 
-@pytest.mark.parametrize("place", [0, 150_000, 249_999])
-@pytest.mark.parametrize(("value", "kind"), [("NULL", int), ("'nan'::DOUBLE", float), ("error('secret')", int)])
+@for_each("place", [0, 150_000, 249_999])
+@for_each(("value", "kind"), [("NULL", int), ("'nan'::DOUBLE", float), ("error('secret')", int)])
 def test_what_is_unfit_is_refused(value: str, kind: type, place: int) -> None:
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT CASE WHEN i = {place} THEN {value} ELSE i END AS a FROM {ROWS}")
@@ -118,8 +119,8 @@ def test_dates_and_decimals_of_a_relation_are_held_as_numbers(share: float, monk
     assert dict(found.items()) == expected
 
 
-@pytest.mark.parametrize("share", [sources.IN_MEMORY, 0])
-@pytest.mark.parametrize(
+@for_each("share", [sources.IN_MEMORY, 0])
+@for_each(
     ("value", "kind", "why"),
     [
         ("DATE '9999-12-31' + 1", datetime.date, "a date outside the years 1 to 9999"),
@@ -184,8 +185,8 @@ def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
                     held(relation, {"a": int}, frozenset({"unit_weights"}))
 
 
-@pytest.mark.parametrize("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
-@pytest.mark.parametrize("step", [1, 4])
+@for_each("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
+@for_each("step", [1, 4])
 def test_rows_in_increasing_order_are_all_different(
     place: int | None, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,8 +270,8 @@ def test_integers_that_repeat_behind_the_first_rows_are_looked_at_with_other_col
         assert dict(found.items()) == dict.fromkeys(relation.fetchall(), 1.0)
 
 
-@pytest.mark.parametrize("size", [1, 8191, 8192, 8193, 250_000])
-@pytest.mark.parametrize("step", [1, 2, 4096, 8192, 99_999])
+@for_each("size", [1, 8191, 8192, 8193, 250_000])
+@for_each("step", [1, 2, 4096, 8192, 99_999])
 def test_weights_stand_in_their_places(size: int, step: int) -> None:
     for places in (np.arange(0, size, step), np.arange(size - 1, -1, -step)[::-1], np.arange(0)):
         expected = np.ones(size)

@@ -22,6 +22,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.data import EdgeList, read_source
 from wpinq.data.facts import _CHECKS, norm
 from wpinq.errors import PlanError, SourceRejected
@@ -212,7 +213,7 @@ def test_subclasses_become_their_plain_kind() -> None:
     assert type(record[1]) is int
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "type_"),
     [
         (float("nan"), FLOAT),
@@ -302,7 +303,7 @@ def test_weights_of_a_mapping() -> None:
     assert same(read(data), expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("weight", "unit"),
     [
         (True, 1),
@@ -394,7 +395,7 @@ def tables() -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("kind", tables())
+@for_each("kind", tables())
 def test_tables_are_read_by_field_name(kind: str) -> None:
     assert same(read(tables()[kind], PERSON), WEIGHTS)
 
@@ -514,7 +515,7 @@ def test_csv_of_one_column_and_quotes(tmp_path: Path) -> None:
     assert same(read(path, STR), {'a "b", c': 1.0, "d": 2.0})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("type_", "text"),
     [(INT, t) for t in ("x", "1.0", "1_000", " 1", "٣", "", "9" * 30, "9" * 5000, "+-1", "true")]
     + [(FLOAT, t) for t in ("nan", "inf", "-Infinity", "1e999", "1_0.0", "0x1p0", "1,5", "", "e")]
@@ -634,7 +635,7 @@ def test_facts_that_hold() -> None:
     assert read([(1, 2), (3, 1), (1, 2)], facts=("simple",)) == {(1, 2): 2.0, (3, 1): 1.0}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fact", "data", "positions"),
     [
         ("nonnegative", {(1, 2): 1, (2, 1): -0.5}, (1,)),

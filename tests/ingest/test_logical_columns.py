@@ -20,6 +20,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.data import read_source
 from wpinq.errors import SourceRejected
 from wpinq.expr.logical_values import limits, presenter, to_text
@@ -100,7 +101,7 @@ OFFERED: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("offered", OFFERED)
+@for_each("offered", OFFERED)
 def test_every_form_gives_the_same(offered: str, tmp_path: Path) -> None:
     assert read(OFFERED[offered](tmp_path), SCHEMA) == HELD
 
@@ -188,7 +189,7 @@ EXACT_OR_NOT: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "kind", "message"), EXACT_OR_NOT)
+@for_each(("data", "kind", "message"), EXACT_OR_NOT)
 def test_what_is_not_exactly_of_the_type_is_refused(data: Any, kind: Any, message: str) -> None:
     said = refused(data, {"v": kind})
     assert message in said
@@ -245,7 +246,7 @@ def out_of_range() -> list[tuple[Any, Any, str]]:
     return cases
 
 
-@pytest.mark.parametrize(("data", "kind", "message"), out_of_range())
+@for_each(("data", "kind", "message"), out_of_range())
 def test_what_is_out_of_range_is_named_by_its_row(data: Any, kind: Any, message: str) -> None:
     said = refused(data, {"v": kind})
     assert message in said and "1 row is unfit, at row 1," in said
@@ -349,7 +350,7 @@ TEXTS: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "wanted"), TEXTS)
+@for_each(("kind", "text", "wanted"), TEXTS)
 def test_text_of_csv_files(kind: Any, text: str, wanted: Any, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f'v,w\n"{text}",1\n', encoding="utf-8")
     if isinstance(wanted, str) and wanted != text:
@@ -465,7 +466,7 @@ WIDE = [
 ]
 
 
-@pytest.mark.parametrize(("column", "kind", "wanted"), WIDE)
+@for_each(("column", "kind", "wanted"), WIDE)
 def test_wide_integers_of_a_relation_are_integers(column: str, kind: Any, wanted: Any) -> None:
     relation = duckdb.sql(f"SELECT {column} AS v FROM range(3) AS t(x)" + ("" if "sum" in column else " LIMIT 1"))
     if isinstance(wanted, str):

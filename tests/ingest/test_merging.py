@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.columns import duplicates
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
@@ -59,9 +60,9 @@ def bits(found: StoredColumns) -> dict[Any, str]:
     return {record: weight.hex() for record, weight in found.items()}
 
 
-@pytest.mark.parametrize("at_once", [2**23, 500])
-@pytest.mark.parametrize("repeat", ["i", "i % 2900", "i % 40", "i // 3", "0"])
-@pytest.mark.parametrize("name", RECORDS)
+@for_each("at_once", [2**23, 500])
+@for_each("repeat", ["i", "i % 2900", "i % 40", "i // 3", "0"])
+@for_each("name", RECORDS)
 def test_weights_are_those_of_grouping(name: str, repeat: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fields, columns = RECORDS[name]
     type_ = type_of(fields)

@@ -19,6 +19,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.people import kept_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
@@ -162,8 +163,8 @@ FORMS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("nested", [False, True], ids=["rows", "lists"])
+@for_each("form", FORMS)
+@for_each("nested", [False, True], ids=["rows", "lists"])
 def test_every_form_of_data_is_cut_alike(tmp_path: Path, form: str, nested: bool) -> None:
     assert read(FORMS[form](tmp_path), 2, nested=nested) == read(named(), 2, nested=nested)
 
@@ -177,7 +178,7 @@ def test_ids_of_a_csv_file_are_its_text(tmp_path: Path) -> None:
     assert refused(path, 1).positions == (1,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "said"),
     [
         ({("a", 1.0): 1.0}, "do not say whose they are"),
@@ -271,7 +272,7 @@ def test_declarations() -> None:
     assert fields == record_type({"person": INT, "account": STR, "nested": BOOL, "at_most": FLOAT})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "said"),
     [
         ({"person": "user"}, "how many rows of one person"),

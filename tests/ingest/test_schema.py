@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import (
@@ -104,7 +105,7 @@ def agree(found: wp.Schema) -> None:
     assert repr(found).startswith(f"{found.python}\n\n{found.text}\n\n")
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@for_each("kind", TABLES)
 def test_every_library_says_the_same(kind: str, tmp_path: Path) -> None:
     data = TABLES[kind](tmp_path)
     found = wp.schema(data, "things")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.language import Program, parse
@@ -62,7 +63,7 @@ def squares() -> list[tuple[int, int, int, int]]:
     return list(cycles.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_example_prints_and_reads_back(name: str) -> None:
     program = load(name)
     again = parse(str(program))
@@ -94,7 +95,7 @@ STABILITY = {
 """What moves by less than it is used: listings, of edges of any weights."""
 
 
-@pytest.mark.parametrize(("name", "measurement", "source", "uses"), USES)
+@for_each(("name", "measurement", "source", "uses"), USES)
 def test_listings_use_what_the_paper_says_and_cost_what_they_move(
     name: str, measurement: str, source: str, uses: int
 ) -> None:
@@ -315,7 +316,7 @@ FLUENT = {
 }
 
 
-@pytest.mark.parametrize(("name", "variable"), FLUENT)
+@for_each(("name", "variable"), FLUENT)
 def test_fluent_chains_and_listings_are_the_same_plans(name: str, variable: str) -> None:
     assert load(name)[variable] == FLUENT[name, variable]
 

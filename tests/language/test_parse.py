@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
@@ -59,7 +60,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("text", "function"), SAME, ids=[text for text, _ in SAME])
+@for_each(("text", "function"), SAME, ids=[text for text, _ in SAME])
 def test_expressions_mean_what_traced_lambdas_mean(text: str, function: object) -> None:
     assert expression(text) == maybe.select(function)
 
@@ -178,7 +179,7 @@ def test_parameters_are_set_from_outside(value: object) -> None:
     assert program["w"] == maybe.where(lambda x: (x.c == "b") & (x.b > 0.3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "message"),
     [
         ({"epsilom": 1}, "no parameter `epsilom`; did you mean `epsilon`?"),
@@ -274,7 +275,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message", "at"), ERRORS, ids=[text for text, _, _ in ERRORS])
+@for_each(("text", "message", "at"), ERRORS, ids=[text for text, _, _ in ERRORS])
 def test_errors_say_what_where_and_what_to_do(text: str, message: str, at: str) -> None:
     with pytest.raises(LanguageError) as caught:
         parse(HEAD + text, name="test.wpq")

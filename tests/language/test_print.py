@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -38,7 +39,7 @@ def check(named: Mapping[str, Query | Measurement]) -> str:
     return text
 
 
-@pytest.mark.parametrize("seed", range(len(OPERATORS) * 25))
+@for_each("seed", range(len(OPERATORS) * 25))
 def test_random_plans(seed: int) -> None:
     rng = random.Random(seed)
     named: dict[str, Query | Measurement] = {}
@@ -68,7 +69,7 @@ OPERATOR_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@for_each("name", REGISTRY)
 def test_every_operator_can_be_written_and_is_printed_as_written(name: str) -> None:
     text = f"source edges(src: int, dst: int);\nvar q = {OPERATOR_TEXTS[name]};\n"
     program = parse(text)
@@ -136,7 +137,7 @@ FUNCTION_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "weighted"])
+@for_each("name", [name for name in FUNCTIONS if name != "weighted"])
 def test_every_function_can_be_written_and_is_printed_as_written(name: str) -> None:
     head = (
         "source people(name: str, age: int?, score: float, tags: list[str, 5], home: (int, str), "
@@ -170,7 +171,7 @@ SINK_TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", SINKS)
+@for_each("name", SINKS)
 def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> None:
     records = "(int, int)" if name in ("TriangleCount", "StarCount", "FourCliqueCount", "LargestDegree") else "int"
     text = f"source numbers: {records} with facts = [unit_weights];\nvar m = numbers.{SINK_TEXTS[name]};\n"

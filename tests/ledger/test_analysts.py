@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tests.support.analysts import each, opened, spent
+from tests.support.parameters import for_each
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger import debit
@@ -62,7 +63,7 @@ def test_an_exhausted_source_still_answers_what_it_paid_for() -> None:
         assert spent(ledger) == {"edges": 5, "edges@alice": 5, "edges@bob": 5}
 
 
-@pytest.mark.parametrize("name", ["", "a@b", "a/b", "7", "_a", "ä", "a b", "a-b", "a\n", "a" * 65, None, 7])
+@for_each("name", ["", "a@b", "a/b", "7", "_a", "ä", "a b", "a-b", "a\n", "a" * 65, None, 7])
 def test_analysts_have_names_that_are_nothing_else(name: object) -> None:
     with opened() as ledger:
         head = ledger.head()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.parameters import for_each
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, ledger_totals
 from wpinq.kernel.ledger.ledger import Ledger, Pricing, Terms
@@ -154,7 +155,7 @@ def test_what_the_forgeries_begin_with_is_sound(tmp_path: pathlib.Path) -> None:
         assert 0 < ledger.spent_at("edges", DELTA) <= TENTH
 
 
-@pytest.mark.parametrize(
+@for_each(
     "content",
     [
         {**CONTENT, "releases": []},

@@ -17,6 +17,7 @@ from tests.support.joint_tables import (
     pairs_of,
     planned_views,
 )
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.attributes import Attributes, MeasuredView
 from wpinq.marginals.models.fit_target import (
@@ -307,7 +308,7 @@ def test_views_by_name_and_what_supports_them():
     assert not found.supported(("age", "sex"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "words"),
     [
         (lambda: fit([], (2, 2)), AnswersError, "measure some"),

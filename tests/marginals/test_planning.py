@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.parameters import for_each
 from wpinq.errors import PlanError
 from wpinq.marginals import planning
 from wpinq.marginals.attributes import Attributes
@@ -42,7 +43,7 @@ def deviations(plan: MarginalPlan) -> tuple[float, float]:
     return float(np.sqrt(cells @ variances / cells.sum())), float(np.sqrt(variances.max()))
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_plans_are_as_exact_as_claimed_within_three_percent(name: str) -> None:
     sizes, views, total, largest = ROWS[name]
     assert deviations(plan_marginals(sizes, views, "total"))[0] <= 1.03 * total

@@ -3,12 +3,11 @@
 from fractions import Fraction
 from random import Random
 
-import pytest
-
 import wpinq as wp
 from tests.support.cases import Table
 from tests.support.floats import shuffled
 from tests.support.operators import TABLES
+from tests.support.parameters import for_each
 from tests.support.plans import distance, norm
 from wpinq.plan.arithmetic import UNIT_ROUNDOFF
 from wpinq.plan.node import topological
@@ -17,12 +16,12 @@ from wpinq.plan.operators import Source
 from wpinq.plan.properties import plan_properties
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@for_each("table", TABLES, ids=lambda table: table.name)
 def test_worked_example(table: Table) -> None:
     assert table.holds()
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@for_each("table", TABLES, ids=lambda table: table.name)
 def test_worked_example_in_floats(table: Table) -> None:
     data = {name: {x: Fraction(w) for x, w in weights.items()} for name, weights in table.data.items()}
     exact, rounded = wp.evaluate(table.query, data, exact=True), wp.evaluate(table.query, data)

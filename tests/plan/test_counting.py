@@ -7,9 +7,8 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-import pytest
-
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.query import Query
@@ -111,7 +110,7 @@ NO_COUNTS: dict[str, tuple[Query, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@for_each("name", COUNTS)
 def test_what_is_counted(name: str) -> None:
     query, factor, of = COUNTS[name]
     found = plan_properties(query.plan).counted
@@ -124,7 +123,7 @@ def test_what_is_counted(name: str) -> None:
     assert f"of {found.of}" in str(kind)
 
 
-@pytest.mark.parametrize("name", NO_COUNTS)
+@for_each("name", NO_COUNTS)
 def test_what_is_no_count_says_at_which_step(name: str) -> None:
     query, step = NO_COUNTS[name]
     found = plan_properties(query.plan).counted

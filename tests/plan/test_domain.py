@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan import domain
@@ -60,7 +61,7 @@ TABLE: list[tuple[Callable[[], Query], object]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(TABLE)))
+@for_each("number", range(len(TABLE)))
 def test_a_domain_is_inferred_where_the_query_fixes_it(number: int) -> None:
     make, expected = TABLE[number]
     assert repr(plan_properties(make().plan).domain) == repr(expected)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
@@ -50,7 +51,7 @@ def queries() -> Iterator[Query]:
     yield from EDGES.partition(lambda e: (e.src % 2, "é"), [(0, "é"), (1, "\U0001f600")]).values()
 
 
-@pytest.mark.parametrize("query", list(queries()), ids=lambda query: query.plan.operator.name)
+@for_each("query", list(queries()), ids=lambda query: query.plan.operator.name)
 def test_plans_come_back_as_they_were(query: Query) -> None:
     data = json.loads(json.dumps(plan_to_json(query.plan)))
     again = plan_from_json(data)

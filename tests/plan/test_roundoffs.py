@@ -13,6 +13,7 @@ import pytest
 import wpinq as wp
 from tests.support.cases import HEAVY
 from tests.support.operators import CASES
+from tests.support.parameters import for_each
 from tests.support.plans import distance
 from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
@@ -88,7 +89,7 @@ def test_a_source_with_a_cap_below_one_can_be_shaved_as_finely_as_its_cap_allows
     assert plan_properties(light.plan).output.weight_left == Fraction(1, 2**30)
 
 
-@pytest.mark.parametrize("name", ONE_STEP)
+@for_each("name", ONE_STEP)
 def test_both_engines_keep_each_operator_within_its_constant(name: str) -> None:
     plan, rng = ONE_STEP[name].plan, Random(name)
     assert plan_properties(plan).rounding_error >= plan.operator.rounding_units() * UNIT_ROUNDOFF * 2**29
@@ -137,8 +138,8 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(1)])
+@for_each("name", QUERIES)
+@for_each("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(1)])
 def test_noise_is_at_most_a_millionth_above_the_nominal(name: str, epsilon: Fraction) -> None:
     plan = QUERIES[name].plan
     scale = laplace_scale(epsilon, plan_properties(plan).slack())

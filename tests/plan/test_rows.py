@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.plans import OPERATORS, Case, random_case
 from wpinq import functions as F
 from wpinq.engines import reference
@@ -80,7 +81,7 @@ def handled(node: Node, outputs: Mapping[bytes, Mapping[Any, Any]]) -> int:
     return read + sum(number * counts[1][key] for key, number in counts[0].items())
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_each("operator", OPERATORS)
 def test_no_step_has_more_records_than_its_bound(operator: str) -> None:
     rng, told = Random(f"{operator} rows"), 0
     for _ in range(PLANS):

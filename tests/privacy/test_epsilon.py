@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.parameters import for_each
 from wpinq.errors import EpsilonError
 from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
 from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, parse_epsilon
@@ -17,7 +18,7 @@ from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, pa
 epsilons = st.fractions(min_value=Fraction(1, 10**30), max_value=MAX_EPSILON, max_denominator=MAX_DENOMINATOR)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "expected"),
     [
         (1, Fraction(1)),
@@ -54,7 +55,7 @@ def test_parse_does_not_depend_on_the_decimal_context() -> None:
         assert format_epsilon(Fraction(123456789, 10**9)) == "0.123456789"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "reason"),
     [
         (True, "boolean"),
@@ -109,7 +110,7 @@ def test_parse_refuses_and_says_what_to_do(value: object, reason: str) -> None:
     assert any(word in str(caught.value) for word in ("pass", "take", "round"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "1e999999999",
@@ -147,7 +148,7 @@ def test_a_float_is_its_shortest_decimal(value: float) -> None:
     assert float(parse_epsilon(value)) == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("epsilon", "text"),
     [
         (Fraction(0), "0"),

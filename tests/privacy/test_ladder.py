@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from tests.support.ladder_laws import rung_law
+from tests.support.parameters import for_each
 from wpinq.noise.ladder import Ladder, as_float, below, choose_power, draw_count, odds
 from wpinq.noise.scales import LEAST_LADDER_SCALE
 from wpinq.sinks.graph_ladders import clique_ladder, degree_ladder, simple_graph, star_ladder, triangle_ladder
@@ -30,8 +31,8 @@ LADDERS = {
 FALSE_ALARM = 1e-9
 
 
-@pytest.mark.parametrize("scale", [0.5, 3.0, 25.0])
-@pytest.mark.parametrize("name", LADDERS)
+@for_each("scale", [0.5, 3.0, 25.0])
+@for_each("name", LADDERS)
 def test_draws_have_the_law_of_the_ladder(name: str, scale: float) -> None:
     """Rungs by a chi-square, the tail in one; sides and places on a rung by their means. Always the same draws."""
     ladder, bytes_of = LADDERS[name], random.Random(f"{name} {scale}").randbytes

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.parameters import for_each
 from wpinq.noise import conditional
 from wpinq.noise.conditional import ConditionalNoise
 from wpinq.noise.sparse_bernoulli import exponential_bounds, successes
@@ -267,8 +268,8 @@ def evidence(tables: list[dict[int, float]], *, whole: bool) -> float:
     return min(found)
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["Laplace", "geometric"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@for_each("whole", [False, True], ids=["Laplace", "geometric"])
+@for_each("scenario", SCENARIOS)
 def test_what_is_revealed_has_the_law_of_the_plain_mechanism(scenario: str, whole: bool) -> None:
     tables, agreed = final_tables(scenario, whole=whole)
     assert agreed

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.choice_laws import loss, permute_and_flip
+from tests.support.parameters import for_each
 from wpinq.api.simulate import simulate_geometric, simulate_laplace, simulate_select
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError, WpinqError
 from wpinq.measure.measurement import Choose
@@ -88,13 +89,13 @@ def opendp_choice(scale: float) -> Any:
     return dp.m.make_noisy_max(*space, dp.max_divergence(), scale=scale)
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1, 10**30), Fraction(2**31)])
-@pytest.mark.parametrize("slack", [Fraction(0), Fraction(1, 2**40), Fraction(7, 1000), Fraction(3)])
-@pytest.mark.parametrize(
+@for_each("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1, 10**30), Fraction(2**31)])
+@for_each("slack", [Fraction(0), Fraction(1, 2**40), Fraction(7, 1000), Fraction(3)])
+@for_each(
     "distances",
     [[Fraction(1)], [Fraction(1, 3), Fraction(18), Fraction(1, 10)], [Fraction(2**900), Fraction(1, 10**60)]],
 )
-@pytest.mark.parametrize("score_range", [Fraction(1), Fraction(19, 10)])
+@for_each("score_range", [Fraction(1), Fraction(19, 10)])
 def test_scale_is_certified(
     epsilon: Fraction, slack: Fraction, distances: list[Fraction], score_range: Fraction
 ) -> None:
@@ -351,8 +352,8 @@ UNFIT: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("values", UNFIT, ids=range(len(UNFIT)))
-@pytest.mark.parametrize(
+@for_each("values", UNFIT, ids=range(len(UNFIT)))
+@for_each(
     "run",
     [partial(with_laplace_noise, scale=1.0), partial(select, scale=2.0)],
     ids=["add", "select"],

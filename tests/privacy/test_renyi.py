@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.support.parameters import for_each
 from wpinq.errors import EpsilonError
 from wpinq.measure.delta_reading import Charged, parse_delta, spent_at
 from wpinq.measure.renyi import BOUNDED_RANGE, LAPLACE, bounded_range, divergence, laplace, least_epsilon, pure
@@ -59,21 +60,21 @@ def flip_law(scores: Sequence[float], scale: float) -> list[float]:
     return law
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("move", [0.01, 0.1, 1.0, 3.0])
+@for_each("order", ORDERS)
+@for_each("move", [0.01, 0.1, 1.0, 3.0])
 def test_laplace_noise_is_what_its_curve_says(order: float, move: float) -> None:
     assert of_laplace(order, move) == pytest.approx(curve(LAPLACE, order, move), rel=1e-6)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("moves", [(0.05, 0.05), (0.9, 0.1), (1.0, 1.0, 1.0)])
+@for_each("order", ORDERS)
+@for_each("moves", [(0.05, 0.05), (0.9, 0.1), (1.0, 1.0, 1.0)])
 def test_a_move_spread_over_many_numbers_is_no_worse(order: float, moves: tuple[float, ...]) -> None:
     assert sum(of_laplace(order, move) for move in moves) <= curve(LAPLACE, order, sum(moves)) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 4.0, 10.0])
-@pytest.mark.parametrize("scale", [0.5, 1.0, 10.0])
-@pytest.mark.parametrize("steps", [(1,), (2,), (1, 1), (3, 2, 1)])
+@for_each("order", [1.01, 1.5, 2.0, 4.0, 10.0])
+@for_each("scale", [0.5, 1.0, 10.0])
+@for_each("steps", [(1,), (2,), (1, 1), (3, 2, 1)])
 def test_double_geometric_noise_is_the_worst_case_at_one_step(
     order: float, scale: float, steps: tuple[int, ...]
 ) -> None:
@@ -87,8 +88,8 @@ def test_double_geometric_noise_is_the_worst_case_at_one_step(
         assert found > curve(LAPLACE, order, 1 / scale)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0])
+@for_each("order", ORDERS)
+@for_each("epsilon", [0.01, 0.3, 1.0, 4.0])
 def test_randomised_response_is_the_worst_case_of_pure_epsilon(order: float, epsilon: float) -> None:
     likely = 1 / (1 + math.exp(-epsilon))
     worst = of_laws(order, [likely, 1 - likely], [1 - likely, likely])
@@ -101,8 +102,8 @@ def test_randomised_response_is_the_worst_case_of_pure_epsilon(order: float, eps
         assert of_laws(order, list(one), list(other / other.sum())) <= curve(PURE, order, epsilon)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@for_each("order", ORDERS)
+@for_each("epsilon", [0.1, 1.0, 4.0])
 def test_choices_and_ranges_stay_below_their_curves(order: float, epsilon: float) -> None:
     random, closest = np.random.default_rng(2), 0.0
     for _ in range(100):
@@ -193,9 +194,9 @@ def losses_of_response(move: float, grain: float) -> np.ndarray:
     return law
 
 
-@pytest.mark.parametrize(("noise", "losses"), [(LAPLACE, losses_of_laplace), (PURE, losses_of_response)])
-@pytest.mark.parametrize(("move", "times"), [(0.1, 100), (0.5, 8), (2.0, 3)])
-@pytest.mark.parametrize("delta", [Fraction(1, 10), Fraction(1, 1000), MILLIONTH])
+@for_each(("noise", "losses"), [(LAPLACE, losses_of_laplace), (PURE, losses_of_response)])
+@for_each(("move", "times"), [(0.1, 100), (0.5, 8), (2.0, 3)])
+@for_each("delta", [Fraction(1, 10), Fraction(1, 1000), MILLIONTH])
 def test_what_is_read_covers_the_true_loss(
     noise: str, losses: Callable[[float, float], np.ndarray], move: float, times: int, delta: Fraction
 ) -> None:
@@ -223,8 +224,8 @@ def test_known_readings() -> None:
     assert spent_at(MILLIONTH, [Charged(BOUNDED_RANGE, tenth)] * 100, Fraction(10)) < 3
 
 
-@pytest.mark.parametrize("noise", [LAPLACE, BOUNDED_RANGE, PURE])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10**9), Fraction(1, 3), Fraction(40), Fraction(2**31)])
+@for_each("noise", [LAPLACE, BOUNDED_RANGE, PURE])
+@for_each("epsilon", [Fraction(1, 10**9), Fraction(1, 3), Fraction(40), Fraction(2**31)])
 def test_a_reading_is_never_above_the_pure_sum_and_falls_with_delta(noise: str, epsilon: Fraction) -> None:
     readings = [
         spent_at(Fraction(1, 10**digits), [Charged(noise, epsilon)] * 7, 7 * epsilon) for digits in (30, 12, 6, 2)
@@ -257,7 +258,7 @@ def by_assignment(history: Sequence[Charged], t: np.ndarray, shares: dict[tuple[
     return total
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_parts_count_as_the_worst_way_in_which_a_unit_is_spread(seed: int) -> None:
     random = np.random.default_rng(seed)
     noises = [LAPLACE, PURE, BOUNDED_RANGE]
@@ -297,7 +298,7 @@ def test_partitions_nest_deeper_than_calls() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [0, 1, 2, -1, "0", "1", "1e-31", "nan", "", True, None, float("nan")])
+@for_each("value", [0, 1, 2, -1, "0", "1", "1e-31", "nan", "", True, None, float("nan")])
 def test_a_delta_lies_between_0_and_1(value: object) -> None:
     with pytest.raises(EpsilonError, match="a delta lies between 0 and 1"):
         parse_delta(value)

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.support.parameters import for_each
 from wpinq.noise import laplace
 from wpinq.noise.exact_bernoulli import WORD, Coin, Coins
 from wpinq.noise.exponential import AHEAD, Exponential
@@ -200,7 +201,7 @@ CASES: list[tuple[float, Callable[[random.Random], float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("scale", "value"), CASES, ids=[str(scale) for scale, _ in CASES])
+@for_each(("scale", "value"), CASES, ids=[str(scale) for scale, _ in CASES])
 def test_it_is_bit_for_bit_the_slow_one(scale: float, value: Callable[[random.Random], float]) -> None:
     generator = random.Random(17)
     values = [value(generator) for _ in range(60)]
@@ -263,8 +264,8 @@ def check_rounded(values: Any, exponent: int, signs: Any, whole: Any, digits: An
     return float(sure.mean())
 
 
-@pytest.mark.parametrize("exponent", [-900, -40, 0, 7, 60, 900])
-@pytest.mark.parametrize("spread", [0, 3, 50, 90])
+@for_each("exponent", [-900, -40, 0, 7, 60, 900])
+@for_each("spread", [0, 3, 50, 90])
 def test_what_is_sure_is_right(exponent: int, spread: int) -> None:
     r = random.Random(exponent * 100 + spread)
     size = 1500

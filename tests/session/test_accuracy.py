@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import graphs
 from wpinq.api.simulate import simulate_select
 from wpinq.measure.measurement import NoisyAverage
@@ -43,8 +44,8 @@ def test_it_is_the_half_width_of_the_intervals(name: str) -> None:
     assert row.kind == measurement.kind
 
 
-@pytest.mark.parametrize("name", OF_THE_PLAN)
-@pytest.mark.parametrize("wanted", [0.5, 20.0])
+@for_each("name", OF_THE_PLAN)
+@for_each("wanted", [0.5, 20.0])
 def test_the_epsilon_is_the_least_that_suffices(name: str, wanted: float) -> None:
     measurement = OF_THE_PLAN[name]
     (row,) = wp.accuracy(measurement, half_width=wanted)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.cli.output import answers_table
 from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
@@ -215,7 +216,7 @@ def test_a_loaded_measurement_replays(session: wp.Session, people: wp.Query, tmp
 FOREIGN = ["", "{", "[]", "null", "3", '"text"', "{}", '{"format": "wpinq answers", "version": 1}', "[" * 100_000]
 
 
-@pytest.mark.parametrize("text", FOREIGN, ids=range(len(FOREIGN)))
+@for_each("text", FOREIGN, ids=range(len(FOREIGN)))
 def test_a_foreign_file_is_refused(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(wp.AnswersError) as caught:
@@ -294,7 +295,7 @@ def test_a_changed_file_is_refused(session: wp.Session, people: wp.Query, place:
         wp.Answers.from_json(data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda: Choose("quantile", Fraction(5)),

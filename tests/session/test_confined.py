@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.confined import TWO_SOURCES, told
+from tests.support.parameters import for_each
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are confined by means of Linux")
 
@@ -187,7 +188,7 @@ def test_engines_of_which_no_bounds_were_measured_are_refused(engine: str) -> No
         wp.Session(engine=engine, untrusted=wp.Limits())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"seconds": 0}, {"seconds": float("nan")}, {"seconds": True}, {"margin": 0.5}, {"settling": -1}, {"record": 0},

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.expr.types import BOOL, DATE, INT, STR, ListOf, Type, tuple_type
 from wpinq.expr.values import canonical_bytes, from_canonical_bytes, order_key
 from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain, ranges
@@ -92,7 +93,7 @@ def test_days_and_records_are_given_one_by_one() -> None:
     assert [pairs.key(i) for i in range(2)] == [(0, "b"), (1, "a")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "message"),
     [
         (lambda: wp.integers(3, 2), "from 1 to 1,000,000,000,000 keys"),

@@ -16,6 +16,7 @@ from scipy import stats
 
 import wpinq as wp
 from tests.session.test_subgraph_counts import BOTH, GRAPH, HUGE, ONCE, PLANS, TIE, UNFIT
+from tests.support.parameters import for_each
 from wpinq import graphs
 from wpinq.cli.main import main
 from wpinq.display.explanation import explain_plan
@@ -52,7 +53,7 @@ def test_a_person_pays_for_each_row_and_a_symmetric_source_once_for_both() -> No
     )
 
 
-@pytest.mark.parametrize("case", UNFIT)
+@for_each("case", UNFIT)
 def test_what_one_record_does_not_decide_is_refused(case: str) -> None:
     make, why = UNFIT[case]
     with pytest.raises(wp.PlanError, match=why):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.display.explanation import explain_plan
 from wpinq.measure.measurement import Choose, Measurement, MostDistant
 from wpinq.sinks.compared_marginals import CELLS_LIMIT
@@ -169,7 +170,7 @@ CHANGES: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value"), CHANGES, ids=range(len(CHANGES)))
+@for_each(("place", "value"), CHANGES, ids=range(len(CHANGES)))
 def test_a_changed_file_is_refused(place: str, value: Any) -> None:
     data = json.loads(json.dumps(wp.simulate(ASKED, {"people": []}, seed=3).to_json()))
     *path, last = (int(step) if step.isdigit() else step for step in place.split("."))
@@ -195,7 +196,7 @@ class Changeable(wp.ComparedMarginal):
 PAIR = [wp.ComparedMarginal((0, 1), ([1, 1], [1, 1, 1]))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ask", "message"),
     [
         (lambda: PEOPLE.most_distant(1, (2, 3), PAIR), "records of 2 integers"),

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.evaluate import weights_by_record
@@ -63,8 +64,8 @@ PLANS: dict[str, Callable[[wp.Query], wp.Query]] = {
 }
 
 
-@pytest.mark.parametrize("engine", ["reference", "duckdb"])
-@pytest.mark.parametrize("plan", PLANS)
+@for_each("engine", ["reference", "duckdb"])
+@for_each("plan", PLANS)
 def test_plans_give_the_pairs_of_either_direction(plan: str, engine: str) -> None:
     data = {"edges": [*GRAPH, (1, 0), (2, 2), (9, 8)]}
     expected = {frozenset(e) for e in [*GRAPH, (9, 8)]}
@@ -75,8 +76,8 @@ def test_plans_give_the_pairs_of_either_direction(plan: str, engine: str) -> Non
     assert pairs(PLANS[plan](ONCE), data, engine) == expected
 
 
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("count", COUNTS)
+@for_each("plan", PLANS)
+@for_each("count", COUNTS)
 def test_every_plan_over_one_source_costs_epsilon_an_edge(count: str, plan: str) -> None:
     make, _ = COUNTS[count]
     for source, unit in (
@@ -134,8 +135,8 @@ UNFIT: dict[str, tuple[Callable[[], wp.Query], str]] = {
 }
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("case", UNFIT)
+@for_each("count", COUNTS)
+@for_each("case", UNFIT)
 def test_what_one_record_does_not_decide_is_refused(case: str, count: str) -> None:
     make, why = UNFIT[case]
     with pytest.raises(wp.PlanError, match=why):
@@ -176,9 +177,9 @@ def test_what_was_made_by_hand_is_refused_before_the_debit() -> None:
         assert session.spent("edges") == 0
 
 
-@pytest.mark.parametrize("engine", ["reference", "duckdb"])
-@pytest.mark.parametrize("source", [ONCE, BOTH], ids=["once", "both"])
-@pytest.mark.parametrize("count", COUNTS)
+@for_each("engine", ["reference", "duckdb"])
+@for_each("source", [ONCE, BOTH], ids=["once", "both"])
+@for_each("count", COUNTS)
 def test_a_count_is_released_debited_and_replayed(
     count: str, source: wp.Query, engine: str, tmp_path: pathlib.Path
 ) -> None:

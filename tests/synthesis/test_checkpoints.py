@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
 from wpinq.errors import PlanError
@@ -57,8 +58,8 @@ def run(walk: Walk, goal: Target, folder: Path | None, stop_at: int | None = Non
     return sample([goal], walk, [{"edges": RING}], checkpoints=folder, on_update=on_update, **more)
 
 
-@pytest.mark.parametrize("stop_at", [100, 1700, 3000])
-@pytest.mark.parametrize(
+@for_each("stop_at", [100, 1700, 3000])
+@for_each(
     ("walk", "goal", "compiled"),
     [
         (Swaps(), TBI, True),

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.graphs import SyntheticGraph, read_edges
 from wpinq.graphs.synthesis import (
@@ -119,8 +120,8 @@ def test_degrees_lost_in_noise_are_said_to_be() -> None:
 # --- methods
 
 
-@pytest.mark.parametrize("name", [*method_names(), "tbi+jdd", "jdd+tbd+tbi"])
-@pytest.mark.parametrize("epsilon", [1, "0.3", Fraction(1, 3), "0.12345678987654321"])
+@for_each("name", [*method_names(), "tbi+jdd", "jdd+tbd+tbi"])
+@for_each("epsilon", [1, "0.3", Fraction(1, 3), "0.12345678987654321"])
 def test_a_method_spends_its_epsilon_and_no_more(name: str, epsilon: Any) -> None:
     method = find_method(name)
     measurements = method.measurements(method.source(), epsilon)

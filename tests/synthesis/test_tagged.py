@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
@@ -299,7 +300,7 @@ def test_the_answers_say_how_far_mixing_reaches(reach: float, scale: float) -> N
     assert right >= 5
 
 
-@pytest.mark.parametrize(
+@for_each(
     "degrees",
     [
         np.ones(10, int),
@@ -310,7 +311,7 @@ def test_the_answers_say_how_far_mixing_reaches(reach: float, scale: float) -> N
         np.arange(1, 31).repeat(2),
     ],
 )
-@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+@for_each("share", [0.0, 0.4, 1.0])
 def test_clique_graphs_are_simple_and_have_their_degrees(degrees: np.ndarray, share: float) -> None:
     degrees = np.sort(graphical(degrees))
     classes = DegreeClasses.of(degrees[degrees > 0])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method_names, synthesize
@@ -48,8 +49,8 @@ TRIALS = 1500
 """At which a coverage of 90 % comes out beyond 85 to 95 % with a chance below 1e-9, by the Chernoff bound."""
 
 
-@pytest.mark.parametrize("kind", DEGREES)
-@pytest.mark.parametrize("terms", [1, 3])
+@for_each("kind", DEGREES)
+@for_each("terms", [1, 3])
 def test_intervals_of_degrees_hold_as_often_as_they_say_for_any_graph(kind: str, terms: int) -> None:
     degrees, scale = DEGREES[kind], 8.0
     mass = 2 * tag_weights(LIMITS, 400)[degrees].sum(axis=0)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.sinks.clamped_sum import average_elements
 from wpinq.tables.tabulation import Tabulation
@@ -72,8 +73,8 @@ def test_the_groups_that_are_tried_are_told_twice() -> None:
     assert GROUPS.keys() == KEYS.keys()
 
 
-@pytest.mark.parametrize("kind", GROUPS)
-@pytest.mark.parametrize("engine", ENGINES)
+@for_each("kind", GROUPS)
+@for_each("engine", ENGINES)
 def test_a_table_says_what_the_rows_say(people: Query, rows: list[tuple[Any, ...]], kind: str, engine: str) -> None:
     asked = GROUPS[kind](people).agg(epsilon=GREAT, **AGGREGATES)
     table = wp.simulate(asked, {"people": rows}, seed=1, engine=engine)

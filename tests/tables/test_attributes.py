@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from tests.support.person import PERSON
 from wpinq.api.query import Query
 from wpinq.marginals.cells import AttributeCells, codes
@@ -137,7 +138,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@for_each("name", MISTAKES)
 def test_mistakes_are_explained(people: Query, name: str) -> None:
     make, words = MISTAKES[name]
     with pytest.raises(wp.WpinqError, match=words):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.api.query import Query
 
 ALL = {
@@ -21,8 +22,8 @@ ALL = {
 PEOPLE = wp.source("people", city=str, sex=str, age=int, facts=["whole_weights"])
 
 
-@pytest.mark.parametrize("groups", [1, 2, 40])
-@pytest.mark.parametrize("name", ALL)
+@for_each("groups", [1, 2, 40])
+@for_each("name", ALL)
 def test_an_aggregate_costs_its_epsilon_once(groups: int, name: str) -> None:
     asked = PEOPLE.by("city", keys=[f"c{i}" for i in range(groups)]).agg(epsilon="1/3", **{name: ALL[name]})
     assert dict(wp.bill(asked)) == {"people": Fraction(1, 3)}

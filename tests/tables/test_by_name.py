@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 
@@ -49,7 +50,7 @@ SAME: dict[str, tuple[Callable[[Query], Query], Callable[[Query], Query]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
+@for_each("name", SAME)
 def test_names_make_the_plans_that_lambdas_make(people: Query, name: str) -> None:
     by_name, by_lambda = SAME[name]
     assert by_name(people) == by_lambda(people)
@@ -128,7 +129,7 @@ MISTAKES: dict[str, tuple[Callable[[Query], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@for_each("name", MISTAKES)
 def test_mistakes_say_what_to_do(people: Query, name: str) -> None:
     act, said = MISTAKES[name]
     with pytest.raises(wp.WpinqError, match=said.replace("(", r"\(")):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.tables.tabulation import Tabulation
 
@@ -224,7 +225,7 @@ REFUSED: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
+@for_each("message", REFUSED)
 def test_mistakes_are_told_with_what_to_do(message: str) -> None:
     with pytest.raises(wp.PlanError, match=message):
         REFUSED[message]()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.marginals.feasibility import infeasible_marginals, refuse_infeasible_marginals
@@ -255,7 +256,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("text", MISTAKES)
+@for_each("text", MISTAKES)
 def test_mistakes_in_text_are_explained(text: str) -> None:
     source = 'source people(city: str, sex: category("f", "m"), age: int); var t = '
     with pytest.raises(wp.LanguageError, match=MISTAKES[text]):
@@ -269,7 +270,7 @@ def test_a_program_plans_for_few_marginals() -> None:
         wp.parse(source + many)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "words"),
     [
         ({"order": 0}, "from 1 to 3"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.tabulation import Tabulation
@@ -34,7 +35,7 @@ TABLES: dict[str, Callable[[Query], Tabulation]] = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+@for_each("name", TABLES)
 def test_a_table_reads_back_as_it_was_printed(people: Query, name: str) -> None:
     table = TABLES[name](people)
     text = wp.unparse({"table": table, "again": table, "query": people.select("city")})
@@ -72,7 +73,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("text", MISTAKES)
+@for_each("text", MISTAKES)
 def test_mistakes_are_explained(text: str) -> None:
     with pytest.raises(wp.LanguageError, match=MISTAKES[text]):
         wp.parse(f"source people(city: str, age: int); var t = {text};")
