@@ -23,7 +23,8 @@ from histograms_data import DPBENCH, Array, claim, histogram, options
 
 from wpinq.api.simulate import simulate_select
 from wpinq.histograms import Hierarchical, quantile
-from wpinq.measure.measurement import Choose
+from wpinq.sinks.choose import Choose
+from wpinq.sinks.sink import PublicOutput
 
 EPSILONS = (Fraction(1, 10), Fraction(1))
 QUANTILES = (Fraction(1, 2), Fraction(9, 10))
@@ -74,7 +75,7 @@ def main() -> None:
             for name, truth in vectors.items():
                 error, bins = rank_error(truth, float(q)), range(len(truth))
                 old = score_without_own_weight(truth, float(q))
-                new = Choose("quantile", q).scores(dict(zip(bins, truth, strict=True)), tuple(bins))
+                new = Choose("quantile", q).scores(PublicOutput(dict(zip(bins, truth, strict=True))), tuple(bins))
                 without_noise["before"] += bool(error[np.argmax(old)])
                 without_noise["wpinq"] += bool(error[np.argmax(new)])
                 tree = Hierarchical(len(truth))

@@ -23,15 +23,16 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.duckdb.database import UnoptimisedDatabase
 from wpinq.expr.types import ListOf, TupleOf, Type, physical
-from wpinq.kernel.noisy_evaluation import Looking
-from wpinq.kernel.prepare import Order, prepare
+from wpinq.kernel.noisy_evaluation import NoisyEvaluator
+from wpinq.kernel.prepare import PreparedMeasurement, prepare
 from wpinq.kernel.sandbox import process
 from wpinq.kernel.sandbox.admission import Cost, admitted, cost_of
-from wpinq.measure.measurement import Choose, Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Source
 from wpinq.plan.work import plan_work
 from wpinq.runtime.progress import StepDisplay
+from wpinq.sinks.choose import Choose
 
 LISTS: dict[str, Callable[[Any], Any]] = {
     "split": lambda r: F.split(r.text, ","),
@@ -163,13 +164,13 @@ def evaluated(plan: Query, held: Any, whole: bool) -> bytes:
     return b"done"
 
 
-def drawn(order: Order, protected: Any) -> bytes:
+def drawn(order: PreparedMeasurement, protected: Any) -> bytes:
     """Evaluate and draw noise, in a child."""
-    looking = Looking(UnoptimisedDatabase("20GB"), protected, StepDisplay(None))
+    looking = NoisyEvaluator(UnoptimisedDatabase("20GB"), protected, StepDisplay(None))
     if isinstance(order.measurement.sink, Choose):
         looking.pick(order)
     elif order.measurement.listing is not None:
-        looking.draw_listing(order, order.measurement.listing, {}, ())
+        looking.draw_above(order, order.measurement.listing, {}, ())
     else:
         looking.draw(order, order.measurement.domain or (), ())
     return b"done"

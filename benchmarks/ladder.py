@@ -48,7 +48,9 @@ def errors(name: str, draws: int) -> None:
     """A row of errors for each epsilon."""
     ladder = triangle_ladder(simple_graph(read(name)))
     for epsilon in EPSILONS:
-        off = sorted(abs(draw_count(ladder, float(2 / epsilon)) - ladder.count) / ladder.count for _ in range(draws))
+        off = sorted(
+            abs(draw_count(ladder, float(2 / epsilon), os.urandom) - ladder.count) / ladder.count for _ in range(draws)
+        )
         median, late = statistics.median(off), off[int(0.95 * draws)]
         share, reach = interval(epsilon, ladder.width)
         exact, limit = median_of_the_law(ladder, epsilon), LIMITS.get(epsilon)

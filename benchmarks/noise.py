@@ -10,6 +10,7 @@ time on the clock, and in parentheses that of the processor. The limit of a rele
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,11 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import wpinq as wp
 from wpinq.expr.types import INT
 from wpinq.expr.values import canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
-from wpinq.noise.guard import with_laplace_noise
+from wpinq.noise.laplace import add_laplace
 
 LIMIT = 15.0
 SCALE = 1.0
@@ -46,7 +49,7 @@ def peer() -> Callable[[list[float]], Any]:
 
 def stored(size: int, folder: Path) -> tuple[float, float]:
     keys = [canonical_bytes(key, INT) for key in range(size)]
-    answers = dict(zip(keys, with_laplace_noise([0.0] * size, SCALE), strict=True))
+    answers = dict(zip(keys, add_laplace(np.zeros(size), SCALE, os.urandom), strict=True))
     with Ledger(folder / f"{size}.ledger") as ledger:
         ledger.open_account("n", schema="int", unit="row", unit_weight=Fraction(1), budget=10**9)
         ledger.debit({"measurement": "noise"}, lambda new, parts_of: Pricing({"n": 1}, {}))
@@ -71,10 +74,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             values = [0.5] * size
-            with_laplace_noise(values[:1], SCALE)  # the digits' chances, once a scale
+            add_laplace(values[:1], SCALE, os.urandom)  # the digits' chances, once a scale
             seconds = [
                 timed(partial(theirs, values)),
-                timed(partial(with_laplace_noise, values, SCALE)),
+                timed(partial(add_laplace, values, SCALE, os.urandom)),
                 stored(size, Path(folder)),
                 released(size, Path(folder)),
             ]

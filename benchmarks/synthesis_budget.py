@@ -108,7 +108,7 @@ def simulated(
     answers: dict[str, Answers] = {}
     for name, measurement in measurements.items():
         if isinstance(measurement.sink, LadderSink):
-            (scale,) = measurement.sink.scales(plan_properties(measurement.plan), measurement.epsilon)
+            (scale,) = measurement.sink.scales(measurement.plan, measurement.epsilon)
             drawn = draw_count(truth[name][measurement.sink.key], scale, rng.bytes)
             answers[name] = Answers(measurement, scale, np.array([float(drawn)]), simulated=True)
             continue

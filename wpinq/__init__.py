@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from wpinq.measure.measurement import Measurement as Measurement
     from wpinq.service.client import ServiceConnection as ServiceConnection
     from wpinq.service.client import connect as connect
-    from wpinq.sinks.compared_marginals import ComparedMarginal as ComparedMarginal
     from wpinq.sinks.keys import digits as digits
     from wpinq.sinks.keys import integers as integers
     from wpinq.sinks.keys import product as product

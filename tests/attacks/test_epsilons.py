@@ -17,7 +17,8 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
-from wpinq.measure.measurement import Measurement, NoisyCount
+from wpinq.measure.measurement import Measurement
+from wpinq.sinks.laplace import NoisyCount
 
 NUMBERS = wp.source("numbers", int)
 

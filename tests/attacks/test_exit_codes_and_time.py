@@ -90,22 +90,22 @@ FAULTS = {
 def test_a_child_that_fails_in_any_way_is_one_error_at_one_moment_and_closes_the_source(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     faults = "".join(
-        f"def fault_{number}(order, outputs, keys, past=()):\n    {fault}\n"
+        f"def fault_{number}(sink, output, keys, scales, random):\n    {fault}\n"
         for number, fault in enumerate(FAULTS.values())
     )
     found = told(
         TWO_SOURCES
-        + "from wpinq.kernel import looking\n"
+        + "from wpinq.sinks.laplace import LaplaceSink\n"
         + faults
         + f"""
-seen, told_to, real = [], [], looking.noisy
+seen, told_to, real = [], [], LaplaceSink.draw
 with opened({str(ledger)!r}, on_closed=told_to.append) as session:
     protected(session)
     for number in range({len(FAULTS)}):
-        looking.noisy = globals()["fault_" + str(number)]
-        begun = session._way._looking.clock.now()
+        LaplaceSink.draw = globals()["fault_" + str(number)]
+        begun = session._releaser._evaluator.clock.now()
         first = outcome(lambda: session.release(asked))
-        seen.append([first, session._way._looking.clock.now() - begun, session.suspended()])
+        seen.append([first, session._releaser._evaluator.clock.now() - begun, session.suspended()])
         session.reopen("numbers")
     spent = str(session.spent("numbers"))
     outcome(lambda: session.release(asked))
@@ -130,17 +130,16 @@ def test_a_look_that_fails_ends_at_the_moment_of_one_that_is_answered_and_other_
         + """
 with opened() as session:
     protected(session)
-    clock, marks = session._way._looking.clock, []
+    clock, marks, honest = session._releaser._evaluator.clock, [], LaplaceSink.draw
     for work in (numbers.select(lambda x: x % 2).noisy_count(2), asked):
         start = len(moments(session))
         begun = clock.now()
         seen = outcome(lambda: session.release(work))
         marks.append([moment - begun for moment in moments(session)[start:]])
-        looking.noisy = broken
-    looking.noisy = broken
+        LaplaceSink.draw = broken
+    LaplaceSink.draw = broken
     later = [outcome(lambda: session.release(each)) for each in (asked, before, numbers.noisy_count(1))]
-    from wpinq.kernel.prepare import noisy
-    looking.noisy = noisy
+    LaplaceSink.draw = honest
     tell(marks=marks, seen=seen, later=later, fine=outcome(lambda: session.release(other)))
 """
     )
@@ -163,7 +162,7 @@ def test_after_a_restart_a_closed_source_is_still_closed_and_its_curator_opens_i
 with opened(LEDGER) as session:
     protected(session)
     session.release(before)
-    looking.noisy = broken
+    LaplaceSink.draw = broken
     outcome(lambda: session.release(asked))
 tell()
 """
@@ -198,7 +197,7 @@ def test_that_a_source_is_closed_is_on_the_disk_before_the_failure_is_told(tmp_p
     program += """
 session = opened(LEDGER)
 protected(session)
-looking.noisy = broken
+LaplaceSink.draw = broken
 try:
     session.release(asked)
 except wp.EvaluationFailed:
@@ -216,7 +215,7 @@ def test_an_asking_that_was_under_way_when_its_source_was_closed_is_told_that_an
         + """
 with opened() as session:
     protected(session)
-    clock = session._way._looking.clock
+    clock = session._releaser._evaluator.clock
     sleeping = clock.sleep_until
 
     def closed_meanwhile(moment):
@@ -227,7 +226,7 @@ with opened() as session:
     for fails in (False, True):
         clock.sleep_until = closed_meanwhile
         if fails:
-            looking.noisy = broken
+            LaplaceSink.draw = broken
         seen.append(outcome(lambda: session.release(asked if fails else before)))
         session.reopen("numbers")
     tell(seen=seen)
@@ -242,14 +241,14 @@ def test_what_is_stored_is_replayed_at_the_moment_of_what_is_drawn() -> None:
         + """
 with opened() as session:
     protected(session)
-    marks = [session._way._looking.clock.now()]
+    marks = [session._releaser._evaluator.clock.now()]
     values = []
     for _ in range(2):
         values.append(list(session.release(asked).values))
-        marks.append(session._way._looking.clock.now())
+        marks.append(session._releaser._evaluator.clock.now())
     handle = session.release(numbers.noisy_count(1))
-    marks.append(session._way._looking.clock.now())
-    pairs = [(handle[1], session._way._looking.clock.now()) for _ in range(2)]
+    marks.append(session._releaser._evaluator.clock.now())
+    pairs = [(handle[1], session._releaser._evaluator.clock.now()) for _ in range(2)]
     tell(marks=marks, values=values, pairs=pairs)
 """
     )
@@ -282,7 +281,7 @@ def test_a_child_sees_no_files_of_its_parent_has_limits_and_cannot_print(tmp_pat
 kept = open({str(secret)!r}, "w")
 with opened() as session:
     protected(session)
-    looking.noisy = broken
+    LaplaceSink.draw = broken
     tell(values=list(session.release(asked).values))
 """
     )
@@ -295,11 +294,11 @@ def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     program += f"""
 session = wp.Session({str(ledger)!r}, untrusted=wp.Limits())
 session.protect(numbers, [1], budget=1)
-looking.noisy = broken
+LaplaceSink.draw = broken
 class ForEver(confinement.Clock):
     def sleep_until(self, moment):
         time.sleep(10**6)
-session._way._looking.clock = ForEver()
+session._releaser._evaluator.clock = ForEver()
 session.release(asked)
 """
     parent = subprocess.Popen([sys.executable, "-c", PRELUDE + program], stderr=subprocess.PIPE)
@@ -332,7 +331,7 @@ text = io.StringIO()
 logging.getLogger("wpinq").addHandler(logging.StreamHandler(text))
 with opened(on_closed=lambda names: 1 / 0) as session:
     protected(session)
-    looking.noisy = broken
+    LaplaceSink.draw = broken
     tell(seen=outcome(lambda: session.release(asked)), log=text.getvalue(), shut=session.suspended())
 """
     )
@@ -351,10 +350,11 @@ seen = []
 for fails in (False, True):
     with opened() as session:
         protected(session)
-        start = session._way._looking.clock.now()
+        start = session._releaser._evaluator.clock.now()
         if fails:
-            looking.noisy = broken
-        seen.append([outcome(lambda: session.release([asked, other]))[0], session._way._looking.clock.now() - start])
+            LaplaceSink.draw = broken
+        first = outcome(lambda: session.release([asked, other]))[0]
+        seen.append([first, session._releaser._evaluator.clock.now() - start])
         names = session.suspended()
 tell(seen=seen, names=names)
 """

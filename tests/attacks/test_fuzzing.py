@@ -18,9 +18,10 @@ from tests.fuzz.targets import TARGETS
 from wpinq import functions as F
 from wpinq.engines.sql.program import _Execution
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.measure.measurement import Measurement, NoisyCount
+from wpinq.measure.measurement import Measurement
 from wpinq.plan import properties as certificates
 from wpinq.plan.operators import GroupBy
+from wpinq.sinks.laplace import NoisyCount
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {

@@ -118,7 +118,7 @@ def refused(*given):
 for fails in (False, True):
     with opened() as session:
         session.protect(texts, ROWS, budget=9)
-        clock = session._way._looking.clock
+        clock = session._releaser._evaluator.clock
         begun = clock.now()
         os.{call} = refused if fails else whole
         taken.clear()

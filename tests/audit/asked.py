@@ -13,7 +13,6 @@ from tests.audit.pairs import Measuring, Pair
 from tests.support.graph_queries import RECIPES, Measured, block_graph, source
 from wpinq.graphs.counts import four_clique_count, largest_degree, star_count, triangle_count
 from wpinq.measure.group import flattened
-from wpinq.sinks.compared_marginals import ComparedMarginal
 
 LISTED = 20_000
 """Keys of a listing."""
@@ -24,13 +23,6 @@ UNITS = wp.source("numbers", int, facts=["unit_weights"])
 HEAVY = wp.source("numbers", int, unit_weight=2)
 SCORES = wp.source("scores", group=int, x=float)
 PEOPLE = wp.source("people", town=str, age=int, facts=["whole_weights"])
-CODES = wp.source("codes", a=int, b=int)
-
-COMPARED = (
-    ComparedMarginal((0,), ([2, 0],)),
-    ComparedMarginal((1,), ([1, 1],), penalty=1),
-    ComparedMarginal((0, 1), ([1, 2], [1, 0]), penalty=2),
-)
 
 GRAPHS: Mapping[str, tuple[bool, dict[str, Any]]] = {
     "degrees": (True, {"common": 0, "left": 1, "right": 1}),
@@ -141,24 +133,16 @@ def of_choices(epsilon: Fraction) -> list[Pair]:
             skewed,
             skewed | {40: 1.0},
         ),
-        Pair(
-            "most distant",
-            (CODES.most_distant(epsilon, (2, 2), COMPARED),),
-            {"codes": {}},
-            {"codes": {(1, 1): 1.0}},
-            True,
-        ),
     ]
 
 
-def of_buckets_and_ladders(epsilon: Fraction) -> list[Pair]:
-    """Draws over whole histograms and graphs, whose worst pairs are far from the bound."""
-    edges, bins = {(0, 2): 1.0, (1, 2): 1.0, (1, 3): 1.0}, {2: 3.0, 3: 4.0}
+def of_ladders(epsilon: Fraction) -> list[Pair]:
+    """Draws over whole graphs, whose worst pairs are far from the bound."""
+    edges = {(0, 2): 1.0, (1, 2): 1.0, (1, 3): 1.0}
     pair = {"edges": edges}, {"edges": edges | {(0, 1): 1.0}}
     clique = _units([(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
     cliques = {"edges": clique}, {"edges": clique | {(0, 1): 1.0}}
     return [
-        Pair("buckets", (NUMBERS.buckets(epsilon, 4, 2),), {"numbers": bins}, {"numbers": bins | {0: 1.0}}, False),
         Pair("a count of triangles", (triangle_count(SIMPLE, epsilon),), *pair, False),
         Pair("a count of 2-stars", (star_count(SIMPLE, 2, epsilon),), *pair, False),
         Pair("a count of 4-cliques", (four_clique_count(SIMPLE, epsilon),), *cliques, False),
@@ -190,6 +174,6 @@ KINDS: dict[str, Kind] = {
     "listings": (of_listings, listed_numbers.measure, Fraction(1, 2), 1),
     "recipes": (of_recipes, noisy_numbers.measure, Fraction(2), 2),
     "choices": (of_choices, noisy_choices.measure, Fraction(1, 2), 2),
-    "draws": (of_buckets_and_ladders, noisy_choices.measure, Fraction(2), 6),
+    "draws": (of_ladders, noisy_choices.measure, Fraction(2), 6),
 }
 """What is asked, how it is measured, at which epsilon, and how much of the time a pair has, against the others."""

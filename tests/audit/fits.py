@@ -17,12 +17,9 @@ from tests.audit.hours import Allotment
 from tests.audit.noisy_choices import p_value
 from tests.support.choice_laws import permute_and_flip
 from tests.support.ladder_laws import rung_law
-from tests.support.partitions import gibbs
-from wpinq.noise.bucket_draws import draw_buckets
+from tests.support.system_noise import select, with_geometric_noise, with_laplace_noise
 from wpinq.noise.conditional import ConditionalNoise
-from wpinq.noise.guard import with_geometric_noise, with_laplace_noise
 from wpinq.noise.ladder import draw_count
-from wpinq.noise.permute_and_flip import select
 from wpinq.noise.sparse_bernoulli import successes
 from wpinq.sinks.graph_ladders import simple_graph, triangle_ladder
 
@@ -86,12 +83,6 @@ def _choice(size: int) -> Values:
     return of_outcomes(Counter(select(scores, 1.7) for _ in range(size)), law)
 
 
-def _buckets(size: int) -> Values:
-    weights, half = [1.0, 4.0, 0.5, 3.0, 3.0, 9.0, 0.0, 2.0], Fraction(1, 2)
-    law = {starts: float(chance) for starts, chance in gibbs(weights, Fraction(2), Fraction(1), half).items()}
-    return of_outcomes(Counter(tuple(draw_buckets(weights, 2.0, Fraction(1), half)) for _ in range(size)), law)
-
-
 def _ladder(size: int) -> Values:
     ladder, scale = triangle_ladder(simple_graph([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)])), 2.0
     of_rungs, ends = rung_law(ladder, scale)
@@ -100,17 +91,17 @@ def _ladder(size: int) -> Values:
         for away in range(low + 1, high + 1) if rung < 40 else ():
             shared = float(of_rungs[rung]) / (high - low)
             law |= {ladder.count: shared} if away == 0 else {ladder.count + s * away: shared / 2 for s in (-1, 1)}
-    return of_outcomes(Counter(draw_count(ladder, scale) for _ in range(size)), law)
+    return of_outcomes(Counter(draw_count(ladder, scale, os.urandom) for _ in range(size)), law)
 
 
 def _above(size: int) -> Values:
-    drawn = np.array(ConditionalNoise(1.3, whole=False).above(2.0, size))
+    drawn = np.array(ConditionalNoise(1.3, False, os.urandom).above(2.0, size))
     return {"Kolmogorov-Smirnov": float(stats.kstest((drawn - 2.0) / 1.3, "expon").pvalue)}
 
 
 def _at_most(weight: float) -> Callable[[int], Values]:
     def tried(size: int) -> Values:
-        drawn = np.array(ConditionalNoise(1.3, whole=False).at_most([weight] * size, [2.0] * size))
+        drawn = np.array(ConditionalNoise(1.3, False, os.urandom).at_most([weight] * size, [2.0] * size))
         law = stats.laplace(weight, 1.3)
         return {"Kolmogorov-Smirnov": float(stats.kstest(law.cdf(drawn) / law.cdf(2.0), "uniform").pvalue)}
 
@@ -118,7 +109,7 @@ def _at_most(weight: float) -> Callable[[int], Values]:
 
 
 def _steps_at_most(size: int) -> Values:
-    drawn = ConditionalNoise(1.7, whole=True).at_most([2] * size, [3.0] * size)
+    drawn = ConditionalNoise(1.7, True, os.urandom).at_most([2] * size, [3.0] * size)
     return of_outcomes(Counter(int(x) - 2 for x in drawn), geometric_law(1.7, cut=1))
 
 
@@ -133,7 +124,6 @@ KINDS: dict[str, tuple[Callable[[int], Values], float]] = {
     "Laplace noise of scale 1000 on 0.1": (_laplace(0.1, 1000.0), 1.0),
     **{f"double-geometric noise of scale {s:g}": (_geometric(s), 1.0) for s in (0.4, 2.0, 50.0)},
     "a choice among five": (_choice, 0.5),
-    "buckets of eight bins": (_buckets, 0.05),
     "a count on a ladder": (_ladder, 0.05),
     "Laplace noise above a cut": (_above, 0.5),
     "Laplace noise at most a cut": (_at_most(0.5), 0.5),

@@ -6,14 +6,15 @@ what a listing says of one key.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import numpy as np
 
 from tests.audit.noisy_numbers import BEYOND, Fit
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
-from wpinq.kernel.prepare import listed, noisy
-from wpinq.measure.measurement import GeometricCount
+from wpinq.sinks.count_above import draw_above, draw_keys
+from wpinq.sinks.sink import PublicOutput
 
 
 def _revealed(ready: Ready) -> tuple[np.ndarray, np.ndarray]:
@@ -21,11 +22,12 @@ def _revealed(ready: Ready) -> tuple[np.ndarray, np.ndarray]:
     order = ready.order
     listing = order.measurement.listing
     assert listing is not None
-    shown = listed(order, ready.outputs, (), ())
+    sink, output, type_ = order.measurement.sink, PublicOutput(ready.outputs), order.measurement.key_type
+    shown = draw_above(sink, listing, type_, output, (), (), order.scale, os.urandom)
     domain = [listing.domain.key(place) for place in range(listing.domain.size)]
     rest = [key for key in domain if key not in shown]
-    past = [(listing.domain, order.cut(listing))]
-    values = shown | dict(zip(rest, noisy(order, ready.outputs, rest, past), strict=True))
+    past = [(listing.domain, sink.cut(listing.above))]
+    values = shown | dict(zip(rest, draw_keys(sink, output, rest, past, order.scale, os.urandom), strict=True))
     return np.array([values[key] for key in domain]), np.array([key in shown for key in domain])
 
 
@@ -35,8 +37,8 @@ def measure(pair: Pair, noise: float, size: int, over: Callable[[], bool]) -> Me
     sides = {"before": before, "after": after}
     order, listing = before.order, before.order.measurement.listing
     assert listing is not None
-    whole = isinstance(order.measurement.sink, GeometricCount)
-    cut, scale, moved = order.cut(listing), order.scale, next(iter(after.outputs.values()))
+    whole = order.measurement.sink.lattice is not None
+    cut, scale, moved = order.measurement.sink.cut(listing.above), order.scale, next(iter(after.outputs.values()))
     fit, counts, drawn = Fit(scale, whole), {side: np.zeros(2 + 2 * len(BEYOND), dtype=np.int64) for side in sides}, 0
     while drawn < size and not (drawn and over()):
         for side, ready in sides.items():

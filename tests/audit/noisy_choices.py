@@ -1,4 +1,4 @@
-"""What outcomes tell of a pair where there are few of them: choices, buckets, and counts on ladders.
+"""What outcomes tell of a pair where there are few of them: choices, and counts on ladders.
 
 The law of each is computed by its definition. Outcomes are put in order of how much likelier they are on one side: an
 event is an outcome, or all up to one; so the events that tell most are among those that are tried.
@@ -7,9 +7,9 @@ event is an outcome, or all up to one; so the events that tell most are among th
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,13 @@ from scipy import stats
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
 from tests.support.choice_laws import permute_and_flip
 from tests.support.ladder_laws import rung_law
-from tests.support.partitions import gibbs
-from wpinq.kernel.prepare import bucketed, chosen
-from wpinq.measure.measurement import NoisyChoice
 from wpinq.noise.ladder import as_float, draw_count
-from wpinq.sinks.buckets import Buckets
+from wpinq.noise.permute_and_flip import select
+from wpinq.sinks.choose import NoisyChoice
 from wpinq.sinks.graph_counts import LadderSink
 from wpinq.sinks.graph_ladders import simple_graph
 from wpinq.sinks.graph_plans import edges_of
+from wpinq.sinks.sink import PublicOutput
 
 AT_ONCE = 2_000
 LEAST = 0.01
@@ -37,10 +36,6 @@ Law = Mapping[Any, float]
 def chances(ready: Ready) -> Law:
     """The chance of every outcome, by definition."""
     sink, domain = ready.order.measurement.sink, ready.order.measurement.domain
-    if isinstance(sink, Buckets):
-        weights = [ready.outputs.get(place, 0.0) for place in sink.keys]
-        law = gibbs(weights, Fraction(ready.order.scale), sink.penalty, sink.split)
-        return {starts: float(chance) for starts, chance in law.items()}
     if isinstance(sink, LadderSink):
         ladder = sink.ladder(simple_graph(edges_of(ready.outputs)))
         of_rungs, ends = rung_law(ladder, ready.order.scale)
@@ -52,28 +47,21 @@ def chances(ready: Ready) -> Law:
         return found
     assert isinstance(sink, NoisyChoice)
     assert domain is not None
-    scores = [float(score) for score in sink.scores(ready.outputs, domain)]
+    scores = [float(score) for score in sink.scores(PublicOutput(ready.outputs), domain)]
     return dict(enumerate(permute_and_flip(scores, ready.order.scale).tolist()))
 
 
 def drawing(ready: Ready) -> Callable[[], Any]:
     """One outcome, as a session draws it."""
-    sink, domain = ready.order.measurement.sink, ready.order.measurement.domain
-    assert domain is not None
-    if isinstance(sink, Buckets):
-        keys = sink.keys
-
-        def starts() -> tuple[int, ...]:
-            found = bucketed(ready.order, ready.outputs, keys)
-            return tuple(place for place, begins in zip(keys, found, strict=True) if begins)
-
-        return starts
-    if isinstance(sink, LadderSink):
-        ladder, scale = sink.ladder(simple_graph(edges_of(ready.outputs))), ready.order.scale
-        return lambda: as_float(draw_count(ladder, scale))  # as `orders.counted`, which makes the ladder for each draw
+    measurement, scales = ready.order.measurement, ready.order.scales
+    keys, sink, output = measurement.domain, measurement.sink, PublicOutput(ready.outputs)
+    assert keys is not None
+    if isinstance(sink, LadderSink):  # as the sink, which makes the ladder for each draw
+        ladder = sink.ladder(simple_graph(edges_of(ready.outputs)))
+        return lambda: as_float(draw_count(ladder, scales[0], os.urandom))
     assert isinstance(sink, NoisyChoice)
-    scores = sink.scores(ready.outputs, domain)
-    return lambda: chosen(ready.order, scores)
+    scores = sink.scores(output, keys)
+    return lambda: select(scores, scales[0], os.urandom)
 
 
 def measure(pair: Pair, noise: float, size: int, over: Callable[[], bool]) -> Measured:

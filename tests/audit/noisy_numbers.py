@@ -1,13 +1,14 @@
 """What numbers with noise tell of a pair, each key by itself, and whether the noise has its law.
 
 The noise of keys is independent (the fit of noise tries that), so losses add up over keys. Keys that move equally far
-are pooled: one bound for each distance, times the number of its keys. Draws are of `orders.noisy`, as of a release of
+are pooled: one bound for each distance, times the number of its keys. Draws are of `Sink.draw`, as of a release of
 many keys.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,7 @@ import numpy as np
 from scipy import stats
 
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
-from wpinq.kernel.prepare import noisy
-from wpinq.measure.measurement import GeometricCount
-from wpinq.noise.scales import on_lattice
+from wpinq.sinks.sink import PublicOutput, gathered
 
 AT_ONCE = 200_000
 CELLS = 64
@@ -33,15 +32,17 @@ def centres(ready: Ready) -> Floats:
     """The weights, in the units of the noise."""
     sink, domain = ready.order.measurement.sink, ready.order.measurement.domain
     assert domain is not None
-    weights = [ready.outputs.get(key, 0.0) for key in domain]
-    return np.array(on_lattice(weights, sink.step) if isinstance(sink, GeometricCount) else weights, dtype=float)
+    return np.array(gathered(sink, PublicOutput(ready.outputs), domain), dtype=float)
 
 
 def draws(ready: Ready, count: int) -> Floats:
     """So many releases of the keys of an order, a row each, in one call."""
     domain = ready.order.measurement.domain
     assert domain is not None
-    return np.array(noisy(ready.order, ready.outputs, domain * count)).reshape(count, len(domain))
+    drawn = ready.order.measurement.sink.draw(
+        PublicOutput(ready.outputs), domain * count, ready.order.scales, os.urandom
+    )
+    return np.array(drawn).reshape(count, len(domain))
 
 
 class Fit:
@@ -120,7 +121,7 @@ def measure(pair: Pair, noise: float, size: int, over: Callable[[], bool]) -> Me
             for group in groups:
                 group.take(side, tables)
             for one, table in zip(orders, tables, strict=True):
-                law = one.order.scale, isinstance(one.order.measurement.sink, GeometricCount)
+                law = one.order.scale, one.order.measurement.sink.lattice is not None
                 fits.setdefault(law, Fit(*law)).take(table - centres(one))
         drawn += count
     losses = {("after", "before"): 0.0, ("before", "after"): 0.0}

@@ -12,7 +12,7 @@ from scipy import stats
 
 from tests.support.plans import distance
 from wpinq.engines import reference
-from wpinq.kernel.prepare import Order, Protected, prepare
+from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.arithmetic import FLOAT, Weights
@@ -31,7 +31,7 @@ Data = Mapping[str, Mapping[Any, float]]
 class Ready:
     """An order as the kernel has it, with the engine's output."""
 
-    order: Order
+    order: PreparedMeasurement
     outputs: Weights
 
 
@@ -71,7 +71,7 @@ class Pair:
             declared = plan_properties(measurement.plan).sources
             protected = {name: Protected(source, "audit", data[name], "") for name, source in declared.items()}
             order = prepare(measurement, protected, fresh=False)
-            order = replace(order, scale=order.scale * noise)
+            order = replace(order, scales=tuple(scale * noise for scale in order.scales))
             found.append(Ready(order, reference.evaluate(measurement.plan, data, FLOAT)))
         return found
 

@@ -19,10 +19,10 @@ from tests.audit.pairs import Pair, Ready
 from wpinq.api.query import Query
 from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
 from wpinq.measure.bill import Bill
-from wpinq.measure.measurement import GeometricCount, NoisyChoice
 from wpinq.plan.node import sources, topological
 from wpinq.plan.operators.source import Source
-from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.choose import NoisyChoice
+from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.graph_counts import LadderSink
 
 ENGINES = ("reference", "duckdb")
@@ -88,10 +88,7 @@ def _declared(pair: Pair, name: str) -> Query:
 def _p_values(ready: Ready, answers: np.ndarray[Any, Any]) -> Iterator[float]:
     """Of what came out, a row a release."""
     order, sink = ready.order, ready.order.measurement.sink
-    if isinstance(sink, Buckets):
-        seen = Counter(tuple(np.flatnonzero(row).tolist()) for row in answers)
-        yield p_value(seen, chances(ready))
-    elif isinstance(sink, NoisyChoice):
+    if isinstance(sink, NoisyChoice):
         yield p_value(Counter(int(np.argmax(row)) for row in answers), chances(ready))
     elif isinstance(sink, LadderSink):
         yield p_value(Counter(float(row[0]) for row in answers), chances(ready))

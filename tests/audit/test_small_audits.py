@@ -23,9 +23,9 @@ from tests.audit.asked import KINDS
 from tests.audit.bounds import Asked, asked, audit_bounds
 from tests.audit.findings import Part, into_page, markdown
 from tests.audit.hours import Allotment
-from wpinq.kernel import prepare
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.plan.operator import REGISTRY
+from wpinq.sinks import laplace
 
 FOREVER = Allotment(None)
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and fork are of POSIX")
@@ -61,24 +61,19 @@ def test_a_release_with_a_tenth_too_little_noise_is_a_fault(kind: str) -> None:
     assert any("is lost, and" in fault and "billed" in fault for fault in part.faults)
 
 
-def test_draws_of_another_law_than_that_of_buckets_and_ladders_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [one for one in asked(("draws",)) if one[1].name in ("buckets", "a count of triangles")]
+def test_draws_of_another_law_than_that_of_ladders_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [one for one in asked(("draws",)) if one[1].name == "a count of triangles"]
     part = audit_bounds(3000, FOREVER, few)
     assert [fault for fault in part.faults if "not caught" not in fault] == []
-    of_buckets, of_ladders = noisy_choices.bucketed, noisy_choices.draw_count
-    monkeypatch.setattr(noisy_choices, "bucketed", lambda order, *more: of_buckets(wider(order), *more))
-    monkeypatch.setattr(noisy_choices, "draw_count", lambda ladder, scale: of_ladders(ladder, 1.5 * scale))
+    honest = noisy_choices.draw_count
+    monkeypatch.setattr(noisy_choices, "draw_count", lambda ladder, scale, random: honest(ladder, 1.5 * scale, random))
     faults = audit_bounds(3000, FOREVER, few).faults
-    assert sum("the noise has not its law" in fault for fault in faults) == 2
-
-
-def wider(order: prepare.Order) -> prepare.Order:
-    return replace(order, scale=1.5 * order.scale)
+    assert sum("the noise has not its law" in fault for fault in faults) == 1
 
 
 def test_noise_of_another_law_is_a_fault_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = prepare.with_laplace_noise
-    monkeypatch.setattr(prepare, "with_laplace_noise", lambda weights, scale: honest(weights, 1.02 * scale))
+    honest = laplace.add_laplace
+    monkeypatch.setattr(laplace, "add_laplace", lambda weights, scale, random: honest(weights, 1.02 * scale, random))
     part = audit_bounds(200_000, FOREVER, FEW["numbers"][:1])
     assert any("the noise has not its law" in fault for fault in part.faults)
 
@@ -90,7 +85,7 @@ def test_every_pair_is_of_a_whole_bound_where_it_says_so() -> None:
     # of two draws a side no control is caught, and how well they fit is no probability
     told = [fault for fault in part.faults if "not caught" not in fault and "has not its law" not in fault]
     assert told == []
-    assert len({row[0] for row in part.rows}) == len(part.rows) > 35
+    assert len({row[0] for row in part.rows}) == len(part.rows) > 33
 
 
 def test_sessions_draw_the_law_at_the_bill() -> None:
@@ -101,8 +96,8 @@ def test_sessions_draw_the_law_at_the_bill() -> None:
 
 
 def test_a_session_with_less_noise_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = prepare.with_laplace_noise
-    monkeypatch.setattr(prepare, "with_laplace_noise", lambda weights, scale: honest(weights, 0.5 * scale))
+    honest = laplace.add_laplace
+    monkeypatch.setattr(laplace, "add_laplace", lambda weights, scale, random: honest(weights, 0.5 * scale, random))
     part = sessions.audit_sessions(300, FOREVER, FEW["numbers"][:1], ("reference",))
     assert any("not the law" in fault for fault in part.faults)
 

@@ -141,7 +141,7 @@ def test_steps_are_shared_that_several_read() -> None:
 def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[list[float]] = []
     monkeypatch.setattr(
-        "wpinq.kernel.prepare.with_laplace_noise", lambda weights, scale: drawn.append(weights) or weights
+        "wpinq.sinks.laplace.add_laplace", lambda weights, *more: drawn.append(weights.tolist()) or weights
     )
     rng = Random(4)
     edges = list({(rng.randrange(30), rng.randrange(30)) for _ in range(200)})

@@ -14,7 +14,7 @@ from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.dry_run import DryRun
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
-from wpinq.kernel.noisy_evaluation import Looking
+from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 
 NUMBERS = wp.source("numbers", int)
@@ -132,7 +132,7 @@ def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> N
 
 def test_analysts_who_are_not_trusted_have_plans_tried_apart() -> None:
     for method in ("check", "get_ready"):
-        assert vars(SandboxedEvaluator)[method] is not vars(Looking)[method]
+        assert vars(SandboxedEvaluator)[method] is not vars(NoisyEvaluator)[method]
         assert "admit" not in vars(SandboxedEvaluator)[method].__code__.co_names
 
 

@@ -38,9 +38,10 @@ from wpinq.histograms import (
 from wpinq.histograms.strategies.strategy import noise_of
 from wpinq.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.inference.intervals import Noise
-from wpinq.measure.measurement import GeometricCount, NoisyCount
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.noise.scales import geometric_scale
+from wpinq.sinks.geometric import GeometricCount
+from wpinq.sinks.laplace import NoisyCount
 
 people = wp.source("people", int, facts=["unit_weights"], cap=10**4)
 pairs = wp.source("pairs", x=int, y=int, facts=["unit_weights"], cap=10**4)

@@ -162,8 +162,6 @@ SINK_TEXTS = {
     "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
     "Median": "Median(1e-9, over: range(0, 100))",
     "Quantile": "Quantile(0.1, 1/3, over: [0])",
-    "MostDistant": "MostDistant(0.1, sizes: [2], over: [((0,), 0.5, [1.5, 2.0])])",
-    "Buckets": "Buckets(0.1, 64, 12.5, split: 1/3)",
     "TriangleCount": "TriangleCount(0.1)",
     "StarCount": "StarCount(0.1, 3, interval_share: 1/3)",
     "FourCliqueCount": "FourCliqueCount(0.1, interval_share: 0.1)",
@@ -217,15 +215,6 @@ def test_releases_by_methods_and_by_text_are_equal() -> None:
         "m": people.select(lambda p: p.home).noisy_count(1, over=[(1, "a"), (2, "b")]),
         "n": people.select(lambda p: p.tags).noisy_count(1, over=[("a",), (), ("a", "b")]),
         "o": numbers.noisy_sum(1, lambda x: 1, 0, 1),
-        "p": edges.most_distant(
-            1,
-            (2, 3),
-            [
-                wp.ComparedMarginal((0, 1), ([0.1, 1e99], [1, 2, -5e-324])),
-                wp.ComparedMarginal((1,), ([1 / 3, 0, 2],), penalty=-0.1),
-                wp.ComparedMarginal((0,), ([0.1, 0.2], [3.0]), penalty=1e-300),
-            ],
-        ),
     }
     text = check(named)
     assert "product(range(0, 3), [5, 7])" in text

@@ -16,7 +16,7 @@ from tests.support.analysts import spent
 from wpinq.errors import BudgetExceeded, SourceExhausted
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.prepare import DeclaredSource, PreparedBatch, prepared
+from wpinq.kernel.prepare import DeclaredSource, PreparedBatch, prepare_batch
 from wpinq.measure.statement import Event
 from wpinq.plan.node import sources
 
@@ -82,7 +82,7 @@ class Payer:
 
 def batch_of(asked: Iterable[Asked], ledger: Ledger, analyst: str | None) -> PreparedBatch:
     measurements = [PLACES[place].noisy_count(epsilon) for place, epsilon in sorted(asked)]
-    return prepared(measurements, DECLARED, False, lambda digests: ledger.paid(digests, analyst))
+    return prepare_batch(measurements, DECLARED, False)
 
 
 def books(source: int = 10**12, own: int = 10**12, analysts: Iterable[str] = ("alice", "bob", "carol")) -> Ledger:
@@ -215,7 +215,7 @@ def test_a_plan_that_pays_in_full_does_so_on_each_side() -> None:
     north, south = (part.select(lambda p: p.age).concat(ages).noisy_count(Fraction(1, 4)) for part in (NORTH, SOUTH))
     with books() as ledger:
         for who, measured in [("alice", north), ("bob", north), ("bob", south), (None, south), ("alice", south)]:
-            batch = prepared(measured, DECLARED, False, lambda digests, who=who: ledger.paid(digests, who))
+            batch = prepare_batch(measured, DECLARED, False)
             ledger.debit(batch.descriptions, batch.price, analyst=who)
         held = {name: amount for name, amount in spent(ledger).items() if amount}
         half, pets = NANO // 2, 3 * NANO // 4
@@ -244,7 +244,7 @@ def test_a_batch_is_charged_what_its_bill_says(chosen: set[int]) -> None:
     """What reads no parts is added up by itself; the bill puts all of it through one reckoning."""
     batch = [MEASURED[place] for place in sorted(chosen)]
     declared = {name: DeclaredSource(source, "1", "u") for name, source in sources(m.plan for m in batch).items()}
-    priced = prepared(batch, declared, True, lambda digests: frozenset())
+    priced = prepare_batch(batch, declared, True)
     pricing = priced.price(frozenset(priced.by_digest), NOTHING.__getitem__)
     assert pricing.charges == {account: math.ceil(cost * NANO) for account, cost in wp.bill(batch).items()}
     assert set(pricing.terms) == set(priced.by_digest)

@@ -134,7 +134,7 @@ def neighbours() -> tuple[Ladder, Ladder]:
 
 def audited(one: Ladder, other: Ladder, scale: float, size: int) -> float:
     """A lower bound on the loss, of confidence `1 - FALSE_ALARM`: the best of many events, each way."""
-    tables = [np.array([draw_count(ladder, scale) for _ in range(size)]) for ladder in (one, other)]
+    tables = [np.array([draw_count(ladder, scale, os.urandom) for _ in range(size)]) for ladder in (one, other)]
     cuts = np.unique(np.quantile(tables[0], np.linspace(0.02, 0.98, 25)))
     error, best = FALSE_ALARM / (8 * len(cuts)), 0.0
     for cut in cuts:

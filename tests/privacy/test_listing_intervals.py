@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
-from wpinq.measure.measurement import GeometricCount, Measurement
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.sinks.count_above import Listing
+from wpinq.sinks.geometric import GeometricCount
 
 people = wp.source("people", zip=str, facts=["unit_weights"])
 zips = people.select(lambda p: p.zip)

@@ -345,7 +345,7 @@ def test_the_noise_is_that_of_opendp() -> None:
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
     theirs = dp.m.make_laplace(*space, scale=7.3)([0.7] * 20_000)
-    ours = add_laplace(np.full(100_000, 0.7), 7.3)
+    ours = add_laplace(np.full(100_000, 0.7), 7.3, os.urandom)
     assert stats.ks_2samp(ours, theirs, method="asymp").pvalue > FALSE_ALARM
     assert stats.ks_2samp(ours * 1.3, theirs, method="asymp").pvalue < FALSE_ALARM
 
@@ -353,7 +353,7 @@ def test_the_noise_is_that_of_opendp() -> None:
 def test_a_million_draws_have_the_laplace_law() -> None:
     """Dvoretzky, Kiefer, Wolfowitz, Massart: the distance is above the limit with probability at most 1e-9."""
     size, scale = 10**6, 3.3
-    drawn = np.sort(add_laplace(np.zeros(size), scale))
+    drawn = np.sort(add_laplace(np.zeros(size), scale, os.urandom))
     limit = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * size))
     distance = np.abs(stats.laplace(scale=scale).cdf(drawn) - np.arange(size) / size).max()
     assert distance <= limit + 1 / size

@@ -8,14 +8,16 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import graphs
-from wpinq.api.simulate import simulate_select
-from wpinq.measure.measurement import NoisyAverage
 from wpinq.noise.noise_distributions import half_width
+from wpinq.noise.permute_and_flip import select
+from wpinq.sinks.clamped_average import NoisyAverage
+from wpinq.sinks.sink import Stated
 
 NANO = Fraction(1, 10**9)
 ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])
@@ -129,7 +131,8 @@ def test_a_choice_is_as_far_off_as_told_about_as_often(asked: str) -> None:
     scale = 2.0  # of scores that move apart by 1 a unit, at epsilon 0.5
     assert row.half_width == pytest.approx(scale * math.log(49 / 0.2), rel=1e-6)
     scores = [row.half_width] + [0.0] * 49
-    missed = sum(simulate_select(scores, scale, seed) != 0 for seed in range(3000)) / 3000
+    bytes_of = np.random.default_rng(1).bytes
+    missed = sum(select(scores, scale, bytes_of) != 0 for _ in range(3000)) / 3000
     assert 0.05 < missed <= 0.1 + math.sqrt(math.log(1e9) / (2 * 3000))
     assert wp.accuracy(ages.most_common(1, [1]))[0].half_width == 0
 
@@ -155,10 +158,14 @@ def test_a_count_of_subgraphs_needs_a_width() -> None:
     ]
     assert "state width=…" in str(table)
     (row,) = wp.accuracy(asked, width=20, half_width=60)
-    assert row.half_width == asked.sink.reach(Fraction(2), 20, 0.95)
+
+    def off(epsilon: Fraction) -> float:
+        return asked.sink.error(asked.plan, epsilon, None, 0.95, Stated(width=20))
+
+    assert row.half_width == off(Fraction(2))
     assert row.epsilon_for is not None
-    assert asked.sink.reach(row.epsilon_for, 20, 0.95) <= 60
-    assert asked.sink.reach(row.epsilon_for - NANO, 20, 0.95) > 60
+    assert off(row.epsilon_for) <= 60
+    assert off(row.epsilon_for - NANO) > 60
     (row,) = wp.accuracy(asked, width=20, half_width=5)  # the next rung is 20 away, however large epsilon
     assert row.epsilon_for is None
 

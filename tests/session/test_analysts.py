@@ -177,13 +177,13 @@ def test_data_that_are_replaced_in_the_middle_answer_nothing_whoever_asked(
     session: wp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.analyst("bob").release(COUNT)
-    real = noisy_evaluation.Looking.check_held
+    real = noisy_evaluation.NoisyEvaluator.check_held
 
-    def replaced(self: noisy_evaluation.Looking, order: Any) -> None:
+    def replaced(self: noisy_evaluation.NoisyEvaluator, order: Any) -> None:
         session.protect(EDGES, ROWS[1:], budget=100, version="2")
         real(self, order)
 
-    monkeypatch.setattr(noisy_evaluation.Looking, "check_held", replaced)
+    monkeypatch.setattr(noisy_evaluation.NoisyEvaluator, "check_held", replaced)
     with pytest.raises(wp.SessionError, match="protected anew"):
         session.analyst("alice").release(COUNT)
 

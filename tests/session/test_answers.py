@@ -18,7 +18,9 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.cli.output import answers_table
-from wpinq.measure.measurement import Choose, NoisyAverage, NoisySum
+from wpinq.sinks.choose import Choose
+from wpinq.sinks.clamped_average import NoisyAverage
+from wpinq.sinks.clamped_sum import NoisySum
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and for
 COMMON = """
 import json, os, random, signal, sys, threading, time
 import wpinq as wp
-from wpinq.noise.guard import with_laplace_noise
+from tests.support.system_noise import with_laplace_noise
 from wpinq.noise.permute_and_flip import select
 from fractions import Fraction
 

@@ -12,8 +12,8 @@ import pytest
 
 import wpinq as wp
 from wpinq import functions as F
-from wpinq.measure.measurement import GeometricCount
 from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.sinks.geometric import GeometricCount
 
 PEOPLE = wp.source("people", group=int, person=int, facts=["unit_weights"], cap=1000)
 ROWS = [(i % 5, i) for i in range(40)]
@@ -80,7 +80,7 @@ def test_a_plan_without_a_lattice_is_refused_when_written_naming_the_step() -> N
 
 def test_a_lattice_made_by_hand_is_refused_before_the_debit() -> None:
     measurement = SIZES.geometric_count(1, over=range(3))
-    with session() as opened, pytest.raises(wp.SessionError, match="another lattice"):
+    with session() as opened, pytest.raises(wp.PlanError, match="another lattice"):
         opened.release(replace(measurement, sink=GeometricCount(Fraction(1))))
     with wp.Session() as opened:
         fine = wp.source("people", group=int, person=int, facts=["unit_weights"])

@@ -21,11 +21,11 @@ from wpinq import graphs
 from wpinq.cli.main import main
 from wpinq.display.explanation import explain_plan
 from wpinq.errors import EpsilonError
-from wpinq.kernel import prepare
 from wpinq.language import parse
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.ladder import draw_count
 from wpinq.noise.noise_distributions import DoubleGeometric
+from wpinq.sinks import graph_counts
 from wpinq.sinks.graph_ladders import degree_ladder, simple_graph
 
 MIRRORED = [*GRAPH, *((b, a) for a, b in GRAPH)]
@@ -70,7 +70,7 @@ def test_what_is_asked_for_must_make_sense() -> None:
     with wp.Session() as session:
         session.protect(ONCE, GRAPH, budget=10)
         for domain in (None, (), ("count",), ("largest degree", "highest degree")):
-            with pytest.raises(wp.SessionError, match="keys of its own"):
+            with pytest.raises(wp.PlanError, match="keys of its own"):
                 session.release(Measurement(ONCE.plan, sink, Fraction(1), domain))
         doubled = ONCE
         for _ in range(60):
@@ -131,7 +131,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
     def exhausted(records: object) -> None:
         raise MemoryError("a vertex of 405,740 edges is too much")
 
-    monkeypatch.setattr(prepare, "simple_graph", exhausted)
+    monkeypatch.setattr(graph_counts, "simple_graph", exhausted)
     with wp.Session() as session:
         session.protect(ONCE, GRAPH, budget=1)
         with pytest.raises(wp.EvaluationFailed) as caught:

@@ -14,7 +14,8 @@ import pytest
 import wpinq as wp
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import prepare
-from wpinq.measure.measurement import Choose, Measurement
+from wpinq.measure.measurement import Measurement
+from wpinq.sinks.choose import Choose
 
 KEYS = range(1, 5)
 

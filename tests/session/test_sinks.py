@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.measure.measurement import Choose
 from wpinq.plan.properties import plan_properties
+from wpinq.sinks.choose import Choose
+from wpinq.sinks.sink import PublicOutput
 
 CUTS = tuple(range(-1, 11))
 VALUES = wp.source("values", x=float | None, group=int)
@@ -113,19 +114,25 @@ def test_moves_of_scores_differ_by_at_most_their_range_per_unit_of_weight() -> N
             Choose("quantile", Fraction(1, 100)),
             Choose("quantile", Fraction(9, 10)),
         ):
-            pairs = zip(sink.scores(left, candidates), sink.scores(right, candidates), strict=True)
+            pairs = zip(
+                sink.scores(PublicOutput(left), candidates), sink.scores(PublicOutput(right), candidates), strict=True
+            )
             moves = [b - a for a, b in pairs]
-            assert max(moves) - min(moves) <= sink.score_range + Fraction(1, 10**12)
+            assert max(moves) - min(moves) <= sink.sensitivity + Fraction(1, 10**12)
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 100), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10), Fraction(99, 100)])
 def test_the_range_of_a_quantile_is_reached(q: Fraction) -> None:
     sink, candidates = Choose("quantile", q), (4, 6)
     place = 7 if q > Fraction(1, 2) else 3
-    pairs = zip(sink.scores({5: 1000}, candidates), sink.scores({5: 1000, place: 1}, candidates), strict=True)
+    pairs = zip(
+        sink.scores(PublicOutput({5: 1000}), candidates),
+        sink.scores(PublicOutput({5: 1000, place: 1}), candidates),
+        strict=True,
+    )
     moves = [after - before for before, after in pairs]
-    assert max(moves) - min(moves) == pytest.approx(float(sink.score_range))
-    assert sink.score_range == 2 * max(q, 1 - q)
+    assert max(moves) - min(moves) == pytest.approx(float(sink.sensitivity))
+    assert sink.sensitivity == 2 * max(q, 1 - q)
 
 
 def test_a_quantile_without_noise_is_always_found() -> None:
@@ -134,14 +141,14 @@ def test_a_quantile_without_noise_is_always_found() -> None:
         values = sorted(chance.choices(range(12), k=chance.randint(1, 9)))
         weights = {x: Fraction(values.count(x)) for x in range(12)}
         q = Fraction(chance.randint(1, 99), 100)
-        scores = Choose("quantile", q).scores(weights, tuple(range(12)))
+        scores = Choose("quantile", q).scores(PublicOutput(weights), tuple(range(12)))
         found = range(12)[scores.index(max(scores))]
         assert sum(x < found for x in values) <= q * len(values) <= sum(x <= found for x in values)
 
 
 def test_a_weight_below_0_counts_as_0_in_a_quantile() -> None:
     median, given = Choose("quantile", Fraction(1, 2)), {1: 3.0, 2: 2.0, 3: 0.0, 5: 4.0}
-    assert median.scores({**given, 3: -100.0}, CUTS) == median.scores(given, CUTS)
+    assert median.scores(PublicOutput({**given, 3: -100.0}), CUTS) == median.scores(PublicOutput(given), CUTS)
 
 
 def test_sums_and_averages_move_by_at_most_one_per_unit_of_weight() -> None:
@@ -168,7 +175,7 @@ def test_quantile_scores_are_the_definition() -> None:
         q = Fraction(chance.randint(1, 99), 100)
         weights = {chance.choice([None, *range(9)]): chance.uniform(-2, 5) for _ in range(6)}
         given = {x: max(Fraction(w), Fraction(0)) for x, w in weights.items() if x is not None}
-        for candidate, score in zip(CUTS, Choose("quantile", q).scores(weights, CUTS), strict=True):
+        for candidate, score in zip(CUTS, Choose("quantile", q).scores(PublicOutput(weights), CUTS), strict=True):
             below = sum((w for x, w in given.items() if x < candidate), Fraction(0))
             above = sum((w for x, w in given.items() if x > candidate), Fraction(0))
             here = max(given.get(candidate, Fraction(0)), Fraction(0))
@@ -216,7 +223,7 @@ def test_a_choice_among_other_candidates_is_another_choice() -> None:
 
 def test_a_median_of_a_large_dataset_is_quick() -> None:
     weights = dict.fromkeys(range(20_000), 1.0)
-    scores = Choose("quantile", Fraction(1, 2)).scores(weights, tuple(range(0, 20_000, 10)))
+    scores = Choose("quantile", Fraction(1, 2)).scores(PublicOutput(weights), tuple(range(0, 20_000, 10)))
     assert max(range(2000), key=scores.__getitem__) in (999, 1000)  # in 0.1 s; by summing for each candidate, 10 s
 
 

@@ -23,15 +23,16 @@ from wpinq import graphs
 from wpinq.api.evaluate import weights_by_record
 from wpinq.cli.main import main
 from wpinq.errors import EpsilonError
-from wpinq.kernel import prepare
 from wpinq.language import parse
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.geometric import add_geometric
 from wpinq.noise.ladder import draw_count
 from wpinq.plan.arithmetic import FLOAT
+from wpinq.sinks import graph_counts
 from wpinq.sinks.graph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount
 from wpinq.sinks.graph_ladders import clique_ladder, simple_graph, star_ladder, triangle_ladder
 from wpinq.sinks.graph_plans import edges_of
+from wpinq.sinks.sink import Stated
 
 ONCE = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"])
 BOTH = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
@@ -164,7 +165,7 @@ def test_what_was_made_by_hand_is_refused_before_the_debit() -> None:
     with wp.Session() as session:
         session.protect(ONCE, GRAPH, budget=10)
         for domain in (None, (), ("count", "common neighbours"), ("other",)):
-            with pytest.raises(wp.SessionError, match="keys of its own"):
+            with pytest.raises(wp.PlanError, match="keys of its own"):
                 session.release(Measurement(ONCE.plan, TriangleCount(), Fraction(1), domain))
         for epsilon in (Fraction(0), Fraction(-1)):
             with pytest.raises(EpsilonError):
@@ -235,7 +236,7 @@ def test_what_fails_is_hidden_and_stays_paid(monkeypatch: pytest.MonkeyPatch) ->
     def exhausted(records: object) -> None:
         raise MemoryError("405,740 edges are too many")
 
-    monkeypatch.setattr(prepare, "simple_graph", exhausted)
+    monkeypatch.setattr(graph_counts, "simple_graph", exhausted)
     with wp.Session() as session:
         session.protect(ONCE, GRAPH, budget=1)
         with pytest.raises(wp.EvaluationFailed) as caught:
@@ -296,7 +297,7 @@ def test_explanations_say_what_a_count_costs_and_what_to_expect(tmp_path: pathli
         assert main(["explain", str(path)]) in (None, 0)
     text = shown.getvalue()
     assert "An edge of the graph is two records of edges: a release costs epsilon x 0.5 x 2" in text
-    reach = TriangleCount(Fraction(1, 5)).reach(Fraction(1, 2), 100, 0.95)
+    reach = TriangleCount(Fraction(1, 5)).error(ONCE.plan, Fraction(1, 2), None, 0.95, Stated(width=100))
     assert f"common neighbours 100: 95 % of answers lie within {reach:.4g} of the count." in text
     assert "a share of 0.2 buys an interval" in text
     assert "NoisyCount" not in text
@@ -335,7 +336,7 @@ def test_what_is_expected_for_a_width_is_what_a_graph_of_this_width_has(kind: st
     weights = [1.0, *(2 * ladder.sensitivity(t) * math.exp(-0.2 * (t + 1)) for t in range(300))]
     held = list(accumulate(weights))
     within = ladder.reach(next(j for j, weight in enumerate(held) if weight >= 0.95 * held[-1]))
-    assert within <= sink.reach(Fraction(2, 5), ladder.width, 0.95) <= 2 * within
+    assert within <= sink.error(ONCE.plan, Fraction(2, 5), None, 0.95, Stated(width=ladder.width)) <= 2 * within
 
 
 def test_the_width_bounds_every_local_sensitivity() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.graph_queries import RECIPES, Measured, block_graph, source
-from wpinq.kernel import prepare
+from wpinq.sinks import laplace
 
 RELEASES = 2_000
 EPSILON = 2
@@ -74,8 +74,8 @@ def test_what_an_attacker_learns_stays_below_what_is_claimed() -> None:
 
 
 def test_a_tenth_too_little_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = prepare.laplace_scale
-    monkeypatch.setattr(prepare, "laplace_scale", lambda *arguments: 0.9 * whole(*arguments))
+    whole = laplace.laplace_scale
+    monkeypatch.setattr(laplace, "laplace_scale", lambda *arguments: 0.9 * whole(*arguments))
     assert loss_of_scale(released(WITHOUT), BEFORE) > 1.05 * LOSS
 
 

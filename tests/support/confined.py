@@ -31,11 +31,11 @@ class AtTheEnd(confinement.Clock):
 
 def opened(ledger=None, limits=None, **options):
     session = wp.Session(ledger, untrusted=limits or wp.Limits(), **options)
-    session._way._looking.clock = AtTheEnd()
+    session._releaser._evaluator.clock = AtTheEnd()
     return session
 
 def moments(session):
-    return session._way._looking.clock.slept
+    return session._releaser._evaluator.clock.slept
 
 def outcome(work):
     """What an analyst sees but for noise: the error by its type and words, or the keys of the answers."""
@@ -63,9 +63,10 @@ def protected(session, version="1"):
 
 
 def breaking(fault: str) -> str:
-    """Two sources, and a look that does something else than to draw noise: `looking.noisy = broken`."""
+    """Two sources, and a look that does something else than to draw noise: `LaplaceSink.draw = broken`."""
     return (
-        f"{TWO_SOURCES}\nfrom wpinq.kernel import looking\n\ndef broken(order, outputs, keys, past=()):\n    {fault}\n"
+        f"{TWO_SOURCES}\nfrom wpinq.sinks.laplace import LaplaceSink\n\n"
+        f"def broken(sink, output, keys, scales, random):\n    {fault}\n"
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.api.query import Query
-from wpinq.sinks.clamped_sum import average_elements
+from wpinq.sinks.clamped_average import average_elements
 from wpinq.tables.tabulation import Tabulation
 
 ENGINES = ["reference", "duckdb"]

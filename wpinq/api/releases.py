@@ -5,33 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from operator import index
 from typing import overload
 
 from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
-from wpinq.measure.measurement import (
-    Choose,
-    GeometricCount,
-    ListedMeasurement,
-    Measurement,
-    MostDistant,
-    NoisyAverage,
-    NoisyCount,
-    NoisySum,
-    Sink,
-    check_domain,
-)
+from wpinq.measure.measurement import ListedMeasurement, Measurement, check_domain
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Node, Planned, construct
 from wpinq.plan.operators import Select, SelectMany
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.buckets import Buckets
-from wpinq.sinks.clamped_sum import average_elements, check_range, sum_elements
-from wpinq.sinks.compared_marginals import ComparedMarginal
+from wpinq.sinks.choose import Choose
+from wpinq.sinks.clamped_average import NoisyAverage, average_elements
+from wpinq.sinks.clamped_sum import NoisySum, check_range, sum_elements
 from wpinq.sinks.count_above import listing_of
+from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.keys import KeyDomain
+from wpinq.sinks.laplace import NoisyCount
+from wpinq.sinks.sink import Sink
 
 
 class Releasable(Planned):
@@ -42,6 +33,36 @@ class Releasable(Planned):
 
     __slots__ = ()
     reading: str
+
+    def measure(self, sink: Sink, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+        """The release of the query by a sink, whichever it is: the methods below are for the usual ones.
+
+        Parameters
+        ----------
+        sink : Sink
+            Of `wpinq.sinks`.
+        epsilon : number
+            More than 0.
+        over : iterable, optional
+            The public keys, where the sink has none of its own; inferred as for `noisy_count`.
+
+        Returns
+        -------
+        Measurement
+            Privacy cost: ε times the uses of each source times its unit weight, or as the sink bills it.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> from wpinq.sinks.graph_counts import TriangleCount
+        >>> friends = wp.source("friends", one=int, other=int, facts=["unit_weights"])
+        >>> friends.measure(TriangleCount(), epsilon=1).domain
+        ('count',)
+        """
+        domain = sink.own_keys
+        if domain is None:
+            domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
+        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def count(self, epsilon: object) -> ListedMeasurement:
         """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
@@ -91,8 +112,7 @@ class Releasable(Planned):
         Measurement
             What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
         """
-        domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
-        return Measurement(self.plan, NoisyCount(), parse_epsilon(epsilon), domain, self.reading)
+        return self.measure(NoisyCount(), epsilon, over)
 
     @overload
     def geometric_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
@@ -130,9 +150,7 @@ class Releasable(Planned):
         >>> people.select(lambda p: p.age // 10).geometric_count(epsilon=0.5, over=range(10)).sink.factor
         Fraction(1, 1)
         """
-        domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
-        sink = GeometricCount(plan_properties(self.plan).require_lattice())
-        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
+        return self.measure(GeometricCount(plan_properties(self.plan).require_lattice()), epsilon, over)
 
     def noisy_count_above(
         self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
@@ -224,58 +242,6 @@ class Releasable(Planned):
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
-    def most_distant(
-        self, epsilon: object, sizes: Iterable[int], candidates: Iterable[ComparedMarginal]
-    ) -> ListedMeasurement:
-        """The view whose marginal is farthest from a public one, less a penalty, as far as noise lets it be told.
-
-        `score(r) = ‖m_r − p_r‖₁ − c_r`, with m_r the histogram of the attributes in r, p_r what it is compared with and
-        c_r the penalty; noise of scale 2/ε. The records are codes, an integer an attribute, from 0 to size − 1. A
-        record that has another code, or null, in an attribute of r is in no cell of r, and counts in the other views.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0. Of two views whose scores differ by s, the lower is chosen with a chance of `exp(−ε·s/2) / 2`.
-        sizes : iterable of int
-            How many codes each attribute has: as many sizes as a record has fields.
-        candidates : iterable of ComparedMarginal
-            The public views with what each is compared with, known beforehand or made of answers. At most 10,000 views,
-            of at most 2²⁰ cells together.
-
-        Returns
-        -------
-        Measurement
-            Its answers' `value` is a view, the places of its attributes. Privacy cost: ε times the uses of each source
-            times its unit weight, for a unit of weight moves no score by more than 1, one up and another down.
-
-        Raises
-        ------
-        PlanError
-            Where records are no codes, sizes no sizes, or candidates no views of these attributes.
-
-        Notes
-        -----
-        Source: McKenna, Miklau, Sheldon, "Winning the NIST contest", Journal of Privacy and Confidentiality 2021, for
-        the score; permute-and-flip by McKenna, Sheldon, NeurIPS 2020. `docs/proofs/most_distant.md`.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> people = wp.source("people", town=int, job=int, sex=int)
-        >>> even = [wp.ComparedMarginal(r, ([100, 100], [0.5, 0.5])) for r in ((0, 1), (0, 2), (1, 2))]
-        >>> asked = people.most_distant(1, sizes=(2, 2, 2), candidates=even)
-        >>> rows = [(i % 2, i % 2, i // 100) for i in range(200)]
-        >>> wp.simulate(asked, {"people": rows}, seed=1).value
-        (0, 1)
-        """
-        try:
-            many = tuple(map(index, sizes))
-        except TypeError:
-            raise PlanError(f"sizes are how many codes each attribute has, a list of integers, not {sizes!r}") from None
-        sink = MostDistant(many, tuple(candidates))
-        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), sink.keys, self.reading)
-
     def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
 
@@ -303,46 +269,6 @@ class Releasable(Planned):
     def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
-
-    def buckets(self, epsilon: object, bins: int, penalty: object, split: object = Fraction(1, 2)) -> ListedMeasurement:
-        """Which neighbouring bins are alike: a partition of bins 0 … bins − 1 into buckets, as noise lets it be told.
-
-        `Pr[B] ∝ prior(B) · exp(−ε · C(B) / 2)`, with `C(B) = Σ_{I in B} (min_c Σ_{i in I} |A(i) − c| + penalty)`.
-        Buckets are nodes of the tree of halves over the bins.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0.
-        bins : int
-            The number of bins, at most 2²⁰. Records that are no bin are left out.
-        penalty : number
-            What a bucket costs, in weight, more than 0, chosen without looking at the data: the larger, the fewer
-            buckets. For counts of the buckets at ε₂ it is about 1/ε₂.
-        split : number
-            The chance with which a node of the tree is split before anything is known, between 0 and 1.
-
-        Returns
-        -------
-        Measurement
-            Of one draw over all bins: 1 where a bucket begins and 0 elsewhere; the answers' `value` lists the
-            bins where buckets begin. Privacy cost: as for `noisy_count`. C(B) is the L1 distance of the weights
-            from a set, plus what is public, so a unit of weight moves it by at most 1.
-
-        Notes
-        -----
-        Source: McSherry, Talwar, FOCS 2007, for the law; docs/proofs/buckets.md proves it and how it is drawn.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> ages = wp.source("ages", int)
-        >>> asked = ages.buckets(epsilon=1, bins=8, penalty=5)
-        >>> wp.simulate(asked, {"ages": [5] * 80 + [6] * 80}, seed=1).value
-        (0, 4, 5, 6, 7)
-        """
-        sink = Buckets(bins, parse_epsilon(penalty), parse_epsilon(split))
-        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), sink.keys, self.reading)
 
     def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)

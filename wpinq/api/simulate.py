@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
@@ -13,25 +11,13 @@ import numpy as np
 from wpinq.api.evaluate import weights_by_record, weights_of
 from wpinq.columns.dataset import WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE
-from wpinq.errors import EpsilonError, PlanError
-from wpinq.expr.values import Value, order_key
+from wpinq.errors import PlanError
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Compound, waits_for_keys
-from wpinq.measure.measurement import GeometricCount, Measurement, NoisyChoice, NoisyCount, check_domain
-from wpinq.noise.bucket_draws import draw_buckets
-from wpinq.noise.conditional import ConditionalNoise
-from wpinq.noise.geometric import add_geometric
-from wpinq.noise.ladder import as_float, draw_count
-from wpinq.noise.noise_distributions import DoubleGeometric
-from wpinq.noise.permute_and_flip import selection_scale
-from wpinq.noise.scales import laplace_scale, lattice_scale, on_lattice
+from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.plan.arithmetic import FLOAT
-from wpinq.plan.properties import plan_properties
-from wpinq.sinks.buckets import Buckets
-from wpinq.sinks.count_above import draw_listing
-from wpinq.sinks.graph_counts import LadderSink
-from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.graph_plans import edges_of
+from wpinq.sinks.count_above import draw_above, shown_keys
+from wpinq.sinks.sink import PublicOutput
 
 
 @overload
@@ -54,7 +40,7 @@ def simulate(
     data : mapping
         As for `evaluate`.
     seed : int
-        Of numpy's generator; equal seeds give equal answers.
+        Of the generator of bytes; equal seeds give equal answers.
     engine : str
         "duckdb" or "reference".
 
@@ -114,174 +100,19 @@ def _released(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
 
 
 def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers:
-    """The answers over a query's output."""
-    sink, certificate = measurement.sink, plan_properties(measurement.plan)
-    if measurement.listing is not None:
-        return _simulate_listing(measurement, weights, seed)
-    assert measurement.domain is not None
-    if isinstance(sink, NoisyChoice):
-        scale = float(sink.score_range * (1 + certificate.slack(sink.readouts)) / measurement.epsilon)
-        index = simulate_select(list(map(float, sink.scores(weights, measurement.domain))), scale, seed)
-        values = [float(i == index) for i in range(len(measurement.domain))]
-        return Answers(measurement, 0.0, np.array(values), simulated=True)
-    if isinstance(sink, LadderSink):
-        return _simulate_count(measurement, sink, weights, seed)
-    if isinstance(sink, Buckets):
-        return _simulate_buckets(measurement, sink, weights, seed)
-    public, factor = [float(weights[key]) for key in measurement.domain], float(sink.factor)
-    noisy: Sequence[float]
-    if isinstance(sink, GeometricCount):
-        scale = float((1 + certificate.slack(exact=True)) / (measurement.epsilon * sink.step))
-        noisy = simulate_geometric(on_lattice(public, sink.step), scale, seed)
+    """The draws of a session over a query's output, from seeded bytes; nothing was asked for before."""
+    sink, random = measurement.sink, np.random.default_rng(seed).bytes
+    output, scales = PublicOutput(weights), sink.scales(measurement.plan, measurement.epsilon)
+    scale, listing = sink.answer_scale(scales[0]), measurement.listing
+    if listing is not None:
+        listing = listing.checked(measurement.key_type)
+        listing.check_size(sink, scale)
+        rows = draw_above(sink, listing, measurement.key_type, output, (), (), scales[0], random)
+        keys = shown_keys(sink, listing, rows)
+        drawn, measurement = [rows[key] for key in keys], replace(measurement, domain=keys, listing=listing)
     else:
-        scale = float((1 + certificate.slack()) / measurement.epsilon)
-        noisy = simulate_laplace(public, scale, seed)
-    return Answers(measurement, scale * factor, factor * np.array(noisy), simulated=True)
-
-
-def _simulate_listing(measurement: Measurement, weights: Mapping[Value, float], seed: int) -> Answers:
-    """The same draws as a session's, from bytes of numpy; nothing was asked for before."""
-    sink, listing, certificate = measurement.sink, measurement.listing, plan_properties(measurement.plan)
-    assert listing is not None
-    assert isinstance(sink, (NoisyCount, GeometricCount))
-    listing = listing.checked(measurement.key_type)
-    held, factor = [key for key in weights if key in listing.domain], float(sink.factor)
-    given: Sequence[float] = [float(weights[key]) for key in held]
-    if isinstance(sink, GeometricCount):
-        scale, given = lattice_scale(certificate, measurement.epsilon), on_lattice(given, sink.step)
-    else:
-        scale = laplace_scale(measurement.epsilon, certificate.slack())
-    listing.check_size(sink, scale * factor)
-    noise = ConditionalNoise(scale, isinstance(sink, GeometricCount), np.random.default_rng(seed).bytes)
-    rows = draw_listing(dict(zip(held, given, strict=True)), (), (), listing.domain, sink.cut(listing.above), noise)
-    keys = tuple(sorted(rows, key=order_key))
-    shown = replace(measurement, domain=keys, listing=listing)
-    return Answers(shown, scale * factor, factor * np.array([rows[key] for key in keys]), simulated=True)
-
-
-def _simulate_count(measurement: Measurement, sink: LadderSink, weights: Mapping[Value, Any], seed: int) -> Answers:
-    """The same draws as a session's, from bytes of numpy."""
-    random = np.random.default_rng(seed).bytes
-    ladder = sink.ladder(simple_graph(edges_of(weights)))
-    scale, *of_width = sink.scales(plan_properties(measurement.plan), measurement.epsilon)
-    values = [as_float(draw_count(ladder, scale, random))]
-    values += (as_float(*add_geometric([ladder.width], one, random)) for one in of_width)
-    return Answers(measurement, scale, np.array(values), simulated=True)
-
-
-def _simulate_buckets(measurement: Measurement, sink: Buckets, weights: Mapping[Value, Any], seed: int) -> Answers:
-    """The same draw as a session's, from bytes of numpy."""
-    scale = selection_scale(measurement.epsilon, plan_properties(measurement.plan).slack(), Fraction(2))
-    given, random = [float(weights.get(bin, 0.0)) for bin in sink.keys], np.random.default_rng(seed).bytes
-    values = np.zeros(sink.bins)
-    values[draw_buckets(given, scale, sink.penalty, sink.split, random)] = 1.0
-    return Answers(measurement, scale, values, simulated=True)
-
-
-def simulate_laplace(values: Sequence[float], scale: float, seed: int) -> list[float]:
-    """Public values plus reproducible Laplace noise from numpy. NOT private: for experiments on public data.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Public.
-    scale : float
-        The scale of the noise, positive and finite.
-    seed : int
-        At least 0. The same seed gives the same noise.
-
-    Returns
-    -------
-    list of float
-        As many noisy numbers.
-
-    Raises
-    ------
-    EpsilonError
-        When the scale is not a positive finite float.
-
-    Notes
-    -----
-    Privacy: none whatever. A seed can be guessed, and numpy's sums show the value in their low bits.
-
-    Examples
-    --------
-    >>> simulate_laplace([1.0, 2.0], 0.5, seed=1) == simulate_laplace([1.0, 2.0], 0.5, seed=1)
-    True
-    """
-    _check_scale(scale)
-    draws = np.random.default_rng(seed).laplace(0.0, scale, len(values))
-    return [float(value + draw) for value, draw in zip(values, draws, strict=True)]
-
-
-def _check_scale(scale: float) -> None:
-    if not isinstance(scale, float) or not 0 < scale < math.inf:
-        raise EpsilonError("the scale of noise must be a positive finite float: take it from laplace_scale")
-
-
-def simulate_geometric(values: Sequence[int], scale: float, seed: int) -> list[int]:
-    """Public integers plus reproducible double-geometric noise from numpy. NOT private: for public data.
-
-    The difference of two geometric draws, `Pr[k] ∝ exp(−|k|/scale)`.
-
-    Parameters
-    ----------
-    values : sequence of int
-        Public.
-    scale : float
-        In steps, positive and finite.
-    seed : int
-        At least 0.
-
-    Examples
-    --------
-    >>> simulate_geometric([1, 2], 0.5, seed=1) == simulate_geometric([1, 2], 0.5, seed=1)
-    True
-    """
-    rng = np.random.default_rng(seed)
-    chance = -math.expm1(-1 / DoubleGeometric(scale).scale)
-    draws = rng.geometric(chance, len(values)) - rng.geometric(chance, len(values))
-    return [int(value + draw) for value, draw in zip(values, draws, strict=True)]
-
-
-def simulate_select(scores: Sequence[float], scale: float, seed: int) -> int:
-    """A reproducible draw from the distribution of `select`. NOT private: for experiments on public data.
-
-    Parameters
-    ----------
-    scores : sequence of float
-        Public, one a candidate.
-    scale : float
-        The scale of the noise, positive and finite.
-    seed : int
-        At least 0. The same seed gives the same choice.
-
-    Returns
-    -------
-    int
-        The position of the largest `score + Exp(scale)`, drawn by numpy.
-
-    Raises
-    ------
-    PlanError
-        When there are no candidates.
-    EpsilonError
-        When the scale is no positive finite number.
-
-    Notes
-    -----
-    Privacy: none whatever. A seed can be guessed.
-
-    Source: Ding, Kifer, Steinke, Wang, Xiao, Zhang, "The permute-and-flip mechanism is identical to
-    report-noisy-max with exponential noise", 2021.
-
-    Examples
-    --------
-    >>> simulate_select([0.0, 10_000.0, 1.0], 2.0, seed=1)
-    1
-    """
-    if len(scores) == 0:
-        raise PlanError("there is nothing to select from: give at least one candidate")
-    _check_scale(scale)
-    draws = np.random.default_rng(seed).exponential(scale, len(scores))
-    return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))
+        assert measurement.domain is not None
+        keys = measurement.domain
+        sink.check_keys(measurement.plan, keys)
+        drawn = sink.draw(output, keys, scales, random)
+    return Answers(measurement, scale, sink.answers(drawn, len(keys)), simulated=True)

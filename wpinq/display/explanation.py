@@ -9,56 +9,20 @@ from fractions import Fraction
 from wpinq.engines.contract import DEFAULT_ENGINE, gap
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import show, write_public
-from wpinq.measure.measurement import Clamped, GeometricCount, NoisyAverage, NoisyChoice, NoisyCount
 from wpinq.noise.epsilon import format_epsilon, format_factor
 from wpinq.noise.noise_distributions import half_width
-from wpinq.noise.scales import lattice_scale
+from wpinq.noise.scales import laplace_scale
 from wpinq.plan.demand import charges
-from wpinq.plan.node import Node, sources, topological
+from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
-from wpinq.plan.properties import PlanProperties, plan_properties
+from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import plan_work
-from wpinq.sinks.answer_kinds import WEIGHT, Kind, kind_of_weights
-from wpinq.sinks.buckets import Buckets
+from wpinq.sinks.answer_kinds import WEIGHT, Kind
 from wpinq.sinks.count_above import Listing
-from wpinq.sinks.graph_counts import LadderSink, SubgraphCount
-from wpinq.sinks.largest_degree import LargestDegree
+from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
 
 # What a count of subgraphs or a largest degree costs, and how exact it is, before it runs. No data.
-
-_WIDTHS = (10, 100, 1000)
-"""Of ladders, for examples: what the graph has is private."""
-
-
-def explain_count(plan: Node, epsilon: Fraction, sink: LadderSink) -> Iterator[str]:
-    """The lines on cost and accuracy."""
-    for name, times in sink.stability(plan).items():
-        source = sources([plan])[name]
-        source.check()
-        factor = times * source.unit_weight
-        why = "one record" if times == 1 else "two records"
-        weight = format_epsilon(source.unit_weight)
-        cost = f"epsilon x {format_epsilon(times)} x {weight} (its unit weight) = {format_epsilon(epsilon * factor)}"
-        yield f"An edge of the graph is {why} of {name}: a release costs {cost},"
-        yield "whichever way the plan puts both directions together."
-        yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
-    said = f"{sink.name}({format_epsilon(epsilon)})"
-    if isinstance(sink, LargestDegree):
-        (scale,) = sink.scales(plan_properties(plan), epsilon)
-        yield f"{said} adds double-geometric noise of scale {scale:.9g} to the largest degree,"
-        yield f"so 95 % of answers lie within {sink.half_width(scale, 0.95):.4g} of it."
-    else:
-        assert isinstance(sink, SubgraphCount)
-        yield f"{said} draws a whole number near the count, for graphs of"
-        for width in _WIDTHS:
-            reach = sink.reach(epsilon, width, 0.95)
-            yield f"  {sink.width_key} {width}: 95 % of answers lie within {reach:.4g} of the count."
-        if sink.interval_share is None:
-            yield "Without interval_share=... the answer comes without an interval."
-        else:
-            yield f"Of epsilon, a share of {format_epsilon(sink.interval_share)} buys an interval."
-
 
 COLUMN_LIMIT = 72
 
@@ -92,13 +56,14 @@ def explain_plan(
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
     middle = min(COLUMN_LIMIT, max(len(row[1]) for row in rows))
     lines = [f"{tree:<{left}}  {type_:<{middle}}  {rest}".rstrip() for tree, type_, rest in rows]
-    if isinstance(sink, LadderSink) and epsilon is not None:
-        told = list(explain_count(plan, epsilon, sink))
+    sink = sink or NoisyCount()
+    own_cost = [] if epsilon is None else [*sink.explain_cost(plan, epsilon)]
+    if own_cost and epsilon is not None:
+        told = [*own_cost, *sink.explain_noise(plan, epsilon)]
     else:
         told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
     told += _work(plan)
-    kind = kind_of_weights(plan) if sink is None else sink.kind(plan)
-    told += _how_to_read(kind, reading)
+    told += _how_to_read(sink.kind(plan), reading)
     return "\n".join(
         [
             *lines,
@@ -212,20 +177,20 @@ def _size(count: int) -> str:
     return f"{count:,}" if count < 10**15 else _short(count)
 
 
-def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: Listing | None) -> Iterator[str]:
+def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing | None) -> Iterator[str]:
     certificate = plan_properties(plan)
-    widening = 1 + certificate.slack(exact=isinstance(sink, GeometricCount))
-    if widening > 2**1000:
+    slack = certificate.slack(exact=sink.lattice is not None)
+    if slack > 2**1000:
         yield "The slack for floating-point error exceeds any useful noise: no budget covers this plan."
         return
-    per_unit = float(widening)
     if epsilon is None:
-        yield f"NoisyCount(epsilon) adds Laplace noise of scale {per_unit:.9g}/epsilon to every weight,"
-        yield f"so 95 % of answers lie within {half_width(per_unit, 0.95):.4g}/epsilon of the weight."
+        scale = laplace_scale(Fraction(1), slack)
+        yield f"NoisyCount(epsilon) adds Laplace noise of scale {scale:.9g}/epsilon to every weight,"
+        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g}/epsilon of the weight."
     else:
-        yield from _of_sink(certificate, sink or NoisyCount(), epsilon, per_unit / float(epsilon))
-    yield f"Of that scale, a share of {float(widening - 1):.2g} covers floating-point error."
-    if isinstance(sink, (NoisyChoice, Buckets)):
+        yield from sink.explain_noise(plan, epsilon)
+    yield f"Of that scale, a share of {float(slack):.2g} covers floating-point error."
+    if sink.chooses:
         return
     domain = certificate.domain
     if listing is not None:
@@ -235,34 +200,6 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink | None, listing: 
         yield "Keys: give them with over=..., or ask a Release one by one."
     else:
         yield f"Keys: {len(domain)}, known from the query itself."
-
-
-def _of_sink(certificate: PlanProperties, sink: Sink, epsilon: Fraction, scale: float) -> Iterator[str]:
-    """What one sink makes of weights that Laplace noise of some scale would cover."""
-    said = f"{sink.name}({format_epsilon(epsilon)})"
-    if isinstance(sink, NoisyChoice):
-        scale *= float(sink.score_range)
-        yield f"{said} releases no number: it picks one of the keys, by {sink.by}, with noise of scale {scale:.9g},"
-        # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %
-        yield f"so 95 % of choices among n keys score within {scale:.4g} x ln(20 n) of the best."
-    elif isinstance(sink, Buckets):
-        yield f"{said} releases no number: of {sink.bins} bins it puts neighbours that are alike into buckets."
-        yield f"A bucket costs {format_epsilon(sink.penalty)}, and the L1 distance of its bins from their median;"
-        yield f"what costs {2 * scale:.9g} more is e times less likely."
-    elif isinstance(sink, NoisyAverage):
-        yield f"{said} adds Laplace noise of scale {scale:.9g} to a sum and to a count, each of half the weight,"
-        yield "and gives their ratio: the more weight there is, the nearer it is to the average."
-    elif isinstance(sink, Clamped):
-        scale *= float(sink.factor)
-        yield f"{said} adds Laplace noise of scale {scale:.9g} to the sum of the clamped values,"
-        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of it."
-    elif isinstance(sink, GeometricCount):
-        scale = lattice_scale(certificate, epsilon) * float(sink.step)
-        yield f"{said} adds double-geometric noise of scale {scale:.9g}, multiples of {sink.step}, to every weight,"
-        yield f"so 95 % of answers lie within {sink.half_width(scale, 0.95):.4g} of the weight."
-    else:
-        yield f"{said} adds Laplace noise of scale {scale:.9g} to every weight,"
-        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g} of the weight."
 
 
 def _how_to_read(kind: Kind, reading: str) -> Iterator[str]:

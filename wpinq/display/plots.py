@@ -16,7 +16,6 @@ from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.measure.answers import STAMP, Answers
-from wpinq.measure.measurement import NoisyChoice
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.runtime.optional_imports import install
 
@@ -72,7 +71,7 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
             f"plot_answers draws Answers, not a {type(answers).__name__}: of a Release, take release.at(keys)"
         )
     sink = answers.measurement.sink
-    if isinstance(sink, NoisyChoice):
+    if sink.chooses:
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
         raise AnswersError("there are no answers to draw: release some keys with over=…")

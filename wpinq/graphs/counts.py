@@ -166,7 +166,7 @@ def largest_degree(edges: Query, epsilon: object) -> ListedMeasurement:
 
 def _counted(edges: Query, sink: LadderSink, epsilon: object) -> ListedMeasurement:
     check_edges(edges)
-    return ListedMeasurement(edges.plan, sink, parse_epsilon(epsilon), sink.keys, edges.reading)
+    return ListedMeasurement(edges.plan, sink, parse_epsilon(epsilon), sink.own_keys, edges.reading)
 
 
 def _share(given: object | None) -> Fraction | None:

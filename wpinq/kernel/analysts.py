@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
 from typing import Any, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.nano_epsilon import from_nano
-from wpinq.kernel.prepare import DeclaredSource, bill_of, prepared
+from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
 from wpinq.kernel.release import Releaser
 from wpinq.measure.bill import Bill
 from wpinq.measure.delta_reading import parse_delta
@@ -105,7 +104,7 @@ class AnalystBudgets:
         What was paid for from them costs nothing more, and of the parts of a partition only what the largest rises by.
         It tells what something costs, not whether the budget covers that; and nothing where nothing is new.
         """
-        batch = prepared(measurements, self._declared, fresh, partial(self._ledger.paid, analyst=self.name))
+        batch = prepare_batch(measurements, self._declared, fresh)
         quoted = self._ledger.quote(batch.by_digest, batch.price, self.name)
         return {account: from_nano(charge) for account, charge in quoted.items()}
 
@@ -129,11 +128,13 @@ class Analyst(AnalystBudgets):
     Made by `Session.analyst`.
     """
 
-    __slots__ = ("_way",)
+    __slots__ = ("_releaser",)
 
-    def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], way: Releaser) -> None:
+    def __init__(
+        self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], releaser: Releaser
+    ) -> None:
         super().__init__(ledger, analyst, declared)
-        self._way = way
+        self._releaser = releaser
 
     def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
         """Debit the own budgets and the sources', evaluate, and answer, as `Session.release` does.
@@ -155,4 +156,4 @@ class Analyst(AnalystBudgets):
         EvaluationFailed
             When the engine failed. The debit stands.
         """
-        return self._way.release(measurements, fresh, label, self.name)
+        return self._releaser.release(measurements, fresh, label, self.name)

@@ -1,32 +1,27 @@
-"""The way of a release: check, price, debit, draw, store, answer, in this order.
+"""The release of measurements: check, price, debit, draw, store, answer, in this order.
 
-What a release reveals depends on the plan, the ledger and the noise alone. The debit is durable before the data
-are looked at, and never given back. Once it stands, whatever goes wrong is one constant error.
+What a release reveals depends on the plan, the ledger and the noise alone. The debit is committed before any data are
+read, and is never refunded. Any later failure raises the same constant error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, NoReturn
-
-import numpy as np
 
 from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
-from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes, order_key
+from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.noisy_evaluation import Looking
-from wpinq.kernel.prepare import Order, Protected, bill_of, prepared
+from wpinq.kernel.noisy_evaluation import NoisyEvaluator
+from wpinq.kernel.prepare import PreparedMeasurement, Protected, bill_of, prepare_batch
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Together, check_label, regrouped
-from wpinq.measure.measurement import Measurement, NoisyChoice, check_domain
+from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.runtime.progress import StepDisplay
-from wpinq.sinks.count_above import Listing
-
-# Releases: live handles that answer for any public key, for sessions whose keys cannot be listed beforehand.
+from wpinq.sinks.count_above import Listing, shown_keys
 
 
 class Release:
@@ -97,9 +92,6 @@ class Release:
         raise SessionError("a Release belongs to its session and cannot be pickled; save release.at(keys)")
 
 
-_CHOICE = b"choice"
-
-
 class Releaser:
     """What a session does for a release: from measurements to answers, by way of the ledger.
 
@@ -115,8 +107,8 @@ class Releaser:
         What is told the steps.
     run : str
         The random word that the session writes beside its debits.
-    looking : Looking
-        What looks at the data.
+    evaluator : NoisyEvaluator
+        Which evaluates the data.
     """
 
     def __init__(
@@ -126,10 +118,10 @@ class Releaser:
         protected: Mapping[str, Protected],
         steps: StepDisplay,
         run: str,
-        looking: Looking,
+        evaluator: NoisyEvaluator,
     ) -> None:
         self._ledger, self._engine, self._protected, self._steps, self._run = ledger, engine, protected, steps, run
-        self._looking = looking
+        self._evaluator = evaluator
         self.closed = False
 
     def check_open(self) -> None:
@@ -147,26 +139,25 @@ class Releaser:
         self.check_open()
         written = check_label(label)
         # one state of things for the whole batch, whatever other threads protect
-        batch = prepared(measurements, dict(self._protected), fresh, partial(self._ledger.paid, analyst=analyst))
-        orders = batch.orders
-        looks = [(order, order.keys_at_once) for order in orders if order.looks_at_once]
-        for order in orders:
-            self._looking.check(order, order.keys_at_once)
-        self._looking.get_ready(orders)
+        batch = prepare_batch(measurements, dict(self._protected), fresh)
+        evaluated = [(each, each.keys_at_once) for each in batch.prepared if each.evaluates_at_once]
+        for each in batch.prepared:
+            self._evaluator.check(each, each.keys_at_once)
+        self._evaluator.get_ready(batch.prepared)
         # of which there can be no answers yet
         new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst))
 
         def answered() -> Any:
-            together = [o.measurement.plan for o in orders if o.digest in new and o.looks_at_once]
+            together = [each.measurement.plan for each, _ in evaluated if each.digest in new]
             released = []
             with self._engine.batch(together):
-                for order in orders:
-                    released.append(self._release(order, order.digest in new, analyst))
-                    new.discard(order.digest)
+                for each in batch.prepared:
+                    released.append(self._release(each, each.digest in new, analyst))
+                    new.discard(each.digest)
             return regrouped(measurements, batch.asked, released)  # a table asks at the keys that it listed
 
         try:
-            return self._looking.asking(looks, answered)
+            return self._evaluator.asking(evaluated, answered)
         finally:
             self._steps.done()
 
@@ -174,80 +165,68 @@ class Releaser:
         """What measurements would cost, before replay and earlier releases of partitions lower it."""
         return bill_of(measurements, dict(self._protected), fresh)
 
-    def _release(self, order: Order, new: bool, analyst: str | None) -> Answers | Release:
-        measurement = order.measurement
-        if isinstance(measurement.sink, NoisyChoice):
-            return self._shown(order, self._choose(order), analyst)
+    def _release(self, prepared: PreparedMeasurement, new: bool, analyst: str | None) -> Answers | Release:
+        measurement = prepared.measurement
         if measurement.listing is not None:
-            return self._shown(order, self._list(order, measurement.listing), analyst)
+            return self._shown(prepared, self._count_above(prepared, measurement.listing), analyst)
         if measurement.domain is None:
-            return Release(measurement, lambda keys: self._ask(order, keys, analyst))
-        return self._shown(order, self._answer(order, measurement.domain, new), analyst)
+            return Release(measurement, lambda keys: self._ask(prepared, keys, analyst))
+        return self._shown(prepared, self._answer(prepared, measurement.domain, new), analyst)
 
-    def _shown(self, order: Order, answers: Answers, analyst: str | None) -> Answers:
+    def _shown(self, prepared: PreparedMeasurement, answers: Answers, analyst: str | None) -> Answers:
         """Answers as they are shown; to an analyst only while the data are those that were paid for.
 
         Later on, keys that somebody asked for have answers and others cannot be drawn: it would show what others asked.
         """
         if analyst is not None:
-            self._looking.check_held(order)
+            self._evaluator.check_held(prepared)
         return answers
 
-    def _ask(self, order: Order, keys: tuple[Value, ...], analyst: str | None) -> Answers:
+    def _ask(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], analyst: str | None) -> Answers:
         self.check_open()
-        self._looking.check(order, keys)
-        self._looking.get_ready([order])
-        return self._looking.asking([(order, keys)], lambda: self._shown(order, self._answer(order, keys), analyst))
+        self._evaluator.check(prepared, keys)
+        self._evaluator.get_ready([prepared])
 
-    def _answer(self, order: Order, keys: tuple[Value, ...], new: bool = False) -> Answers:
+        def answered() -> Answers:
+            return self._shown(prepared, self._answer(prepared, keys), analyst)
+
+        return self._evaluator.asking([(prepared, keys)], answered)
+
+    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], new: bool = False) -> Answers:
         self.check_open()
-        type_, factor = order.measurement.key_type, float(order.measurement.sink.factor)
-        encoded = canonical_bytes_of(keys, type_)
+        measurement, sink = prepared.measurement, prepared.measurement.sink
+        codes = sink.codes(keys, measurement.key_type)
         while True:
-            listings = [] if new else self._ledger.listings(order.digest)
-            stored = {} if new else self._ledger.answers(order.digest, encoded)
-            coded = zip(encoded, keys, strict=True)
-            missing = {code: key for code, key in coded if code not in stored} if stored else dict(coded)
+            listings = [] if new else self._ledger.listings(prepared.digest)
+            stored = {} if new else self._ledger.answers(prepared.digest, codes)
+            missing = [place for place, code in enumerate(codes) if code not in stored]
             if not missing:
                 break
-            noisy = self._looking.draw(order, [*missing.values()], order.past(listings))
-            drawn = dict(zip(missing, noisy, strict=True))
-            standing = self._ledger.store_answers(order.digest, drawn, len(listings))
+            wanted = keys if sink.chooses else [keys[place] for place in missing]
+            noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
+            drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
+            standing = self._ledger.store_answers(prepared.digest, drawn, len(listings))
             if standing is not None:
                 stored |= standing
                 break
-            new = False  # a listing came in between: what was drawn is for nobody
-        values = np.array([*map(stored.__getitem__, encoded)]) * factor
-        measurement = order.measurement if keys is order.measurement.domain else replace(order.measurement, domain=keys)
-        return Answers(measurement, order.scale * factor, values)
+            new = False  # a listing came in between: the draw is for nobody
+        values = sink.answers([*map(stored.__getitem__, codes)], len(keys))
+        shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
+        return Answers(shown, sink.answer_scale(prepared.scale), values)
 
-    def _list(self, order: Order, listing: Listing) -> Answers:
+    def _count_above(self, prepared: PreparedMeasurement, listing: Listing) -> Answers:
         self.check_open()
-        measurement, type_ = order.measurement, order.measurement.key_type
-        written, factor = listing.to_json(type_), float(measurement.sink.factor)
+        measurement, sink, type_ = prepared.measurement, prepared.measurement.sink, prepared.measurement.key_type
+        written = listing.to_json(type_)
         while True:
-            listings = self._ledger.listings(order.digest)
-            answers = self._ledger.answers(order.digest)
+            listings = self._ledger.listings(prepared.digest)
+            answers = self._ledger.answers(prepared.digest)
             stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
             if written in listings:
                 break
-            rows = self._looking.draw_listing(order, listing, stored, order.past(listings))
+            rows = self._evaluator.draw_above(prepared, listing, stored, prepared.past(listings))
             coded = dict(zip(canonical_bytes_of(list(rows), type_), rows.values(), strict=True))
-            self._ledger.store_listing(order.digest, coded, written, listings=len(listings), answers=len(answers))
-        cut = order.cut(listing)
-        shown = sorted((key for key, number in stored.items() if number > cut and key in listing.domain), key=order_key)
-        values = np.array([stored[key] for key in shown]) * factor
-        return Answers(replace(measurement, domain=tuple(shown)), order.scale * factor, values)
-
-    def _choose(self, order: Order) -> Answers:
-        domain = order.measurement.domain
-        assert domain is not None
-        stored = self._ledger.answers(order.digest, [_CHOICE])
-        if not stored:
-            index = self._looking.pick(order)
-            standing = self._ledger.store_answers(order.digest, {_CHOICE: float(index)})
-            assert standing is not None  # which it is only of what was listed
-            stored = standing
-        values = np.zeros(len(domain))
-        values[int(stored[_CHOICE])] = 1.0
-        return Answers(order.measurement, 0.0, values)
+            self._ledger.store_listing(prepared.digest, coded, written, listings=len(listings), answers=len(answers))
+        keys = shown_keys(sink, listing, stored)
+        values = sink.answers([stored[key] for key in keys], len(keys))
+        return Answers(replace(measurement, domain=keys), sink.answer_scale(prepared.scale), values)

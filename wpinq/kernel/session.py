@@ -1,6 +1,6 @@
 """Sessions: the only owners of protected data, and of the budgets that are spent on them.
 
-Data come in through one door (`data_door`) and are let go of here. What is done for a release is `way_of_release`.
+Data come in through one door (`protect`) and are let go of here. A release is the work of `release`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.analysts import Analyst
 from wpinq.kernel.ledger.ledger import Account, Ledger
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano, from_nano
-from wpinq.kernel.noisy_evaluation import Looking
+from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import DeclaredSource, Protected
 from wpinq.kernel.protect import Protector
 from wpinq.kernel.release import Release, Releaser
@@ -45,14 +45,14 @@ class SessionBudgets:
         Where budgets are kept.
     protected : mapping
         What the session protects, by source: its own mapping, which changes.
-    way : Releaser
+    releaser : Releaser
         Which knows whether the session is open.
     run : str
         The random word that the session writes beside its debits.
     """
 
-    def __init__(self, ledger: Ledger, protected: Mapping[str, Protected], way: Releaser, run: str) -> None:
-        self._ledger, self._protected, self._way, self._run = ledger, protected, way, run
+    def __init__(self, ledger: Ledger, protected: Mapping[str, Protected], releaser: Releaser, run: str) -> None:
+        self._ledger, self._protected, self._releaser, self._run = ledger, protected, releaser, run
         self._opened_at = int(ledger.head().partition(":")[0])
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
 
@@ -68,7 +68,7 @@ class SessionBudgets:
         analyst : str, optional
             Give the budget to this analyst instead, within the source's: see `analyst`.
         """
-        self._way.check_open()
+        self._releaser.check_open()
         self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
 
     def reopen(self, source: str) -> bool:
@@ -87,12 +87,12 @@ class SessionBudgets:
         bool
             Whether it was closed.
         """
-        self._way.check_open()
+        self._releaser.check_open()
         return self._ledger.resume(self._paying(source))
 
     def suspended(self) -> tuple[str, ...]:
         """The accounts that answer no analyst until `reopen`, by name; also those that other sessions closed."""
-        self._way.check_open()
+        self._releaser.check_open()
         return tuple(sorted(self._ledger.suspended()))
 
     def suspend(self, source: str) -> None:
@@ -101,7 +101,7 @@ class SessionBudgets:
         For who runs untrusted sessions in processes: where one of those ended in the middle of a release, nothing else
         closes its sources.
         """
-        self._way.check_open()
+        self._releaser.check_open()
         self._ledger.suspend([self._paying(source)])
 
     def remaining(self, source: str) -> Fraction:
@@ -118,7 +118,7 @@ class SessionBudgets:
         fresh : bool
             Whether they are released with `fresh=True`: the same measurement then costs as often as it is there.
         """
-        return self._way.bill(measurements, fresh)
+        return self._releaser.bill(measurements, fresh)
 
     def affords(self, measurements: Measurement | Sequence[Measurement]) -> int:
         """How many more releases of these measurements, together and anew each time, the budgets cover.
@@ -158,7 +158,7 @@ class SessionBudgets:
         -----
         Privacy cost: none.
         """
-        self._way.check_open()
+        self._releaser.check_open()
         if delta is None:
             return from_nano(self._account(source).spent)
         return self._ledger.spent_at(self._paying(source), parse_delta(delta))
@@ -179,23 +179,25 @@ class SessionBudgets:
         1 ... open account words 1 budget 1, unit one word
         2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
         """
-        self._way.check_open()
+        self._releaser.check_open()
         return self._ledger.balances()
 
     def history(self) -> tuple[Event, ...]:
         """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
-        self._way.check_open()
+        self._releaser.check_open()
         return self._ledger.events()
 
     def _repr_html_(self) -> str:
-        return "<div>a closed session</div>" if self._way.closed else statement_html(self.accounts(), self.history())
+        return (
+            "<div>a closed session</div>" if self._releaser.closed else statement_html(self.accounts(), self.history())
+        )
 
     def head(self) -> str:
         """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expected_head`.
 
         It stands for the whole history up to there. `wpinq budget` prints it, and so does each run.
         """
-        self._way.check_open()
+        self._releaser.check_open()
         return self._ledger.head()
 
     def debited(self) -> dict[str, Fraction]:
@@ -210,7 +212,7 @@ class SessionBudgets:
         return {account: from_nano(nano) for account, nano in spent.items()}
 
     def _account(self, name: str) -> Account:
-        self._way.check_open()
+        self._releaser.check_open()
         return self._ledger.account(self._paying(name))
 
     def _paying(self, name: str) -> str:
@@ -283,13 +285,13 @@ class Session(SessionBudgets):
         protected: dict[str, Protected] = {}
         steps = StepDisplay(on_step, progress)
         if untrusted is None:
-            looking = Looking(self._engine, protected, steps)
+            evaluator = NoisyEvaluator(self._engine, protected, steps)
         else:
             if steps.told is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
-            looking = SandboxedEvaluator(self._engine, protected, steps, untrusted, book, on_closed)
+            evaluator = SandboxedEvaluator(self._engine, protected, steps, untrusted, book, on_closed)
         run = secrets.token_hex(8)
-        super().__init__(book, protected, Releaser(book, self._engine, protected, steps, run, looking), run)
+        super().__init__(book, protected, Releaser(book, self._engine, protected, steps, run, evaluator), run)
         self._door = Protector(book, self._engine, protected, untrusted)
 
     def __enter__(self) -> Session:
@@ -308,7 +310,7 @@ class Session(SessionBudgets):
         """Let go of the data and of the ledger. Releases of this session stop answering."""
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
-        self._way.closed = True
+        self._releaser.closed = True
         self._door.close()
         try:
             self._engine.close()
@@ -357,7 +359,7 @@ class Session(SessionBudgets):
             When the file, frame, array or graph is protected under another name (lists and dicts are not known again),
             or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
         """
-        self._way.check_open()
+        self._releaser.check_open()
         self._door.take(source, data, budget, unit, version)
 
     def analyst(self, name: str) -> Analyst:
@@ -387,8 +389,8 @@ class Session(SessionBudgets):
         ...     hers["to"] == his["to"], session.spent("words"), bob.spent("words")
         (True, Fraction(1, 4), Fraction(1, 4))
         """
-        self._way.check_open()
-        return Analyst(self._ledger, name, self._protected, self._way)
+        self._releaser.check_open()
+        return Analyst(self._ledger, name, self._protected, self._releaser)
 
     def declared(self) -> dict[str, DeclaredSource]:
         """The sources that are protected, as they were declared, and no data: what prices are found by."""
@@ -459,4 +461,4 @@ class Session(SessionBudgets):
         Privacy cost: the bill, except for measurements that the ledger holds already for the same versions of
         the data: those are answered from there, key by key, at no cost.
         """
-        return self._way.release(measurements, fresh, label)
+        return self._releaser.release(measurements, fresh, label)

@@ -15,7 +15,7 @@ from wpinq.expr.trace import trace
 from wpinq.expr.types import NULL, ListOf, Type, tuple_type
 from wpinq.language.lambdas import Lambdas, TextFunction
 from wpinq.language.public_values import Values
-from wpinq.language.sinks import SINKS
+from wpinq.language.sinks import SINKS, build
 from wpinq.language.syntax import (
     LIMITS,
     TABLES_LIMIT,
@@ -285,7 +285,7 @@ class Chains:
                 arguments[parameter.name] = self.lambdas.function(node)
             else:
                 arguments[parameter.name] = getattr(self.values, parameter.kind)(node)
-        measurement = sink.build(query, **arguments)
+        measurement = build(step.name, query, arguments)
         if "over" not in written:
             self.values.hold(len(measurement.domain or ()), step.position)
         self._check(measurement.plan, step)

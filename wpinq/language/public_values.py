@@ -35,7 +35,6 @@ from wpinq.language.syntax import (
 )
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.domain import DOMAIN_LIMIT
-from wpinq.sinks.compared_marginals import ComparedMarginal
 from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 
 PublicScalar = int | Fraction | str | bool | None
@@ -100,28 +99,6 @@ class Values:
             )
         self.hold(len(value), node.position)
         return [self.plain(key, node) for key in value]
-
-    def integers(self, node: Syntax) -> list[int]:
-        """A list of integers."""
-        values = self._value(node, 0)
-        if not isinstance(values, (list, range)) or any(type(value) is not int for value in values):
-            raise self.text.error("expected a list of integers: [9, 16, 2]", node.position)
-        return list(values)
-
-    def compared_marginals(self, node: Syntax) -> list[ComparedMarginal]:
-        """Views with a penalty and the public marginal that each is compared with."""
-        values = self._value(node, 0)
-        if not (isinstance(values, list) and all(isinstance(value, tuple) and len(value) > 2 for value in values)):
-            raise self.text.error(
-                "expected views, each with a penalty and a public marginal, or arrays whose outer product that is: "
-                "[((0, 1), 3.5, [5.0, 5.0], [0.2, 0.8])]",
-                node.position,
-            )
-        self.hold(sum(len(part) for value in values for part in value if isinstance(part, list)), node.position)
-        try:
-            return [ComparedMarginal(view, factors, penalty) for view, penalty, *factors in values]
-        except PlanError as error:
-            raise self.text.error(str(error), node.position) from None
 
     def key_domain(self, node: Syntax) -> KeyDomain:
         """A public domain of keys, described and not enumerated."""

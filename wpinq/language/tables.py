@@ -16,7 +16,6 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import RESERVED, quote, write, write_public
 from wpinq.language.lambdas import Lambdas
 from wpinq.language.public_values import Values
-from wpinq.language.sinks import write_domain, write_keys
 from wpinq.language.syntax import (
     ArrowFunction,
     Invocation,
@@ -33,6 +32,7 @@ from wpinq.marginals.cells import MISSING, OTHER, Attribute, AttributeCells, Cod
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
+from wpinq.sinks.keys import write_domain, write_keys
 from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
 from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.grouping import NO_OTHER

@@ -15,7 +15,6 @@ from wpinq.errors import LanguageError
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.printing import RESERVED, TooDeep, quote, write, write_public
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
-from wpinq.language.sinks import SINKS
 from wpinq.language.syntax import LIMITS, shorten, too_long
 from wpinq.language.tables import write_marginals, write_table
 from wpinq.marginals.tabulation import MarginalTabulation
@@ -116,11 +115,11 @@ class _PrintedRelease:
         if isinstance(measurement, MarginalTabulation):
             self.plan, self.calls = measurement.plan, write_marginals(measurement)
             return
-        for name, sink in SINKS.items():
-            written = sink.write(measurement)
+        for way in measurement.sink.syntax:
+            written = way.write(measurement)
             if written is not None:
                 self.plan, arguments = written
-                self.calls = [f".{name}({', '.join([format_epsilon(measurement.epsilon), *arguments])})"]
+                self.calls = [f".{way.name}({', '.join([format_epsilon(measurement.epsilon), *arguments])})"]
                 break
         else:
             raise LanguageError(f"this {measurement.sink.name} was not made by a query's method and cannot be written")

@@ -20,12 +20,10 @@ from wpinq.inference.laplace_sums import linear_half_widths
 from wpinq.marginals.attributes import View
 from wpinq.marginals.cells import CodedAttribute, codes
 from wpinq.marginals.plan import MarginalPlan
-from wpinq.measure.accuracy import Stated, off_by
-from wpinq.measure.measurement import Laplace, Measurement, NoisyCount
-from wpinq.noise.scales import laplace_scale
+from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Where
-from wpinq.plan.properties import plan_properties
+from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import extended
 
 MEASURED_LIMIT = 10_000_000
@@ -113,7 +111,7 @@ def _unit_half_width(measuring: MarginalPlan, view: View, confidence: float) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class CellCount(Laplace):
+class CellCount(NoisyCount):
     """A cell of a marginal, by least squares over measured views: a sum of many weights with their noise.
 
     It stands for a number that is read off a release, and is released nowhere.
@@ -125,8 +123,3 @@ class CellCount(Laplace):
 
     def half_width(self, scale: float, confidence: float) -> float:
         return cell_half_width(self.measuring, self.view, scale, confidence)
-
-
-@off_by.register
-def _(sink: CellCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return sink.half_width(laplace_scale(epsilon, plan_properties(asked.plan).slack()), confidence)

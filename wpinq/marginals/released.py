@@ -22,12 +22,12 @@ from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.marginals.synthetic_rows import FittedTable, free_name, view_of
 from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
-from wpinq.measure.measurement import NoisyCount
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
 from wpinq.runtime.html import render
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
+from wpinq.sinks.laplace import NoisyCount
 
 if TYPE_CHECKING:
     import pandas
@@ -271,7 +271,7 @@ class MarginalTables(Saved):
         if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
             raise AnswersError("this is not a file of marginals that this version can read")
         answers = Answers.from_json(data["answers"])
-        if not isinstance(answers.measurement.sink, NoisyCount):
+        if answers.measurement.sink != NoisyCount():
             raise AnswersError("these answers are not those of marginals")
 
         def views(given: Any) -> list[View]:

@@ -10,7 +10,6 @@ from wpinq.engines.delta.goals import Goal, loss
 from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.measurement import GeometricCount, NoisyCount
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.plan.node import Node
 
@@ -57,7 +56,7 @@ class Target:
     def __post_init__(self) -> None:
         if not isinstance(self.answers, Answers):
             raise AnswersError(f"a target needs Answers, not a {type(self.answers).__name__}: of a Release, at(keys)")
-        if not isinstance(self.answers.measurement.sink, (NoisyCount, GeometricCount)):
+        if not self.answers.measurement.sink.per_key:
             raise AnswersError("a candidate is scored against answers of NoisyCount or GeometricCount only")
         if not len(self.answers):
             raise AnswersError("a target needs answers with at least one key")
@@ -92,10 +91,10 @@ class Target:
 
         For Laplace noise, E|noise| is its scale, so that each key adds one, up to the slack of the scale.
         """
-        sink, scale = self.answers.measurement.sink, self.answers.scale
+        lattice, scale = self.answers.measurement.sink.lattice, self.answers.scale
         size = scale
-        if isinstance(sink, GeometricCount):
-            step = float(sink.step)
+        if lattice is not None:
+            step = float(lattice)
             decay = DoubleGeometric(scale / step).ratio
             size = step * 2 * decay / (1 - decay * decay)
         return self.epsilon * size * len(self.answers)

@@ -6,52 +6,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
 from typing import overload
 
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
 from wpinq.measure.group import Compound
-from wpinq.measure.measurement import Clamped, GeometricCount, Measurement, NoisyAverage, NoisyChoice, NoisyCount
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import NANO, format_epsilon
-from wpinq.noise.noise_distributions import half_width as laplace_half_width
-from wpinq.noise.scales import laplace_scale, lattice_scale
-from wpinq.plan.count_units import Counted
-from wpinq.plan.node import Node
-from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import WEIGHT, Kind
-from wpinq.sinks.buckets import Buckets
-from wpinq.sinks.graph_counts import SubgraphCount
-from wpinq.sinks.largest_degree import LargestDegree
-from wpinq.sinks.sink import Sink
+from wpinq.sinks.sink import NotStated, Stated
 
 LARGEST = 10**6 * NANO
 """The largest epsilon that is looked for, in billionths: beyond it nothing is protected."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """What the user knows, or guesses, of the data: never read from them.
-
-    Attributes
-    ----------
-    count : float or None
-        How many things an average is over, more than 0: where its weights are no counts, their total.
-    width : float or None
-        Of the ladder of a count of subgraphs: the most neighbours that two vertices have in common, or for stars the
-        highest degree, more than 0.
-    """
-
-    count: float | None = None
-    width: float | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in (("count", self.count), ("width", self.width)):
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise PlanError(
-                    f"{name} is a finite number of more than 0, of public knowledge or a guess; not {value!r}"
-                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +150,9 @@ def accuracy(
         raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
     if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
         raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
+    for name, value in (("count", count), ("width", width)):
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            raise PlanError(f"{name} is a finite number of more than 0, of public knowledge or a guess; not {value!r}")
     stated = Stated(count, width)
     rows = (_expected(*named, confidence, half_width, stated) for named in _named(measurements))
     return Accuracy(tuple(rows), confidence, half_width)
@@ -207,16 +177,19 @@ def _expected(
     cost = bill(measurement)
     spread, missing = _least_factor(measurement, kind)
 
+    def error(epsilon: Fraction) -> float:
+        return measurement.sink.error(measurement.plan, epsilon, measurement.domain, confidence, stated)
+
     def within(epsilon: Fraction) -> float:
         try:
-            return off_by(measurement.sink, measurement, epsilon, confidence, stated) / float(spread)
+            return error(epsilon) / float(spread)
         except (EpsilonError, AnswersError):  # beyond what floats hold: no exactness to speak of
             return math.inf
 
     try:
-        off_by(measurement.sink, measurement, measurement.epsilon, confidence, stated)
-    except _NotStated as told:
-        missing = str(told)
+        error(measurement.epsilon)
+    except NotStated as reason:
+        missing = str(reason)
     if measurement.listing is not None:
         missing = "each listed key's interval tells"
     if missing:
@@ -254,73 +227,3 @@ def _cells(row: Expected) -> list[str]:
     costs = ", ".join(f"{account} {format_epsilon(cost)}" for account, cost in row.cost.items())
     least = "none" if row.epsilon_for is None else format_epsilon(row.epsilon_for)
     return [row.name, row.kind.name, format_epsilon(row.measurement.epsilon), within, costs, least]
-
-
-class _NotStated(PlanError):
-    """Something must be stated before an exactness can be told."""
-
-
-@singledispatch
-def off_by(sink: Sink, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    """How far an answer lies from its noiseless value at most, with this confidence, at an epsilon."""
-    raise _NotStated("not known before its release")
-
-
-@off_by.register
-def _(sink: NoisyCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return laplace_half_width(_laplace(asked.plan, epsilon), confidence)
-
-
-def _laplace(plan: Node, epsilon: Fraction) -> float:
-    return laplace_scale(epsilon, plan_properties(plan).slack())
-
-
-@off_by.register
-def _(sink: GeometricCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return sink.half_width(lattice_scale(plan_properties(asked.plan), epsilon) * float(sink.step), confidence)
-
-
-@off_by.register
-def _(sink: Clamped, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return float(sink.factor) * laplace_half_width(_laplace(asked.plan, epsilon), confidence)
-
-
-@off_by.register
-def _(sink: NoisyAverage, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    """Of a weight of n, n/2 is released as count and t·n/2 as sum, |t| ≤ 1, each within r; the average is clamped.
-
-    It is off by at most `min(1 − t, r(1 + t)/(n/2 − r))` of half the range upwards, which is largest where both are the
-    same, 2r/(n/2); downwards by less.
-    """
-    if stated.count is None:
-        raise _NotStated("state count=…")
-    off = laplace_half_width(_laplace(asked.plan, epsilon), (1 + confidence) / 2)
-    (averaged,) = asked.plan.inputs
-    things = plan_properties(averaged).counted
-    weight = stated.count * float(things.factor if isinstance(things, Counted) else 1)
-    return (sink.upper - sink.lower) * min(1.0, 2 * off / weight)
-
-
-@off_by.register
-def _(sink: NoisyChoice, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    """Permute-and-flip is the largest score plus exponential noise: of two, the lesser by x wins with `exp(−x/s)/2`."""
-    others = len(asked.domain or ()) - 1
-    scale = float(sink.score_range * (1 + plan_properties(asked.plan).slack(sink.readouts)) / epsilon)
-    return scale * max(0.0, math.log(others / (2 * (1 - confidence)))) if others > 0 else 0.0
-
-
-@off_by.register
-def _(sink: Buckets, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    raise _NotStated("a choice of buckets, and no number")
-
-
-@off_by.register
-def _(sink: SubgraphCount, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    if stated.width is None:
-        raise _NotStated(f"state width=…, the {sink.width_key}")
-    return sink.reach(epsilon, stated.width, confidence)
-
-
-@off_by.register
-def _(sink: LargestDegree, asked: Measurement, epsilon: Fraction, confidence: float, stated: Stated) -> float:
-    return sink.half_width(sink.scales(plan_properties(asked.plan), epsilon)[0], confidence)

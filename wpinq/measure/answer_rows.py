@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.measurement import Measurement, NoisyChoice
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.runtime.html import Cell, interval_bar, interval_scale, render
 
@@ -123,7 +123,7 @@ def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
     sink = answers.measurement.sink
     types = [
         *(() if sink.single else keys),
-        answers.measurement.key_type if isinstance(sink, NoisyChoice) else FLOAT,
+        answers.measurement.key_type if sink.chooses else FLOAT,
         FLOAT,
         FLOAT,
     ]

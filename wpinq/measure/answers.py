@@ -32,10 +32,7 @@ from wpinq.measure.answer_rows import (
     rows,
 )
 from wpinq.measure.measurement import (
-    GeometricCount,
     Measurement,
-    NoisyChoice,
-    NoisyCount,
     check_domain,
     measurement_to_json,
     read_measurement,
@@ -117,8 +114,7 @@ class Answers(Saved):
     measurement : Measurement
         The plan, the sink, the epsilon and the public keys.
     scale : float
-        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder;
-        for buckets, what costs are told apart by.
+        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder.
     values : numpy array of float64, shape (number of keys,)
         The noisy values in the order of `keys`, read-only.
     simulated : bool
@@ -217,7 +213,7 @@ class Answers(Saved):
         >>> wp.simulate(counts, {"words": {"be": 90, "to": 80}}, seed=1).above(40).keys
         ('be', 'to')
         """
-        if not isinstance(self.measurement.sink, (NoisyCount, GeometricCount)):
+        if not self.measurement.sink.per_key:
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
         if not isinstance(threshold, Real) or threshold != threshold:
             raise AnswersError(f"a threshold is a number, such as above(40), not {threshold!r}")
@@ -248,7 +244,7 @@ class Answers(Saved):
         confidence : float
             Between 0 and 1.
         """
-        if isinstance(self.measurement.sink, NoisyChoice):
+        if self.measurement.sink.chooses:
             raise AnswersError("a choice among candidates has no interval")
         return self.measurement.ends(self[key], self.scale, confidence)
 
@@ -336,7 +332,7 @@ class Answers(Saved):
         if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):
             raise AnswersError("these answers hold numbers that are not finite, or not one for each key")
         answers = cls(measurement, scale, values, bool(data["simulated"]))
-        if not isinstance(measurement.sink, (NoisyCount, GeometricCount)):
+        if not measurement.sink.per_key:
             _ = answers.value  # fails unless keys and values are those of the sink
         return answers
 

@@ -1,10 +1,4 @@
-"""Measurements: what is to be released, with which epsilon, over which public keys. Pure data.
-
-NoisyCount releases weights with Laplace noise, GeometricCount weights that lie on a lattice with double-geometric
-noise; NoisySum and NoisyAverage release weights of a query made for them, with Laplace noise. Noisy choices by scores
-that the weights determine are in `choices` and `most_distant`, counts of subgraphs in `subgraph_counts`, the
-largest degree in `largest_degree`, choices of buckets in `bucket_choice`.
-"""
+"""Measurements: a plan with its sink, its epsilon and its public keys. Pure data, also as JSON."""
 
 from __future__ import annotations
 
@@ -13,188 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes
-from wpinq.measure.renyi import DOUBLE_GEOMETRIC, LAPLACE
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.noise.noise_distributions import DoubleGeometric, half_width, listed_reach
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.demand import charges
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.answer_kinds import STATISTIC, Kind
-from wpinq.sinks.buckets import Buckets
-from wpinq.sinks.choices import Choose as Choose
-from wpinq.sinks.choices import NoisyChoice as NoisyChoice
-from wpinq.sinks.count_above import Listable, Listing, listing_from_json
-from wpinq.sinks.graph_counts import FourCliqueCount, StarCount, TriangleCount
+from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.count_above import Listing, listing_from_json
 from wpinq.sinks.keys import check_domain as check_domain
-from wpinq.sinks.largest_degree import LargestDegree
-from wpinq.sinks.most_distant import MostDistant as MostDistant
-from wpinq.sinks.sink import Sink as Sink
-from wpinq.sinks.sink import check_text as check_text
-
-LARGEST_BOUND = 1e100
-"""The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
-
-_WHOLE = 2.0**53  # up to here all integers are floats
+from wpinq.sinks.sink import SINKS, Sink
 
 
-class Laplace(Sink):
-    """Sinks whose numbers are weights of a query plus Laplace noise: over one query, they share it."""
-
-    __slots__ = ()
-
-    def identity(self) -> tuple[bytes | str, ...]:
-        return ("laplace",)
-
-    @property
-    def noise(self) -> str:
-        return LAPLACE
-
-
-@dataclass(frozen=True, slots=True)
-class NoisyCount(Laplace, Listable):
-    """Every weight plus Laplace noise of scale 1/ε (paper, section 2.2)."""
-
-    name: ClassVar[str] = "NoisyCount"
-
-    def cut(self, above: float) -> float:
-        return above
-
-    def chance_above(self, above: float, scale: float) -> float:
-        return math.exp(-above / scale) / 2
-
-    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
-        return scale * listed_reach((value - above) / scale, 1.0, confidence)
-
-
-@dataclass(frozen=True, slots=True)
-class GeometricCount(Sink, Listable):
-    """Every weight plus double-geometric noise on the lattice g that the plan proves, `Pr[g·k] ∝ exp(−ε·g·|k|)`.
-
-    Answers are multiples of g, and their error is less than Laplace noise of the same epsilon would make.
-    """
-
-    name: ClassVar[str] = "GeometricCount"
-    proviso: ClassVar[str] = "the promise of GeometricCount is for neighbours whose outputs lie on the same lattice"
-    step: Fraction
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.step, Fraction) or self.step <= 0:
-            raise PlanError("a lattice is a Fraction of more than 0: query.geometric_count(...) derives it")
-
-    def identity(self) -> tuple[bytes | str, ...]:
-        return ("geometric", str(self.step))
-
-    @property
-    def noise(self) -> str:
-        return DOUBLE_GEOMETRIC
-
-    @property
-    def factor(self) -> Fraction:
-        return self.step
-
-    def half_width(self, scale: float, confidence: float) -> float:
-        step = float(self.step)
-        return DoubleGeometric(scale / step).interval(confidence) * step
-
-    def cut(self, above: float) -> float:
-        step = float(self.step)
-        if above / step >= _WHOLE:
-            raise PlanError(
-                f"a threshold of {above:g} is too many steps of the lattice {self.step}: choose a lower one"
-            )
-        steps = math.floor(above / step)
-        # answers are products of floats: the largest number of steps whose answer is not above the threshold
-        while steps * step > above:
-            steps -= 1
-        while (steps + 1) * step <= above:
-            steps += 1
-        return float(steps)
-
-    def chance_above(self, above: float, scale: float) -> float:
-        return DoubleGeometric(scale / float(self.step)).survival(int(self.cut(above)))
-
-    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
-        step = float(self.step)
-        least = (self.cut(above) + 1) * step
-        return scale * listed_reach((value - least) / scale, math.exp(-step / scale), confidence)
-
-
-@dataclass(frozen=True, slots=True)
-class Clamped(Laplace):
-    """Sinks over a query whose weights are values clamped to a public range."""
-
-    single: ClassVar[bool] = True
-    lower: float
-    upper: float
-
-    def kind(self, plan: Node) -> Kind:
-        return Kind(STATISTIC, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
-
-    def __post_init__(self) -> None:
-        bounds = self.lower, self.upper
-        if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in bounds) or self.lower > self.upper:
-            raise PlanError(
-                f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper"
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class NoisySum(Clamped):
-    """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
-
-    name: ClassVar[str] = "NoisySum"
-    noun: ClassVar[str] = "sum"
-
-    @property
-    def factor(self) -> Fraction:
-        return Fraction(max(abs(self.lower), abs(self.upper)))
-
-
-@dataclass(frozen=True, slots=True)
-class NoisyAverage(Clamped):
-    """The weighted average of clamped values, from a noisy sum about the middle of the range and a noisy count.
-
-    Both are weights of one query, of norm at most 1 a record: each record gives half its weight to "count" and
-    up to half to "sum". Answers are both noisy weights; `value` is their ratio, put back in the range.
-    """
-
-    name: ClassVar[str] = "NoisyAverage"
-    noun: ClassVar[str] = "average"
-
-    def value(self, numbers: Mapping[Value, float]) -> Value:
-        return self._average(numbers["sum"], numbers["count"])
-
-    def _average(self, total: float, count: float) -> float:
-        middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
-        offset = half * total / count if count > 0 else 0.0
-        return min(self.upper, max(self.lower, middle + offset))
-
-    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
-        # half the chance of error for each number: the average of any pair within both intervals is covered
-        reach = half_width(scale, (1 + confidence) / 2)
-        total, count = numbers["sum"], numbers["count"]
-        if count - reach <= 0:
-            return self.lower, self.upper
-        ends = [self._average(total + s, count + c) for s in (-reach, reach) for c in (-reach, reach)]
-        return min(ends), max(ends)
-
-
-SINKS: dict[str, type[Sink]] = {
-    sink.name: sink
-    for sink in (
-        *(NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose, MostDistant),
-        *(TriangleCount, StarCount, FourCliqueCount, LargestDegree),
-        Buckets,
-    )
-}
-"""Every sink by its name: all that a promise covers."""
+def check_text(text: str, what: str) -> str:
+    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
+    if not text.isprintable():
+        raise PlanError(f"{what} must be printable text on one line")
+    return text
 
 
 @dataclass(frozen=True)
@@ -233,8 +67,6 @@ class Measurement:
             parse_epsilon(self.epsilon)
         self.sink.check(self.plan)
         if self.listing is not None:
-            if not isinstance(self.sink, Listable):
-                raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
             self.sink.cut(self.listing.above)
 
     @property
@@ -284,32 +116,22 @@ class Measurement:
     @cached_property
     def digest(self) -> bytes:
         """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
-        return self._digest(self.sink.identity())
-
-    @property
-    def former_digest(self) -> bytes:
-        """What identified the noise earlier, where another mechanism stood in for the sink's."""
-        return self._digest(self.sink.former_identity())
+        # a choice is made among its candidates: others, another choice
+        candidates = [canonical_bytes(key, self.key_type) for key in self.domain or ()] if self.sink.chooses else []
+        return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
 
     def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
         """The interval around one answer; of a listed one, that which holds given that it is listed."""
         half = self.sink.half_width(scale, confidence)
         if self.listing is None:
             return number - half, number + half
-        assert isinstance(self.sink, Listable)
         low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
         return 0.0 if low == -math.inf and plan_properties(self.plan).output.nonnegative else low, number + half
-
-    def _digest(self, sink: tuple[bytes | str, ...]) -> bytes:
-        extra: tuple[bytes | str, ...] = ()
-        if isinstance(self.sink, NoisyChoice):  # a choice is made among its candidates: others, another choice
-            extra = tuple(canonical_bytes(key, self.key_type) for key in self.domain or ())
-        return digest_of("measurement", self.plan.digest, *sink, str(self.epsilon), *extra)
 
     @cached_property
     def description(self) -> str:
         """One line for bills and ledgers; no data."""
-        return f"{self.sink.name}({format_epsilon(self.epsilon)})"
+        return self.sink.called(self.epsilon)
 
     def __reduce__(self) -> Any:
         return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading, self.listing)

@@ -18,7 +18,6 @@ On a lattice the same hold with integers, t + 1 and t in the place of t and t⁺
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,18 +41,19 @@ class ConditionalNoise:
     whole : bool
         Whether it is double-geometric noise on integers, and not Laplace noise.
     random : callable
-        Where random bytes come from: the operating system, but for tests.
+        The source of random bytes.
 
     Examples
     --------
-    >>> noise = ConditionalNoise(2.0, whole=True)
+    >>> import os
+    >>> noise = ConditionalNoise(2.0, True, os.urandom)
     >>> all(number > 5 for number in noise.above(5.0, 3)), noise.at_most([9], [5.0])[0] <= 5
     (True, True)
     """
 
     scale: float
     whole: bool
-    random: RandomBytes = os.urandom
+    random: RandomBytes
 
     def chance(self, cut: float, bits: int) -> tuple[Fraction, Fraction]:
         """Rationals on either side of the chance that what is released for a weight of 0 is above a cut."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RandomBytes = Callable[[int], bytes]
-"""A source of independent, uniform bytes, as many as asked for: `os.urandom`, but for tests."""
+"""A source of independent, uniform bytes, as many as asked for: the operating system's for releases."""
 
 WORD = 16
 """Bits of a word. The first decides all but one flip in 2**16; of Laplace noise, all of 999 values in a thousand."""

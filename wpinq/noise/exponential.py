@@ -6,8 +6,8 @@ Let E be exponential with mean b, and c a power of two. The digits of E/c are in
     Pr[digit j after the point is 1] = q^(c/2^j) / (1 + q^(c/2^j)) = 1 / (1 + exp(c / (2^j · b)))
 
 because the density of E on `[0, c)` is proportional to `q^x = Π_j q^(d_j · c/2^j)`, a product over the digits d_j of
-x/c. Each digit is the flip of an exact coin (`coins`), and digits are drawn as they are needed. With a fair sign in
-front, E is Laplace noise of scale b (`laplace`), and its whole part, `Pr[floor(E) ≥ n] = q^n`, is geometric
+x/c. Each digit is the flip of an exact coin (`exact_bernoulli`), and digits are drawn as they are needed. With a fair
+sign in front, E is Laplace noise of scale b (`laplace`), and its whole part, `Pr[floor(E) ≥ n] = q^n`, is geometric
 (`geometric`).
 
 Source: Marsaglia, "Random variables with independent binary digits", Annals of Mathematical Statistics 42, 1971.

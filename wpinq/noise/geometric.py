@@ -6,7 +6,6 @@ exponential noise whose digits are drawn exactly. The promise is for neighbours 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from wpinq.noise.exact_bernoulli import RandomBytes
@@ -15,7 +14,7 @@ from wpinq.noise.exponential import AT_ONCE, DIGITS, exponential
 _LARGEST = 2**62
 
 
-def add_geometric(values: Sequence[int], scale: float, random: RandomBytes = os.urandom) -> list[int]:
+def add_geometric(values: Sequence[int], scale: float, random: RandomBytes) -> list[int]:
     """Each integer, below 2⁶² in size, plus an independent draw of double-geometric noise."""
     if not all(-_LARGEST < value < _LARGEST for value in values):
         raise OverflowError("weights are below 2^62 steps: the plan's bound on their norm does not hold")
@@ -23,7 +22,7 @@ def add_geometric(values: Sequence[int], scale: float, random: RandomBytes = os.
     return [value + draw for value, draw in zip(values, draws, strict=True)]
 
 
-def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom) -> list[int]:
+def double_geometric(count: int, scale: float, random: RandomBytes) -> list[int]:
     """Independent draws of `Pr[k] = (1 − a)/(1 + a) · a^|k|` with `a = exp(−1/scale)`, exactly.
 
     Parameters
@@ -33,7 +32,7 @@ def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom)
     scale : float
         At most 2⁶⁰, taken for the rational that it is.
     random : callable
-        Where random bytes come from: the operating system, but for tests.
+        The source of random bytes.
 
     Notes
     -----
@@ -42,7 +41,8 @@ def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom)
 
     Examples
     --------
-    >>> len(double_geometric(3, 10.0))
+    >>> import os
+    >>> len(double_geometric(3, 10.0, os.urandom))
     3
     """
     drawn: list[int] = []
@@ -52,7 +52,7 @@ def double_geometric(count: int, scale: float, random: RandomBytes = os.urandom)
     return drawn
 
 
-def geometric(count: int, scale: float, random: RandomBytes = os.urandom) -> list[tuple[float, int]]:
+def geometric(count: int, scale: float, random: RandomBytes) -> list[tuple[float, int]]:
     """Independent draws of a fair sign, and of `Pr[n] = (1 − a) · a^n`, n ≥ 0, with `a = exp(−1/scale)`, exactly.
 
     Parameters
@@ -62,7 +62,8 @@ def geometric(count: int, scale: float, random: RandomBytes = os.urandom) -> lis
 
     Examples
     --------
-    >>> all(abs(sign) == 1 and size >= 0 for sign, size in geometric(3, 10.0))
+    >>> import os
+    >>> all(abs(sign) == 1 and size >= 0 for sign, size in geometric(3, 10.0, os.urandom))
     True
     """
     law = exponential(scale)

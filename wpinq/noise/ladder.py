@@ -18,7 +18,6 @@ SIGMOD 2015.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -201,7 +200,7 @@ def _halves(n: int) -> int:
 _WORD = 64
 
 
-def draw_count(ladder: Ladder, scale: float, random: RandomBytes = os.urandom) -> int:
+def draw_count(ladder: Ladder, scale: float, random: RandomBytes) -> int:
     """A draw from a ladder.
 
     Parameters
@@ -211,7 +210,7 @@ def draw_count(ladder: Ladder, scale: float, random: RandomBytes = os.urandom) -
     scale : float
         From 1/32 to 2⁶⁰, taken for the rational that it is; `ladder_scale` gives it.
     random : callable
-        Where random bytes come from: the operating system, but for tests.
+        The source of random bytes.
 
     Returns
     -------

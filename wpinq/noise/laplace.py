@@ -10,7 +10,6 @@ over the reals: a change of the values by x in L1 costs exactly `x / b`, with no
 from __future__ import annotations
 
 import math
-import os
 import sys
 
 import numpy as np
@@ -24,7 +23,7 @@ _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part
 _MAX_FLOAT = sys.float_info.max
 
 
-def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, sides: Floats | None = None) -> Floats:
+def add_laplace(values: Floats, scale: float, random: RandomBytes, sides: Floats | None = None) -> Floats:
     """The nearest float to each value plus an independent draw of Laplace noise.
 
     Parameters
@@ -34,7 +33,7 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, 
     scale : float
         b, positive and finite, taken for the rational that it is.
     random : callable
-        Where random bytes come from: the operating system, but for tests.
+        The source of random bytes.
     sides : numpy array of float64, shape (n,), optional
         1 or -1 where noise is to be that side of the Laplace law alone (exponential noise, added or taken away), and 0
         where it is to be both.
@@ -51,7 +50,8 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes = os.urandom, 
 
     Examples
     --------
-    >>> add_laplace(np.zeros(3), 10.0).shape
+    >>> import os
+    >>> add_laplace(np.zeros(3), 10.0, os.urandom).shape
     (3,)
     """
     law = exponential(scale)

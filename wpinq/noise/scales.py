@@ -14,6 +14,7 @@ from wpinq.plan.properties import PlanProperties
 LEAST_LADDER_SCALE = 1 / 32
 """Rungs of a ladder are told apart by no more than exp(-32)."""
 
+_ONE = Fraction(1)
 _LARGEST = 2**62
 """What weights on a lattice stay below, in steps."""
 
@@ -39,8 +40,8 @@ def round_up(number: Fraction, what: str) -> float:
 
 
 @lru_cache(maxsize=1024, typed=True)  # a float that equals a Fraction is refused all the same
-def laplace_scale(epsilon: Fraction, slack: Fraction) -> float:
-    """The scale of Laplace noise for a query: the least float that is at least `(1 + slack) / epsilon`.
+def laplace_scale(epsilon: Fraction, slack: Fraction, sensitivity: Fraction = _ONE) -> float:
+    """The scale of Laplace or exponential noise: the least float from `sensitivity · (1 + slack) / epsilon` on.
 
     Parameters
     ----------
@@ -48,6 +49,9 @@ def laplace_scale(epsilon: Fraction, slack: Fraction) -> float:
         More than 0.
     slack : Fraction
         The rounding slack η ≥ 0 of the plan and its engine.
+    sensitivity : Fraction
+        More than 0. Of noise on weights 1. Of a choice the range of the moves of scores: how far the moves of two
+        scores differ, at most, where the output moves by 1.
 
     Returns
     -------
@@ -62,7 +66,14 @@ def laplace_scale(epsilon: Fraction, slack: Fraction) -> float:
     Notes
     -----
     When a source changes by k ≥ 1 units, the computed output moves by at most `k * d * (1 + slack)` in L1, d being the
-    source's `uses * unit_weight`. Exact noise of scale b loses `k * d * (1 + slack) / b ≤ k * d * epsilon`, as billed.
+    source's `stability * unit_weight`. Exact noise of scale b loses `k * d * (1 + slack) / b ≤ k * d * epsilon`: the
+    bill.
+
+    A choice is the largest `u_i + Exp(b)`. Let one unit change scores u to v, and let r be the range of the move,
+    `max_i (v_i − u_i) − min_i (v_i − u_i)`, at most `sensitivity * d * (1 + slack)`. So i is chosen with probability
+    `E min(1, exp(−(m_i − u_i) / b))`, m_i being the largest among the others. Each `u_j − u_i` moves by at most r, so
+    `m_i − u_i` does, and the probability by a factor of at most `exp(r / b) ≤ exp(d * epsilon)`, as billed. A source
+    that changes by k ≥ 1 units moves scores by a range of at most k times as much, and loses k times the loss.
 
     Privacy cost: none. It depends on the plan and the declarations of its sources alone.
 
@@ -70,14 +81,16 @@ def laplace_scale(epsilon: Fraction, slack: Fraction) -> float:
 
     Examples
     --------
-    >>> laplace_scale(Fraction(1, 2), Fraction(0))
-    2.0
+    >>> laplace_scale(Fraction(1, 2), Fraction(0)), laplace_scale(Fraction(1, 2), Fraction(0), Fraction(2))
+    (2.0, 4.0)
     """
     if exact_number(epsilon, "epsilon") <= 0:
         raise EpsilonError("epsilon must be more than 0 to scale noise: parse it with parse_epsilon")
     if exact_number(slack, "the rounding slack") < 0:
         raise EpsilonError("the rounding slack must be at least 0: take the bound that the plan analysis gives")
-    return round_up((1 + slack) / epsilon, "the noise scale")
+    if exact_number(sensitivity, "the sensitivity") <= 0:
+        raise EpsilonError("the sensitivity must be more than 0: it is 2 where scores move by 1, up and down")
+    return round_up(sensitivity * (1 + slack) / epsilon, "the noise scale")
 
 
 def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float:
@@ -194,11 +207,11 @@ def lattice_scale(certificate: PlanProperties, epsilon: Fraction) -> float:
     return geometric_scale(epsilon, step, certificate.slack(exact=True))
 
 
-def ladder_scale(certificate: PlanProperties, epsilon: Fraction, *, same_sum: bool = False) -> float:
+def ladder_scale(certificate: PlanProperties, epsilon: Fraction, sensitivity: Fraction) -> float:
     """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
 
-    The least float from 2/ε on, and no less than 1/32: an edge moves an integer by one rung, and the sum of all their
-    weights as much again. At 1/32 the count itself is as good as certain, and the draw works with short numbers.
+    The least float from sensitivity/ε on, and no less than 1/32. At 1/32 the count itself is as good as certain, and
+    the draw works with short numbers.
 
     Parameters
     ----------
@@ -206,8 +219,9 @@ def ladder_scale(certificate: PlanProperties, epsilon: Fraction, *, same_sum: bo
         Of the plan that gives the edges.
     epsilon : Fraction
         More than 0.
-    same_sum : bool
-        Whether the sum is the same for all graphs, as for rungs that are: then from 1/ε on.
+    sensitivity : Fraction
+        In rungs: 2 where an edge moves an integer by one rung and the sum of all their weights as much again, 1 where
+        the sum is the same for all graphs.
 
     Raises
     ------
@@ -219,14 +233,8 @@ def ladder_scale(certificate: PlanProperties, epsilon: Fraction, *, same_sum: bo
     >>> import wpinq as wp
     >>> from wpinq.plan.properties import plan_properties
     >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
-    >>> ladder_scale(plan_properties(edges.plan), Fraction(1, 2))
+    >>> ladder_scale(plan_properties(edges.plan), Fraction(1, 2), Fraction(2))
     4.0
     """
     check_exact(Fraction(1), certificate.rounding_error, certificate.output.mass)
-    step = Fraction(1) if same_sum else Fraction(1, 2)
-    return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon"), step, Fraction(0)))
-
-
-def width_scale(epsilon: Fraction) -> float:
-    """The scale of double-geometric noise on the width of a ladder, a whole number that an edge moves by at most 1."""
-    return geometric_scale(exact_number(epsilon, "epsilon"), Fraction(1), Fraction(0))
+    return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon") / sensitivity, _ONE, Fraction(0)))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -44,7 +43,7 @@ def exponential_bounds(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     return Fraction(leading, 2**bits) ** powers, Fraction(leading + 1, 2**bits) ** powers
 
 
-def successes(trials: int, chance: ChanceBounds, random: RandomBytes = os.urandom) -> list[int]:
+def successes(trials: int, chance: ChanceBounds, random: RandomBytes) -> list[int]:
     """The trials that succeed, of `trials` independent ones that are numbered from 0.
 
     Parameters
@@ -54,7 +53,7 @@ def successes(trials: int, chance: ChanceBounds, random: RandomBytes = os.urando
     chance : ChanceBounds
         Of each trial, below 1/2.
     random : callable
-        Where random bytes come from: the operating system, but for tests.
+        The source of random bytes.
 
     Returns
     -------
@@ -63,7 +62,8 @@ def successes(trials: int, chance: ChanceBounds, random: RandomBytes = os.urando
 
     Examples
     --------
-    >>> found = successes(10**12, lambda bits: (Fraction(1, 10**11), Fraction(1, 10**11)))
+    >>> import os
+    >>> found = successes(10**12, lambda bits: (Fraction(1, 10**11), Fraction(1, 10**11)), os.urandom)
     >>> found == sorted(found)
     True
     """

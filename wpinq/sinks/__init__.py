@@ -1,1 +1,7 @@
-"""Sinks: the mechanisms that release a plan's output."""
+"""The sinks, one file each. Importing this package imports every file of it, which fills the registry."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

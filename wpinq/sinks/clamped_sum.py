@@ -1,18 +1,37 @@
-"""The lists that a noisy sum and a noisy average are made of: clamped values as weights of one or two records."""
+"""NoisySum: the sum of clamped values, as the weight of one record plus Laplace noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
-from wpinq.expr.nodes import Constant, Expr
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda
+from wpinq.expr.printing import write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
+from wpinq.plan.node import Node
+from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.laplace import LaplaceSink
+from wpinq.sinks.sink import register
+from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
+
+LARGEST_BOUND = 1e100
+"""The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
+
+CLAMPED = (
+    EPSILON,
+    SinkParameter("value", "function"),
+    SinkParameter("lower", "real"),
+    SinkParameter("upper", "real"),
+)
+"""The arguments of a sum and of an average in text."""
 
 _MADE_A_NUMBER: dict[Type, str] = {
     BOOL: "a cast to int is 1 or 0",
@@ -25,7 +44,8 @@ Label = Callable[[Symbol, str], object]
 """The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it."""
 
 
-def _part(record: Symbol, part: str) -> object:
+def part_of(record: Symbol, part: str) -> object:
+    """The part itself, as the record that carries it."""
     return part
 
 
@@ -49,46 +69,104 @@ def check_value(value: RecordFunction) -> UserFunction:
     return function
 
 
-def sum_elements(value: RecordFunction, low: float, high: float, label: Label = _part) -> UserFunction:
+def sum_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:
     """For SelectMany: one record, "sum", of weight `clamp(value) / max(|low|, |high|)`."""
     function = check_value(value)
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
-        share = infix.divide(_clamped(function, record, low, high), _number(magnitude))
-        return [_weighted(label(record, "sum"), share)]
+        share = infix.divide(clamped(function, record, low, high), number(magnitude))
+        return [weighted(label(record, "sum"), share)]
 
     return elements
 
 
-def average_elements(value: RecordFunction, low: float, high: float, label: Label = _part) -> UserFunction:
-    """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
-    function = check_value(value)
-    middle, half = (low + high) / 2, (high - low) / 2
-
-    def elements(record: Symbol) -> Any:
-        clamped = _clamped(function, record, low, high)
-        offset = infix.divide(infix.arithmetic("subtract", clamped, _number(middle)), _number(half))
-        present = catalogue.apply("where", catalogue.apply("is_null", clamped), _number(0.0), _number(0.5))
-        half_offset = infix.arithmetic("multiply", offset, _number(0.5))
-        return [_weighted(label(record, "sum"), half_offset), _weighted(label(record, "count"), present)]
-
-    return elements
-
-
-def _weighted(item: object, weight: Expr) -> Symbol:
+def weighted(item: object, weight: Expr) -> Symbol:
+    """An element with its weight."""
     return Symbol(catalogue.apply("weighted", lift(item), weight))
 
 
-def _number(value: float) -> Constant:
+def number(value: float) -> Constant:
     return build.constant(float(value))
 
 
-def _clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
-    number = lift(value(record))
-    if number.type not in (INT, FLOAT) and not isinstance(number.type, DecimalOf):
-        how = _MADE_A_NUMBER.get(number.type)
+def clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Expr:
+    given = lift(value(record))
+    if given.type not in (INT, FLOAT) and not isinstance(given.type, DecimalOf):
+        how = _MADE_A_NUMBER.get(given.type)
         raise PlanError(
-            f"a sum or an average needs a function to numbers, not to {number.type}" + (f": {how}" if how else "")
+            f"a sum or an average needs a function to numbers, not to {given.type}" + (f": {how}" if how else "")
         )
-    return catalogue.apply("max", catalogue.apply("min", infix.to_float(number), _number(high)), _number(low))
+    return catalogue.apply("max", catalogue.apply("min", infix.to_float(given), number(high)), number(low))
+
+
+class ClampedSink(LaplaceSink):
+    """Sinks over a query whose weights are values clamped to a public range."""
+
+    __slots__ = ()
+    single: ClassVar[bool] = True
+    lower: float
+    upper: float
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(STATISTIC, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
+
+    def __post_init__(self) -> None:
+        bounds = self.lower, self.upper
+        if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in bounds) or self.lower > self.upper:
+            raise PlanError(
+                f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper"
+            )
+
+
+def write_clamped(m: Measured) -> Written | None:
+    """The text form of a sum or an average: of the query that it was made of, with the function of its values."""
+    function = getattr(m.plan.operator, "function", None)
+    value = _clamped_value(function) if isinstance(function, Lambda) else None
+    if value is None:
+        return None
+    return m.plan.inputs[0], [write(value), f"lower: {m.sink.lower!r}", f"upper: {m.sink.upper!r}"]
+
+
+def _clamped_value(function: Lambda) -> Lambda | None:
+    """The function whose clamped values a sum or an average is made of: what stands inside max(min(·, b), a)."""
+    stack = [function.body]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Call) and expr.name == "max":
+            inner = expr.arguments[0]
+            if not (isinstance(inner, Call) and inner.name == "min"):
+                return None
+            value = inner.arguments[0]
+            if isinstance(value, Call) and value.name == "to_float" and _widened(value.arguments[0].type):
+                (value,) = value.arguments
+            return make_lambda(function.parameters, value, function.level)
+        if isinstance(expr, Call):
+            stack.extend(reversed(expr.arguments))
+    return None
+
+
+def _widened(type_: Type) -> bool:
+    """Whether a sum makes floats of such values by itself."""
+    return type_ == INT or isinstance(type_, DecimalOf)
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoisySum(ClampedSink):
+    """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
+
+    name: ClassVar[str] = "NoisySum"
+    noun: ClassVar[str] = "sum"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisySum", CLAMPED, write_clamped, "noisy_sum"),)
+    lower: float
+    upper: float
+
+    @property
+    def factor(self) -> Fraction:
+        return Fraction(max(abs(self.lower), abs(self.upper)))
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        scale = self.answer_scale(self.scales(plan, epsilon)[0])
+        yield f"{self.called(epsilon)} adds Laplace noise of scale {scale:.9g} to the sum of the clamped values,"
+        yield f"so 95 % of answers lie within {self.half_width(scale, 0.95):.4g} of it."

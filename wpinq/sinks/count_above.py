@@ -1,15 +1,19 @@
-"""What a listing is: a public domain of keys and a threshold; the keys whose noisy value is above it are released.
+"""Counts above a threshold: the keys of a public domain whose noisy value is above it, however large the domain.
 
 All keys of the domain have a noisy value, drawn as if all had been asked for, and those above the threshold are shown.
 So it costs what the noisy values of all keys cost, and says of each key that is not shown that its value is at most the
 threshold. Some absent keys are shown, for their noise: `Listing.expected_by_noise` says how many to expect.
+
+The values of the keys that are present are drawn. Of the absent ones a draw decides which are above the threshold
+(`sparse_bernoulli`), and another their values given that (`conditional`). Keys that were asked for before keep their
+answers. An earlier listing bounds a key that it left out by its threshold, for ever: the value of the key is drawn
+given the least of these bounds. `docs/proofs/listing.md` has the proof.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,34 +25,18 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, order_key
 from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.sparse_bernoulli import successes
-from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain
+from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain, ranges, write_domain
+from wpinq.sinks.sink import Output, Sink, gathered
+from wpinq.sinks.syntax import Measured, Written
 
 LARGEST_THRESHOLD = 1e100
 
 MOST_BY_NOISE = 1_000_000
 """The most absent keys that a listing may be expected to show: public, and asked before anything is paid."""
-
-
-class Listable(ABC):
-    """Sinks whose noisy values can be listed above a threshold."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def cut(self, above: float) -> float:
-        """The threshold in the units that noise is drawn in: what is drawn is above it exactly where the answer is
-        above the threshold."""
-
-    @abstractmethod
-    def chance_above(self, above: float, scale: float) -> float:
-        """The chance that the answer for an absent key is above a threshold; the scale is that of answers."""
-
-    @abstractmethod
-    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
-        """How far below a listed answer its interval reaches: see `laws.listed_reach`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +78,11 @@ class Listing:
         """How its keys were selected, and out of which, in words."""
         return f"{self.selection}, out of {self.domain}"
 
-    def expected_by_noise(self, sink: Listable, scale: float) -> float:
+    def expected_by_noise(self, sink: Sink, scale: float) -> float:
         """How many keys would be listed if all were absent; the scale is that of answers."""
         return self.domain.size * sink.chance_above(self.above, scale)
 
-    def check_size(self, sink: Listable, scale: float) -> None:
+    def check_size(self, sink: Sink, scale: float) -> None:
         """Refuse, with PlanError, a threshold that noise alone would bring too many keys above.
 
         Privacy cost: none; domain, threshold and scale are public.
@@ -135,14 +123,6 @@ def listing_of(domain: KeyDomain | Iterable[object], above: object, type_: Type)
     return Listing(key_domain(domain).of(type_), threshold)
 
 
-# Listings: the keys of a public domain with a noisy value above a threshold, of a domain too large to go over.
-#
-# Every key of the domain has its noisy value, as if all had been asked for. Those of the keys that are present are
-# drawn.
-# Of the absent ones it is drawn which are above the threshold (`trials`), and their values given that (`conditional`).
-# Keys that were asked for before keep their answers. What earlier listings say of a key, that it is at most their
-# thresholds, holds for ever: its value is drawn given the least of them. `docs/proofs/listing.md` has the proof.
-
 Past = Sequence[tuple[KeyDomain, float]]
 """The domains of earlier listings of the same release, with their cuts."""
 
@@ -150,6 +130,31 @@ Past = Sequence[tuple[KeyDomain, float]]
 def least_cut(past: Past, key: Value) -> float:
     """What the noisy value of a key without an answer is known to be at most: infinity, where no listing held it."""
     return min((cut for domain, cut in past if key in domain), default=math.inf)
+
+
+def draw_keys(
+    sink: Sink, output: Output, keys: Sequence[Value], past: Past, scale: float, random: RandomBytes
+) -> list[float]:
+    """The noisy values of keys, in units of the scale, given that earlier listings left out these keys."""
+    noise = ConditionalNoise(scale, sink.lattice is not None, random)
+    return noise.at_most(gathered(sink, output, keys), [least_cut(past, key) for key in keys])
+
+
+def draw_above(
+    sink: Sink,
+    listing: Listing,
+    type_: Type,
+    output: Output,
+    asked: Collection[Value],
+    past: Past,
+    scale: float,
+    random: RandomBytes,
+) -> dict[Value, float]:
+    """The keys that a listing shows and that have no answer yet, with their noisy values in units of the scale."""
+    noise = ConditionalNoise(scale, sink.lattice is not None, random)
+    weights = output.weights(None, ranges(listing.domain, type_))
+    given = dict(zip(weights, sink.in_units([*weights.values()]), strict=True))
+    return draw_listing(given, asked, past, listing.domain, sink.cut(listing.above), noise)
 
 
 def draw_listing(
@@ -204,3 +209,18 @@ def draw_listing(
         if value > cut:
             rows[key] = value
     return rows
+
+
+def shown_keys(sink: Sink, listing: Listing, drawn: Mapping[Value, float]) -> tuple[Value, ...]:
+    """The keys that a listing shows among those that have a noisy value, in canonical order."""
+    cut = sink.cut(listing.above)
+    return tuple(
+        sorted((key for key, number in drawn.items() if number > cut and key in listing.domain), key=order_key)
+    )
+
+
+def write_above(m: Measured) -> Written | None:
+    """The text form of a count above a threshold."""
+    if m.listing is None:
+        return None
+    return m.plan, [f"over: {write_domain(m.listing.domain, m.key_type)}", f"above: {m.listing.above!r}"]

@@ -8,35 +8,41 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import STR, Type
 from wpinq.expr.values import Value
 from wpinq.measure.renyi import BOUNDED_RANGE
-from wpinq.noise.ladder import Ladder
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.geometric import add_geometric
+from wpinq.noise.ladder import Ladder, as_float, draw_count
 from wpinq.noise.noise_distributions import DoubleGeometric
-from wpinq.noise.scales import LEAST_LADDER_SCALE, ladder_scale, width_scale
-from wpinq.plan.node import Node
+from wpinq.noise.scales import geometric_scale, ladder_scale
+from wpinq.plan.node import Node, sources
 from wpinq.plan.operators import Source
-from wpinq.plan.properties import PlanProperties
+from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import COUNT as COUNTED
 from wpinq.sinks.answer_kinds import Kind
-from wpinq.sinks.graph_ladders import SimpleGraph, clique_ladder, star_ladder, triangle_ladder
-from wpinq.sinks.graph_plans import edge_source, uses_of_an_edge
-from wpinq.sinks.sink import Sink
+from wpinq.sinks.graph_ladders import SimpleGraph, clique_ladder, simple_graph, star_ladder, triangle_ladder
+from wpinq.sinks.graph_plans import edge_source, edges_of, uses_of_an_edge
+from wpinq.sinks.sink import NotStated, Output, Sink, Stated, register
+from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
 
-# What the sinks have in common that take a plan for a graph and release an integer from a ladder: no weights.
-#
-# The plan gives the edges, and is billed by edges: each pays epsilon.
+_WIDTHS = (10, 100, 1000)
+"""Of ladders, for examples: the width of the graph is private."""
 
 
 class LadderSink(Sink):
-    """An integer near one that a graph has, by the ladder mechanism."""
+    """An integer near one that a graph has, by the ladder mechanism: no weights.
+
+    The plan gives the edges, and is billed by edges: each pays epsilon.
+    """
 
     key_type: ClassVar[Type] = STR
     single: ClassVar[bool] = True
@@ -44,7 +50,7 @@ class LadderSink(Sink):
     """The key of the integer."""
 
     @property
-    def keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         """The keys of the answers: that of the integer, and that of the ladder's width where it is released too."""
         return (self.key,)
 
@@ -52,9 +58,19 @@ class LadderSink(Sink):
     def ladder(self, graph: SimpleGraph) -> Ladder:
         """The ladder of a protected graph."""
 
-    @abstractmethod
-    def scales(self, certificate: PlanProperties, epsilon: Fraction) -> tuple[float, ...]:
-        """The scale for each of the keys: of the rungs, and of the noise on the width."""
+    @property
+    def whole_output(self) -> bool:
+        return True
+
+    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
+        """Draws from the ladder of all edges: the integer, and the noisy width of the ladder where it is asked for."""
+        ladder = self.ladder(simple_graph(edges_of(output.weights())))
+        draws = (
+            lambda: draw_count(ladder, scales[0], random),
+            lambda: add_geometric([ladder.width], scales[1], random)[0],
+        )
+        drawn = dict(zip(self.own_keys, draws, strict=False))
+        return [as_float(drawn[str(key)]()) for key in keys]
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("ladder", self.name)
@@ -75,9 +91,20 @@ class LadderSink(Sink):
         ((_, share),) = self.stability(plan).items()
         return edge_source(plan, self.name), epsilon * share
 
+    def explain_cost(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        for name, times in self.stability(plan).items():
+            source = sources([plan])[name]
+            source.check()
+            factor, weight = times * source.unit_weight, format_epsilon(source.unit_weight)
+            why = "one record" if times == 1 else "two records"
+            price = f"{format_epsilon(times)} x {weight} (its unit weight) = {format_epsilon(epsilon * factor)}"
+            yield f"An edge of the graph is {why} of {name}: a release costs epsilon x {price},"
+            yield "whichever way the plan puts both directions together."
+            yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
+
     def value(self, numbers: Mapping[Value, float]) -> Value:
-        if tuple(numbers) != self.keys:
-            raise AnswersError(f"the answers of {self.name} have the keys {', '.join(self.keys)}")
+        if tuple(numbers) != self.own_keys:
+            raise AnswersError(f"the answers of {self.name} have the keys {', '.join(self.own_keys)}")
         return max(0.0, numbers[self.key])
 
 
@@ -180,6 +207,18 @@ COUNT = "count"
 LARGEST_STAR = 20
 """The most edges of a star that can be counted."""
 
+_SHARE = SinkParameter("interval_share", "number", optional=True)
+
+
+def _write(m: Measured) -> Written:
+    edges = [str(m.sink.edges)] if m.sink.name == StarCount.name else []
+    share = m.sink.interval_share
+    return m.plan, edges if share is None else [*edges, f"interval_share: {format_epsilon(share)}"]
+
+
+def _syntax(name: str, *more: SinkParameter) -> tuple[SinkSyntax, ...]:
+    return (SinkSyntax(name, (EPSILON, *more, _SHARE), _write),)
+
 
 @dataclass(frozen=True, slots=True)
 class SubgraphCount(LadderSink):
@@ -203,16 +242,20 @@ class SubgraphCount(LadderSink):
             raise PlanError("interval_share is the share of epsilon that buys an interval, between 0 and 1: try 0.1")
 
     @property
-    def keys(self) -> tuple[str, ...]:
+    def own_keys(self) -> tuple[str, ...]:
         return (COUNT,) if self.interval_share is None else (COUNT, self.width_key)
 
     @abstractmethod
     def lower(self, width: float) -> Sequence[float]:
-        """A bound from below on all `LS_t` of a ladder of this width: see `ladder_interval`."""
+        """A bound from below on all `LS_t` of a ladder of this width: see `distance`."""
 
     @abstractmethod
     def upper(self, width: float) -> Sequence[float]:
         """A bound from above."""
+
+    @classmethod
+    def from_arguments(cls, interval_share: Fraction | None = None, **given: Any) -> Self:
+        return cls(None if interval_share is None else Fraction(interval_share), **given)
 
     def identity(self) -> tuple[bytes | str, ...]:
         return (*super(SubgraphCount, self).identity(), str(self.interval_share))
@@ -241,10 +284,16 @@ class SubgraphCount(LadderSink):
         share = self.interval_share or Fraction(0)
         return epsilon * (1 - share), epsilon * share
 
-    def scales(self, certificate: PlanProperties, epsilon: Fraction) -> tuple[float, ...]:
+    @property
+    def sensitivity(self) -> Fraction:
+        """2 rungs: an edge moves an integer by one rung, up or down, and so the sum over all integers."""
+        return Fraction(2)
+
+    def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
+        """The scale of the rungs, and of the noise on the width, a whole number that an edge moves by at most 1."""
         of_count, of_width = self.epsilons(epsilon)
-        rungs = ladder_scale(certificate, of_count)
-        return (rungs, width_scale(of_width)) if of_width else (rungs,)
+        rungs = ladder_scale(plan_properties(plan), of_count, self.sensitivity)
+        return (rungs, geometric_scale(of_width, Fraction(1), Fraction(0))) if of_width else (rungs,)
 
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         if self.interval_share is None:
@@ -266,12 +315,27 @@ class SubgraphCount(LadderSink):
     def half_width(self, scale: float, confidence: float) -> float:
         raise AnswersError(f"the answers of {self.name} have one interval, that of the count: value_interval()")
 
-    def reach(self, epsilon: Fraction, width: float, confidence: float) -> float:
-        """How far from the count a draw is at most, with this confidence, in a graph whose ladder has this width."""
-        scale = max(LEAST_LADDER_SCALE, float(2 / self.epsilons(epsilon)[0]))
-        return distance(self.lower, self.upper, (width, width), scale, 1 - confidence)
+    def error(
+        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
+    ) -> float:
+        """The distance of a draw from the count, in a graph whose ladder has the stated width."""
+        if stated.width is None:
+            raise NotStated(f"state width=…, the {self.width_key}")
+        widths = stated.width, stated.width
+        return distance(self.lower, self.upper, widths, self.scales(plan, epsilon)[0], 1 - confidence)
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        yield f"{self.called(epsilon)} draws a whole number near the count, for graphs of"
+        for width in _WIDTHS:
+            reach = self.error(plan, epsilon, None, 0.95, Stated(width=width))
+            yield f"  {self.width_key} {width}: 95 % of answers lie within {reach:.4g} of the count."
+        if self.interval_share is None:
+            yield "Without interval_share=... the answer comes without an interval."
+        else:
+            yield f"Of epsilon, a share of {format_epsilon(self.interval_share)} buys an interval."
 
 
+@register
 @dataclass(frozen=True, slots=True)
 class TriangleCount(SubgraphCount):
     """The number of triangles. The width is the most neighbours that two vertices have in common, a = `LS_0`.
@@ -280,6 +344,7 @@ class TriangleCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "TriangleCount"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = _syntax("TriangleCount")
     noun: ClassVar[str] = "triangles"
     width_key: ClassVar[str] = "common neighbours"
 
@@ -293,6 +358,7 @@ class TriangleCount(SubgraphCount):
         return width, 1.0
 
 
+@register
 @dataclass(frozen=True, slots=True)
 class FourCliqueCount(SubgraphCount):
     """The number of cliques of 4 vertices. The width is the most neighbours that two vertices have in common, a.
@@ -301,6 +367,7 @@ class FourCliqueCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "FourCliqueCount"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = _syntax("FourCliqueCount")
     noun: ClassVar[str] = "cliques of 4 vertices"
     width_key: ClassVar[str] = "common neighbours"
 
@@ -314,6 +381,7 @@ class FourCliqueCount(SubgraphCount):
         return width * (width - 1) / 2 if width > 1 else 0.0, width, 1.0
 
 
+@register
 @dataclass(frozen=True, slots=True)
 class StarCount(SubgraphCount):
     """The number of k-stars, a vertex with k of its neighbours. The width is the highest degree, d.
@@ -327,6 +395,7 @@ class StarCount(SubgraphCount):
     """
 
     name: ClassVar[str] = "StarCount"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = _syntax("StarCount", SinkParameter("edges", "integer"))
     noun: ClassVar[str] = "stars"
     width_key: ClassVar[str] = "highest degree"
 

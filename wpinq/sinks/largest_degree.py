@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -13,12 +13,15 @@ from wpinq.noise.ladder import DegreeLadder
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.noise.scales import ladder_scale
 from wpinq.plan.node import Node
-from wpinq.plan.properties import PlanProperties
+from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import STATISTIC, Kind
 from wpinq.sinks.graph_counts import LadderSink
 from wpinq.sinks.graph_ladders import SimpleGraph, degree_ladder
+from wpinq.sinks.sink import register
+from wpinq.sinks.syntax import EPSILON, SinkSyntax
 
 
+@register
 @dataclass(frozen=True, slots=True)
 class LargestDegree(LadderSink):
     """The largest degree plus double-geometric noise of scale 1/ε: a ladder whose rungs are one integer on either side.
@@ -30,12 +33,23 @@ class LargestDegree(LadderSink):
     name: ClassVar[str] = "LargestDegree"
     noun: ClassVar[str] = "largest degree"
     key: ClassVar[str] = "largest degree"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("LargestDegree", (EPSILON,), lambda m: (m.plan, [])),)
 
     def ladder(self, graph: SimpleGraph) -> DegreeLadder:
         return degree_ladder(graph)
 
-    def scales(self, certificate: PlanProperties, epsilon: Fraction) -> tuple[float, ...]:
-        return (ladder_scale(certificate, epsilon, same_sum=True),)
+    @property
+    def sensitivity(self) -> Fraction:
+        """1 rung: the sum over all integers is the same for all graphs."""
+        return Fraction(1)
+
+    def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
+        return (ladder_scale(plan_properties(plan), epsilon, self.sensitivity),)
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        (scale,) = self.scales(plan, epsilon)
+        yield f"{self.called(epsilon)} adds double-geometric noise of scale {scale:.9g} to the largest degree,"
+        yield f"so 95 % of answers lie within {self.half_width(scale, 0.95):.4g} of it."
 
     def kind(self, plan: Node) -> Kind:
         return Kind(STATISTIC, self.noun)

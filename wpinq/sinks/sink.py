@@ -1,34 +1,83 @@
-"""What a sink is: how a plan's output is released."""
+"""The contract of sinks: how a release of a plan's output is priced, drawn, read and written.
+
+Each sink is one file: its input, sensitivity, scale, exact draw, error, interval, work bound, JSON and text form.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.engines.contract import RankWeights, WantedRanges, rank_weights_of
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value
-from wpinq.noise.epsilon import format_factor
+from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.noise.epsilon import format_epsilon, format_factor
+from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.format import ratio_from_json
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
+from wpinq.sinks.syntax import SinkSyntax
 
-_RATIOS = frozenset({"quantile", "step", "interval_share", "penalty", "split"})
+_RATIOS = frozenset({"quantile", "step", "interval_share"})
 """Fields of sinks that are exact numbers."""
 
 _ONE = Fraction(1)
 
 
-def check_text(text: str, what: str) -> str:
-    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
-    if not text.isprintable():
-        raise PlanError(f"{what} must be printable text on one line")
-    return text
+class Output(Protocol):
+    """The output of a plan, as a mechanism sees it: protected in a session, public in a simulation."""
+
+    def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Mapping[Value, Any]:
+        """The weights of some records, or of all."""
+
+    def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
+        """The weight before, at and after each candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicOutput:
+    """An output that is at hand: for simulations, and for tests with exact weights."""
+
+    held: Mapping[Value, Any]
+
+    def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Mapping[Value, Any]:
+        """All weights."""
+        return self.held
+
+    def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
+        """The weight before, at and after each candidate."""
+        return rank_weights_of(self.held, candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Statements of the user about the data: public knowledge or guesses, never read from the data.
+
+    Attributes
+    ----------
+    count : float or None
+        How many things an average is over, more than 0: where its weights are no counts, their total.
+    width : float or None
+        Of the ladder of a count of subgraphs: the most neighbours that two vertices have in common, or for stars the
+        highest degree.
+    """
+
+    count: float | None = None
+    width: float | None = None
+
+
+class NotStated(PlanError):
+    """Something must be stated before an error can be given."""
 
 
 class Sink(ABC):
@@ -36,32 +85,50 @@ class Sink(ABC):
 
     name: ClassVar[str]
     proviso: ClassVar[str] = ""
-    """What narrows the promise of this release beyond its sources' declarations; bills print it."""
+    """A condition on the promise of this release, beyond its sources' declarations; bills print it."""
     key_type: ClassVar[Type | None] = None
     """The type of the keys, where they are no records of the plan."""
     single: ClassVar[bool] = False
     """Whether the answers come down to one number, whatever their keys."""
     noun: ClassVar[str] = ""
-    """What that one number is, in a word."""
+    """That one number, in a word."""
+    per_key: ClassVar[bool] = False
+    """Whether each key has a noisy weight of its own: keys may be asked for one by one, or listed above a threshold."""
+    chooses: ClassVar[bool] = False
+    """Whether the answer is one of the keys, drawn from all of them together."""
+    bounded_work: ClassVar[bool] = False
+    """Whether the time of a draw was measured, so that untrusted mode releases it."""
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = ()
+    """The ways to write it in text."""
+
+    # --- input --------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def identity(self) -> tuple[bytes | str, ...]:
-        """What two sinks must share for a release of one to replay as the other."""
-
-    def former_identity(self) -> tuple[bytes | str, ...]:
-        """The identity of the mechanism that stood in for this one earlier: ledgers may hold releases of it."""
-        return self.identity()
+        """The words that tell its noise apart: two sinks of one identity share releases."""
 
     def check(self, plan: Node) -> None:
         """Refuse, with PlanError, a plan whose output cannot be released so."""
         return
 
+    @property
+    def own_keys(self) -> tuple[Value, ...] | None:
+        """The keys of the answers, where the sink and not the user fixes them."""
+        return None
+
+    def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
+        """Refuse, with PlanError, keys or a plan that this sink was not made for: a Measurement can be made by hand."""
+        if self.own_keys is not None and keys != self.own_keys:
+            raise PlanError(f"{self.name} has keys of its own: measure it with query.measure(sink, epsilon)")
+
+    # --- price --------------------------------------------------------------------------------------------------------
+
     def stability(self, plan: Node) -> Mapping[str, Fraction]:
-        """What a unit of weight of each source is billed, as a multiple of epsilon."""
+        """The bill for a unit of weight of each source, as a multiple of epsilon."""
         return plan_properties(plan).stability
 
     def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
-        """How a bill says that, with `word` for the source, and why it is less than the uses, where it is."""
+        """The words of a bill for that, with `word` for the source, and the reason why it is less than the uses."""
         certificate = plan_properties(plan)
         uses, moved = format_factor(certificate.uses[source]), format_factor(certificate.stability[source])
         often = f"uses {word} once" if uses == "1" else f"uses {word} {uses} times"
@@ -73,8 +140,62 @@ class Sink(ABC):
         """The root from which a demand flows down to the sources, and how much of it."""
         return plan, epsilon
 
+    # --- mechanism ----------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> Fraction:
+        """The loss of a draw of scale 1 where the output moves by 1: the scale for epsilon is this over epsilon.
+
+        The L1 move of the scores that noise is added to. For a choice or a ladder, the range of the moves of scores.
+        """
+
+    @abstractmethod
+    def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
+        """The certified scale of the noise, rounded up; further ones are of further draws."""
+
+    @abstractmethod
+    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
+        """The exact draw: released numbers, for each of the keys one, in units of the first scale.
+
+        Parameters
+        ----------
+        output : Output
+            Of the plan. Protected in a session.
+        keys : sequence
+            Public: in canonical form.
+        scales : sequence of float
+            As `scales` gives them.
+        random : callable
+            The source of random bytes: the operating system's for a release.
+        """
+
+    @property
+    def whole_output(self) -> bool:
+        """Whether a draw reads all records of the output, whatever the keys."""
+        return False
+
+    @property
+    def lattice(self) -> Fraction | None:
+        """The lattice of the released numbers, where they are multiples of one."""
+        return None
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def codes(self, keys: Sequence[Value], type_: Type) -> list[bytes]:
+        """The codes under which a ledger remembers drawn numbers."""
+        return canonical_bytes_of(keys, type_)
+
+    def answers(self, drawn: Sequence[float], keys: int) -> NDArray[np.float64]:
+        """The answers for a number of keys, from the numbers that were drawn for them."""
+        return np.array(drawn) * float(self.factor)
+
+    def answer_scale(self, scale: float) -> float:
+        """The scale of the noise of answers."""
+        return scale * float(self.factor)
+
     def kind(self, plan: Node) -> Kind:
-        """What kind of number it releases."""
+        """The kind of number that it releases."""
         return kind_of_weights(plan)
 
     @property
@@ -84,27 +205,13 @@ class Sink(ABC):
 
     @property
     def noise(self) -> str:
-        """The kind of its noise, for the record: where `measure.renyi` has no curve of it, its worst case counts."""
+        """The kind of its noise, for the record."""
         return self.name
 
     @property
     def factor(self) -> Fraction:
-        """What a noisy weight is multiplied by to give an answer."""
+        """The number by which a noisy weight is multiplied to give an answer."""
         return _ONE
-
-    def to_json(self) -> dict[str, Any]:
-        """The sink as plain data: its name, and its fields, exact numbers as ratios."""
-        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # every sink is one
-        return {"name": self.name, **{n: str(v) if isinstance(v, Fraction) else v for n, v in held.items()}}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The sink of plain data, without its name; what it raises where they are none is for the caller to tell."""
-        given = dict(data)
-        for name in _RATIOS & given.keys():
-            if given[name] is not None:
-                given[name] = ratio_from_json(given[name])
-        return cls(**given)
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
         """The one number that the answers come down to."""
@@ -121,3 +228,85 @@ class Sink(ABC):
     def half_width(self, scale: float, confidence: float) -> float:
         """The half-width of the interval around one answer whose noise has this scale."""
         return half_width(scale, confidence)
+
+    def error(
+        self,
+        plan: Node,
+        epsilon: Fraction,
+        keys: tuple[Value, ...] | None,
+        confidence: float,
+        stated: Stated,
+    ) -> float:
+        """The most by which an answer is off its noiseless value, with this confidence, before any release."""
+        return self.half_width(self.answer_scale(self.scales(plan, epsilon)[0]), confidence)
+
+    # --- counts above a threshold -------------------------------------------------------------------------------------
+
+    def cut(self, above: float) -> float:
+        """The threshold in units of the scale: a drawn number is above it exactly where the answer is above `above`."""
+        raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+
+    def chance_above(self, above: float, scale: float) -> float:
+        """The chance that the answer for an absent key is above a threshold; the scale is that of answers."""
+        raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+
+    def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
+        """How far below a listed answer its interval reaches: see `noise_distributions.listed_reach`."""
+        raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+
+    def in_units(self, weights: Sequence[Any]) -> Sequence[Any]:
+        """Weights in units of the scale; refused where one is not finite."""
+        if not all(map(math.isfinite, weights)):
+            raise OverflowError("weights are finite")
+        return weights
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def explain_cost(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        """Lines on the cost of a release, where they are not those of the plan's uses."""
+        return iter(())
+
+    @abstractmethod
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        """Lines on the noise of a release and its error, before it."""
+
+    def called(self, epsilon: Fraction) -> str:
+        """Name and epsilon, as bills and ledgers print them."""
+        return f"{self.name}({format_epsilon(epsilon)})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The sink as plain data: its name, and its fields, exact numbers as ratios."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # every sink is one
+        return {"name": self.name, **{n: str(v) if isinstance(v, Fraction) else v for n, v in held.items()}}
+
+    @classmethod
+    def from_arguments(cls, **given: Any) -> Self:
+        """The sink that the arguments of a program ask for."""
+        return cls(**given)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The sink of plain data, without its name; any error where they hold none."""
+        given = dict(data)
+        for name in _RATIOS & given.keys():
+            if given[name] is not None:
+                given[name] = ratio_from_json(given[name])
+        return cls(**given)
+
+
+SINKS: dict[str, type[Sink]] = {}
+"""Every sink by its name: all that a promise covers."""
+
+S = TypeVar("S", bound=type[Sink])
+
+
+def register(sink: S) -> S:
+    """Enter a sink in the registry."""
+    SINKS[sink.name] = sink
+    return sink
+
+
+def gathered(sink: Sink, output: Output, keys: Sequence[Value]) -> Sequence[Any]:
+    """The weights of keys in units of the sink's scale; absent records weigh nothing."""
+    weights = output.weights(keys)
+    return sink.in_units([weights.get(key, 0.0) for key in keys])

@@ -18,12 +18,14 @@ from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.measurement import Clamped, Measurement, NoisyAverage, NoisyCount, NoisySum
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Shave, Where
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
-from wpinq.sinks.clamped_sum import average_elements, check_range, sum_elements
+from wpinq.sinks.clamped_average import NoisyAverage, average_elements
+from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
+from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import Aggregate, Estimate, OfColumn, ParameterKind, extended
 from wpinq.tables.grouping import Groups
 
@@ -141,7 +143,7 @@ class Clamping(OfColumn, Weighing):
         self.sink()  # what it cannot be read with is refused before it is paid for
 
     @abstractmethod
-    def sink(self) -> Clamped:
+    def sink(self) -> ClampedSink:
         """How the number of one group is read off its weights."""
 
     def stand_in(self, measurement: Measurement) -> Measurement:

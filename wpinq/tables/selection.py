@@ -14,10 +14,11 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import CategoryOf, Type
 from wpinq.measure.answers import Answers
-from wpinq.measure.measurement import Choose, Measurement, check_domain
+from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
 from wpinq.plan.operators import Partition, Select
 from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.choose import Choose
 from wpinq.tables.aggregates import Estimate, OfColumn, ParameterKind, extended
 from wpinq.tables.grouping import Groups
 

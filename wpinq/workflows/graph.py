@@ -16,8 +16,7 @@ from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.measurement import Measurement, NoisyChoice
-from wpinq.sinks.graph_counts import LadderSink
+from wpinq.measure.measurement import Measurement
 
 
 def measure_graph(
@@ -126,7 +125,7 @@ def measure_graph(
 
 def _takes_keys(measurement: Measurement) -> bool:
     """Whether it can be asked for keys one by one: neither a choice nor an integer of the whole graph."""
-    return not isinstance(measurement.sink, (NoisyChoice, LadderSink))
+    return measurement.sink.per_key
 
 
 def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:

@@ -20,8 +20,8 @@ from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.engines.sql.spark.frames import DryRunViews, SparkViews, let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
-from wpinq.kernel.prepare import Order
 from wpinq.kernel.release import Release
+from wpinq.sinks.laplace import LaplaceSink
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ROWS = [(1, 2), (1, 3), (2, 3), (4, 1)]
@@ -31,15 +31,14 @@ DEGREES = EDGES.select(lambda e: e.src).noisy_count(epsilon=0.5, over=range(1, 6
 @pytest.fixture
 def weights(monkeypatch: pytest.MonkeyPatch) -> list[dict[Any, float]]:
     """The outputs that noise was added to: what the driver saw."""
-    import wpinq.kernel.noisy_evaluation
-
     seen: list[dict[Any, float]] = []
 
-    def watched(order: Order, outputs: Any, keys: Any, past: Any) -> list[float]:
-        seen.append(dict(outputs))
-        return [outputs.get(key, 0.0) for key in keys]
+    def watched(self: LaplaceSink, output: Any, keys: Any, scales: Any, random: Any) -> list[float]:
+        weights = output.weights(keys)
+        seen.append(dict(weights))
+        return [weights.get(key, 0.0) for key in keys]
 
-    monkeypatch.setattr(wpinq.kernel.noisy_evaluation, "noisy", watched)
+    monkeypatch.setattr(LaplaceSink, "draw", watched)
     return seen
 
 

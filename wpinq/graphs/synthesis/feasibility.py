@@ -9,13 +9,11 @@ from wpinq.errors import PlanError
 from wpinq.graphs.synthesis.method import Bounds, spend
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE
 from wpinq.measure.measurement import Measurement
-from wpinq.noise.noise_distributions import half_width
-from wpinq.noise.scales import laplace_scale
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import Source
-from wpinq.plan.properties import plan_properties
-from wpinq.sinks.graph_counts import LadderSink, TriangleCount
+from wpinq.sinks.graph_counts import TriangleCount
 from wpinq.sinks.largest_degree import LargestDegree
+from wpinq.sinks.sink import Stated
 
 
 def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
@@ -54,18 +52,17 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     degree, edges, triangles = _most(bounds.nodes, bounds.degree)
     found = {}
     for name, measurement in measurements.items():
-        if isinstance(measurement.sink, TriangleCount):
-            # with LS_t = t for a graph without common neighbours; every graph has at least half of that
-            most, noise = triangles, measurement.sink.reach(measurement.epsilon, 0.0, CONFIDENCE) / 2
-        elif isinstance(measurement.sink, LargestDegree):
-            (scale,) = measurement.sink.scales(plan_properties(measurement.plan), measurement.epsilon)
-            most, noise = float(degree), measurement.sink.half_width(scale, CONFIDENCE)
-        elif isinstance(measurement.sink, LadderSink):
-            continue
+        sink, plan = measurement.sink, measurement.plan
+        largest = {TriangleCount.name: triangles, LargestDegree.name: float(degree)}
+        if sink.own_keys is None:
+            most = float(_mass(plan, edges))
+        elif sink.name in largest:
+            most = largest[sink.name]
         else:
-            certificate = plan_properties(measurement.plan)
-            most = float(_mass(measurement.plan, edges))
-            noise = half_width(laplace_scale(measurement.epsilon, certificate.slack()), CONFIDENCE)
+            continue
+        noise = sink.error(plan, measurement.epsilon, measurement.domain, CONFIDENCE, Stated(width=0.0))
+        if sink.name == TriangleCount.name:
+            noise /= 2  # with LS_t = t for a graph without common neighbours; every graph has at least half of that
         if noise >= most:
             what = f"{name} of any graph of at most {bounds.nodes:,} nodes"
             found[name] = f"{what} comes to less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"

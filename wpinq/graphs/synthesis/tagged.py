@@ -59,6 +59,7 @@ from wpinq.plan.node import topological
 from wpinq.runtime.arrays import Floats, Integers
 from wpinq.sinks.graph_counts import COUNT as COUNTED
 from wpinq.sinks.graph_counts import TriangleCount
+from wpinq.sinks.sink import Stated
 
 # What tags tell of triangles, clustering and assortativity: draws of the curves that the answers leave possible.
 #
@@ -421,9 +422,9 @@ def _count(answers: Answers | None, common: float) -> tuple[float, float] | None
     if answers is None:
         return None
     sink = answers.measurement.sink
-    if not isinstance(sink, TriangleCount):
+    if sink.name != TriangleCount.name:
         raise AnswersError(f"{COUNT} is to be a count of triangles, as graphs.triangle_count asks for it")
-    return float(answers[COUNTED]), sink.reach(answers.epsilon, common, _WITHIN)
+    return float(answers[COUNTED]), sink.error(answers.plan, answers.epsilon, None, _WITHIN, Stated(width=common))
 
 
 def _values(answers: Answers) -> Floats:

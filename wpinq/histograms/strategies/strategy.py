@@ -18,7 +18,7 @@ from wpinq.histograms.workload import check_domain_size
 from wpinq.inference.checks import is_one_of, vector
 from wpinq.inference.intervals import Noise
 from wpinq.measure.answers import Answers
-from wpinq.measure.measurement import GeometricCount, Measurement, NoisyCount
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.scales import lattice_scale
 from wpinq.plan.node import Node
@@ -95,11 +95,11 @@ def noise_of(known: Any, sensitivity: Fraction, keys: tuple[Value, ...] | None =
     if not isinstance(known, (Answers, Measurement)):
         return Noise(float(sensitivity / parse_epsilon(known)))
     sink = known.measurement.sink if isinstance(known, Answers) else known.sink
-    if not isinstance(sink, (NoisyCount, GeometricCount)):
+    if not sink.per_key:
         raise AnswersError(f"a strategy's answers are of NoisyCount or GeometricCount, not of {sink.name}")
     if isinstance(known, Measurement) and keys is not None and known.domain != keys:
         raise PlanError("the measurement is over other keys than this strategy's: give what its own measure gave")
-    step = float(sensitivity * sink.step) if isinstance(sink, GeometricCount) else None
+    step = None if sink.lattice is None else float(sensitivity * sink.lattice)
     if isinstance(known, Answers):
         return Noise(known.scale * float(sensitivity), step)
     return Noise(float(sensitivity / known.epsilon), step)

@@ -12,17 +12,16 @@ from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
 from wpinq.expr.work import content_of
-from wpinq.kernel.prepare import Order
+from wpinq.kernel.prepare import PreparedMeasurement
 from wpinq.kernel.sandbox.limits import Limits
-from wpinq.measure.measurement import Choose, GeometricCount, NoisyAverage, NoisyCount, NoisySum, Sink
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import GroupBy
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.redeclaration import redeclared
 from wpinq.plan.work import PlanWork, plan_work
-from wpinq.sinks.count_above import Listable
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
+from wpinq.sinks.sink import SINKS
 
 # What evaluating a plan may cost on the worst data that its bounds allow: seconds and bytes, measured, not assumed.
 #
@@ -162,22 +161,17 @@ def uneven(type_: Type) -> bool:
     return type_ == STR or (isinstance(type_, TupleOf) and any(map(uneven, type_.elements)))
 
 
-TAKEN: tuple[type[Sink], ...] = (NoisyCount, GeometricCount, NoisySum, NoisyAverage, Choose)
-"""The sinks of which it was measured how long they draw."""
-
 FIELDS_TRIED = 32
 """How many fields of a source are tried for a declaration that helps."""
 
 
-def admitted(order: Order, keys: Collection[Value], limits: Limits) -> Cost:
+def admitted(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
     """What a look for an order may take, for some keys; PlanError where that is more than the limits grant."""
     measurement = order.measurement
     sink, plan = measurement.sink, measurement.plan
-    if not isinstance(sink, TAKEN):
-        names = ", ".join(sorted(taken.__name__ for taken in TAKEN))
-        raise PlanError(
-            f"untrusted mode releases {names}, not {type(sink).__name__}: nothing bounds how long that looks at data"
-        )
+    if not sink.bounded_work:
+        names = ", ".join(sorted(name for name, known in SINKS.items() if known.bounded_work))
+        raise PlanError(f"untrusted mode releases {names}, not {sink.name}: nothing bounds how long that looks at data")
     number = max(1, keys_by_size(keys))  # one at least: an order without keys is made to be asked for some
     cost = _cost(plan, order, number, limits)
     if cost is None:
@@ -214,12 +208,11 @@ def granted_bytes(cost: Cost, limits: Limits) -> int:
     return int(cost.bytes * min(limits.margin, 2.0))
 
 
-def _cost(plan: Node, order: Order, keys: int, limits: Limits) -> Cost | None:
+def _cost(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> Cost | None:
     sink, listing = order.measurement.sink, order.measurement.listing
-    whole = listing is not None or (isinstance(sink, Choose) and sink.quantile is not None)
+    whole = listing is not None or sink.whole_output
     if listing is not None:
-        assert isinstance(sink, Listable)
-        expected = int(listing.expected_by_noise(sink, order.scale * float(sink.factor)))
+        expected = int(listing.expected_by_noise(sink, sink.answer_scale(order.scale)))
         keys = expected * (1 + _largest(listing.domain) // KEY_CONTENT)
     cost = cost_of(plan, keys, whole, limits.record)
     return cost if isinstance(cost, Cost) else None
@@ -232,7 +225,7 @@ def _largest(domain: KeyDomain) -> int:
     return max(map(content_of, domain.keys), default=0) if isinstance(domain, GivenKeys) else 0
 
 
-def _help(plan: Node, order: Order, keys: int, limits: Limits) -> str:
+def _help(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> str:
     """The declaration that would lower the bound most, were it as small as can be; public, as all of this is."""
     now = _cost(plan, order, keys, limits)
     best: tuple[float, str] | None = None

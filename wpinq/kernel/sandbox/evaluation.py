@@ -19,8 +19,8 @@ from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.suspensions import SuspensionError
-from wpinq.kernel.noisy_evaluation import FAILED, Looking
-from wpinq.kernel.prepare import Order, Protected
+from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator
+from wpinq.kernel.prepare import PreparedMeasurement, Protected
 from wpinq.kernel.sandbox import process
 from wpinq.kernel.sandbox.admission import admitted, granted_bytes, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
@@ -30,7 +30,7 @@ IS_CLOSED = (
     "a source of this release answers no analyst until its curator opens it again: ask the curator, who was told"
 )
 
-_NUMBERS, _INDEX, _ROWS = b"N", b"I", b"R"
+_NUMBERS, _ROWS = b"N", b"R"
 _END = b"."
 """What is written last: without it a child was ended while it wrote."""
 
@@ -42,13 +42,13 @@ T = TypeVar("T")
 _log = logging.getLogger("wpinq")
 
 
-class SandboxedEvaluator(Looking):
+class SandboxedEvaluator(NoisyEvaluator):
     """Draws noisy numbers in children under limits.
 
     Parameters
     ----------
     engine, protected, steps
-        As `Looking` has them.
+        As `NoisyEvaluator` has them.
     limits : Limits
         What one asking may take.
     ledger : Ledger
@@ -74,18 +74,18 @@ class SandboxedEvaluator(Looking):
         self._stepwise, self._limits, self._ledger, self._on_closed = stepwise, limits, ledger, on_closed
         self.clock = process.Clock()
 
-    def check(self, order: Order, keys: Collection[Value]) -> None:
+    def check(self, order: PreparedMeasurement, keys: Collection[Value]) -> None:
         """Refuse what the limits do not admit, or what is over a source that is closed."""
         if self._closed([order]):
             raise SourceClosed(IS_CLOSED)
         admitted(order, keys, self._limits)
         self._stepwise.check(order.measurement.plan)
 
-    def get_ready(self, orders: Sequence[Order]) -> None:
+    def get_ready(self, orders: Sequence[PreparedMeasurement]) -> None:
         """Refuse where the process cannot fork."""
         process.check_alone(self._engine.rest)
 
-    def asking(self, looks: Sequence[tuple[Order, Collection[Value]]], work: Callable[[], T]) -> T:
+    def asking(self, looks: Sequence[tuple[PreparedMeasurement, Collection[Value]]], work: Callable[[], T]) -> T:
         """Hold an asking until the moment that was fixed for it, whatever becomes of it.
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
@@ -109,7 +109,7 @@ class SandboxedEvaluator(Looking):
             raise SourceClosed(IS_CLOSED)
         return done[0]
 
-    def suspend(self, orders: Sequence[Order]) -> bool:
+    def suspend(self, orders: Sequence[PreparedMeasurement]) -> bool:
         """Close the accounts of some orders' sources, on record; whether one of them was open."""
         try:
             closed = self._ledger.suspend(self._accounts(orders))
@@ -126,8 +126,8 @@ class SandboxedEvaluator(Looking):
                     self._on_closed(names)
         return bool(closed)
 
-    def _guarded(self, function: Callable[..., Any], order: Order, *args: Any, **kw: Any) -> Any:
-        held = self._held(order)
+    def _guarded(self, function: Callable[..., Any], prepared: PreparedMeasurement, *args: Any, **kw: Any) -> Any:
+        order, held = prepared, self._held(prepared)
         keys = args[0] if function == self._draw else order.keys_at_once
         cost = admitted(order, keys, self._limits)
         size = granted_bytes(cost, self._limits)
@@ -161,19 +161,19 @@ class SandboxedEvaluator(Looking):
             raise EvaluationFailed(FAILED)
         raise SourceClosed(IS_CLOSED)
 
-    def _seconds(self, order: Order, keys: Collection[Value]) -> float:
+    def _seconds(self, order: PreparedMeasurement, keys: Collection[Value]) -> float:
         return granted_seconds(admitted(order, keys, self._limits), self._limits)
 
-    def _closed(self, orders: Sequence[Order]) -> bool:
+    def _closed(self, orders: Sequence[PreparedMeasurement]) -> bool:
         return bool(orders) and bool(self._ledger.suspended(self._accounts(orders)))
 
-    def _accounts(self, orders: Sequence[Order]) -> frozenset[str]:
+    def _accounts(self, orders: Sequence[PreparedMeasurement]) -> frozenset[str]:
         held = [protected for order in orders for protected in self._held(order)]
         return frozenset(protected.source.account for protected in held)
 
 
-def _packed(order: Order, result: Any) -> bytes:
-    """Noisy numbers, the place of a choice, or the rows of a listing, in a form that has nothing to run in it."""
+def _packed(order: PreparedMeasurement, result: Any) -> bytes:
+    """Noisy numbers, or the rows of a listing, in a form that has nothing to run in it."""
     if isinstance(result, dict):
         codes = canonical_bytes_of(list(result), order.measurement.key_type)
         rows = [
@@ -181,18 +181,14 @@ def _packed(order: Order, result: Any) -> bytes:
             for code, n in zip(codes, result.values(), strict=True)
         ]
         return _ROWS + b"".join(rows) + _END
-    if isinstance(result, list):
-        return _NUMBERS + struct.pack(f">{len(result)}d", *result) + _END
-    return _INDEX + struct.pack(">Q", result) + _END
+    return _NUMBERS + struct.pack(f">{len(result)}d", *result) + _END
 
 
-def _unpacked(order: Order, data: bytes) -> Any:
+def _unpacked(order: PreparedMeasurement, data: bytes) -> Any:
     """What `_packed` was given; any error where it is nothing that it gives."""
     kind, body, end = data[:1], data[1:-1], data[-1:]
     if end != _END:
         raise ValueError
-    if kind == _INDEX:
-        return struct.unpack(">Q", body)[0]
     if kind == _NUMBERS:
         return _finite(struct.unpack(f">{len(body) // 8}d", body))
     rows, place = {}, 0

@@ -15,7 +15,7 @@ from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.prepare import DeclaredSource, Order, prepared
+from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
 from wpinq.kernel.sandbox.admission import admitted, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.noise.epsilon import format_epsilon
@@ -74,16 +74,16 @@ class Clerk:
 
     def _admission(self, asked: Releases, fresh: bool) -> dict[str, Any]:
         """How long it would hold a slot, or why the limits do not admit it: the same whatever the data are."""
-        orders = prepared(asked, self._declared, fresh, lambda digests: frozenset()).orders
+        batch = prepare_batch(asked, self._declared, fresh)
         try:
-            held = [self._seconds(order) for order in orders]
+            held = [self._seconds(order) for order in batch.prepared]
         except PlanError as error:
             return {"seconds": None, "not_admitted": str(error)}
         return {"seconds": sum(held), "not_admitted": ""}
 
-    def _seconds(self, order: Order) -> float:
+    def _seconds(self, order: PreparedMeasurement) -> float:
         seconds = granted_seconds(admitted(order, order.keys_at_once, self._limits), self._limits)
-        return seconds + self._limits.settling if order.looks_at_once else 0.0
+        return seconds + self._limits.settling if order.evaluates_at_once else 0.0
 
     def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
         """What it costs this analyst now, and how often more the own budgets cover it."""

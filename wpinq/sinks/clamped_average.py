@@ -1,0 +1,99 @@
+"""NoisyAverage: the ratio of two noisy weights, of a sum of clamped values and of a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from wpinq.expr import catalogue, infix
+from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
+from wpinq.expr.values import Value
+from wpinq.noise.noise_distributions import half_width
+from wpinq.plan.count_units import Counted
+from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.clamped_sum import (
+    CLAMPED,
+    ClampedSink,
+    Label,
+    check_value,
+    clamped,
+    number,
+    part_of,
+    weighted,
+    write_clamped,
+)
+from wpinq.sinks.sink import NotStated, Stated, register
+from wpinq.sinks.syntax import SinkSyntax
+
+
+def average_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:
+    """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
+    function = check_value(value)
+    middle, half = (low + high) / 2, (high - low) / 2
+
+    def elements(record: Symbol) -> Any:
+        inside = clamped(function, record, low, high)
+        offset = infix.divide(infix.arithmetic("subtract", inside, number(middle)), number(half))
+        present = catalogue.apply("where", catalogue.apply("is_null", inside), number(0.0), number(0.5))
+        half_offset = infix.arithmetic("multiply", offset, number(0.5))
+        return [weighted(label(record, "sum"), half_offset), weighted(label(record, "count"), present)]
+
+    return elements
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoisyAverage(ClampedSink):
+    """The weighted average of clamped values, from a noisy sum about the middle of the range and a noisy count.
+
+    Both are weights of one query, of norm at most 1 a record: each record gives half its weight to "count" and
+    up to half to "sum". Answers are both noisy weights; `value` is their ratio, put back in the range.
+    """
+
+    name: ClassVar[str] = "NoisyAverage"
+    noun: ClassVar[str] = "average"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisyAverage", CLAMPED, write_clamped, "noisy_average"),)
+    lower: float
+    upper: float
+
+    def value(self, numbers: Mapping[Value, float]) -> Value:
+        return self._average(numbers["sum"], numbers["count"])
+
+    def _average(self, total: float, count: float) -> float:
+        middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
+        offset = half * total / count if count > 0 else 0.0
+        return min(self.upper, max(self.lower, middle + offset))
+
+    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
+        # half the chance of error for each number: the average of any pair within both intervals is covered
+        reach = half_width(scale, (1 + confidence) / 2)
+        total, count = numbers["sum"], numbers["count"]
+        if count - reach <= 0:
+            return self.lower, self.upper
+        ends = [self._average(total + s, count + c) for s in (-reach, reach) for c in (-reach, reach)]
+        return min(ends), max(ends)
+
+    def error(
+        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
+    ) -> float:
+        """Of a weight of n, n/2 is released as count and t·n/2 as sum, |t| ≤ 1, each within r; the average is clamped.
+
+        It is off by at most `min(1 − t, r(1 + t)/(n/2 − r))` of half the range upwards, which is largest where both are
+        the same, 2r/(n/2); downwards by less.
+        """
+        if stated.count is None:
+            raise NotStated("state count=…")
+        off = half_width(self.scales(plan, epsilon)[0], (1 + confidence) / 2)
+        (averaged,) = plan.inputs
+        things = plan_properties(averaged).counted
+        weight = stated.count * float(things.factor if isinstance(things, Counted) else 1)
+        return (self.upper - self.lower) * min(1.0, 2 * off / weight)
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        (scale,) = self.scales(plan, epsilon)
+        said = f"{self.called(epsilon)} adds Laplace noise of scale {scale:.9g}"
+        yield f"{said} to a sum and to a count, each of half the weight,"
+        yield "and gives their ratio: the more weight there is, the nearer it is to the average."
