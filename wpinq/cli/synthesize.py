@@ -41,7 +41,6 @@ from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.statistics import ALL_STATISTICS
 from wpinq.graphs.synthesis.synthesize import SyntheticGraph, synthesize, traced_statistics
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
-from wpinq.inference.optimisation import import_threadpoolctl
 from wpinq.mcmc.checkpoint import CheckpointError
 from wpinq.mcmc.run import ChainBars
 from wpinq.mcmc.settings import (
@@ -260,7 +259,6 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     report_file = options.report or _beside(options.out, ".json")
     _check_places(options, report_file)
     _import_igraph(options.own_process)  # before anything is spent
-    import_threadpoolctl()
     if options.plots is not None:
         axes_or_new(None)
     try:

@@ -16,6 +16,7 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.inference.checks import MOST_BINS, count_of, is_one_of
+from wpinq.inference.optimisation import single_blas_thread
 from wpinq.marginals.attributes import Attributes, weight_of
 from wpinq.marginals.hitting_sets import distinct, disturbed, random_cover, random_pool
 from wpinq.marginals.objective import CountedWork, LargestError, PlanErrors, TotalError, ViewRows
@@ -102,8 +103,9 @@ def plan_marginals(
     if objective == "max":
         largest = LargestError(known, wanted, weights)
         first = _Search(total, most_cells, CountedWork(budget * _FIRST)).best()
-        views_, shares, _ = _Search(largest, most_cells, work, first[:2]).best()
-        shares, _ = largest.best_shares(largest.precision_shares(views_), shares, work, power=128)
+        with single_blas_thread():
+            views_, shares, _ = _Search(largest, most_cells, work, first[:2]).best()
+            shares, _ = largest.best_shares(largest.precision_shares(views_), shares, work, power=128)
     else:
         views_, shares, _ = _Search(total, most_cells, work).best()
     views_, shares = _pruned(total, views_, shares, work)

@@ -16,11 +16,12 @@ from wpinq.histograms.strategies.marginals import Marginals
 from wpinq.histograms.strategies.product import Product, UnionOfProducts
 from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, flattened, marginal_weights
 from wpinq.inference.checks import MOST_BINS, along, count_of
-from wpinq.inference.optimisation import matrix_product, minimise
+from wpinq.inference.optimisation import minimise, single_blas_thread
 from wpinq.runtime.arrays import Floats
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing
 _LARGEST_WIDTH = 2.0**12  # where sums alone would do, as for a total, the best lie at infinity: the loss cancels there
+_TOO_WIDE = 1e10  # far above every loss, and finite: the line search interpolates between values
 _LARGEST_UNION = 1 << 28  # a union goes through every bin for each share that is tried
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins
 
@@ -104,8 +105,8 @@ class PIdentity(LinearStrategy):
 
 def _loss(theta: Floats, widths: Floats, workload: Workload) -> tuple[float, Floats, Floats, Floats]:
     """`tr[(AᵀA)⁻¹ WᵀW]` for A = [I; Θ] D with D = 1/widths, and what its gradient needs."""
-    inverse = np.asarray(np.linalg.inv(np.eye(len(theta)) + matrix_product(theta, theta.T)), dtype=np.float64)
-    q = matrix_product(inverse, theta)
+    inverse = np.asarray(np.linalg.inv(np.eye(len(theta)) + theta @ theta.T), dtype=np.float64)
+    q = inverse @ theta
     v = workload.gram((theta * widths).T)
     diagonal = workload.gram_diagonal()
     loss = float((widths**2 * diagonal).sum() - ((widths[:, None] * v) * q.T).sum())
@@ -163,7 +164,8 @@ def optimise(
     marginals = marginal_weights(workload)
     if marginals is not None:
         return Marginals(*marginals, objective="total")
-    return _optimised(workload, sums, restarts, seed, iterations)
+    with single_blas_thread():
+        return _optimised(workload, sums, restarts, seed, iterations)
 
 
 def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, iterations: int) -> LinearStrategy:
@@ -185,10 +187,10 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, i
         theta = root**2  # keeps it non-negative without bounds, which cost the optimiser most of its time
         widths = 1 + theta.sum(axis=0)
         if not widths.max() <= _LARGEST_WIDTH:
-            return np.inf, flat
+            return _TOO_WIDE, flat
         loss, inverse, q, v = _loss(theta, widths, workload)
-        k = (widths[:, None] * matrix_product(v, inverse)).T
-        through_theta = -2 * (k - matrix_product(matrix_product(k, theta.T), q))
+        k = (widths[:, None] * (v @ inverse)).T
+        through_theta = -2 * (k - (k @ theta.T) @ q)
         through_widths = 2 * (workload.gram_diagonal() * widths - (v * q.T).sum(axis=1))
         return loss / size, (2 * root * (through_theta + through_widths) / size).ravel()
 
