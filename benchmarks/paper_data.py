@@ -114,11 +114,11 @@ class FromConfigurations(DegreesThen):
         return [(int(a), int(b)) for a, b in drawn]
 
 
-def paper_method(query: str, bucket: int = 20, closing: float = 0.0, configurations: bool = False) -> DegreesThen:
+def paper_method(query: str, bucket: int = 20, triad_share: float = 0.0, configurations: bool = False) -> DegreesThen:
     """The method of section 5.1 for a query, with the share of closing proposals and the seed that are wanted."""
-    method = find_method(query, bucket, closing)
+    method = find_method(query, bucket, triad_share)
     assert isinstance(method, DegreesThen)
-    return FromConfigurations(method.name, method.fits, method.closing) if configurations else method
+    return FromConfigurations(method.name, method.fits, method.triad_share) if configurations else method
 
 
 def measure(edges: Edges, method: DegreesThen, epsilon: float, seed: int) -> dict[str, Answers]:

@@ -1,7 +1,7 @@
 """The paper's Figure 3: triangles by degree (TbD), without buckets and in buckets of 20, on ca-GrQc and a random graph.
 
     python benchmarks/paper_figure3.py [DATA] [--graphs ca-GrQc] [--steps 500000] [--seeds 3]
-        [--buckets 1 20] [--epsilon 0.1] [--power 10000]
+        [--buckets 1 20] [--epsilon 0.1] [--beta 10000]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. It reads true values of
 public graphs: a benchmark, not a release. Noise is simulated, for each seed anew.
@@ -36,7 +36,7 @@ def runs(edges: Edges, bucket: int, args: argparse.Namespace) -> tuple[list[Trac
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, args.epsilon, seed)
         settings = Settings(
-            steps=args.steps, schedule=ConstantSchedule(args.power), seed=seed, chunk=max(1, -(-args.steps // 4))
+            steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed, chunk=max(1, -(-args.steps // 4))
         )
         graph = synthesize(answers, method, settings)
         begun, trace = graph_statistics(graph.seeds[0]), graph.samples.traces[0]
@@ -92,9 +92,9 @@ def main() -> None:
     parser = options(__doc__ or "", ["ca-GrQc"], 500_000, 3)
     parser.add_argument("--buckets", nargs="+", type=int, default=[1, 20])
     parser.add_argument("--epsilon", type=float, default=EPSILON)
-    parser.add_argument("--power", type=float, default=10_000.0)
+    parser.add_argument("--beta", type=float, default=10_000.0)
     args = parser.parse_args()
-    print(f"Figure 3: mean of {args.seeds} seeds, {args.steps:,} steps, power {args.power:,.0f}")
+    print(f"Figure 3: mean of {args.seeds} seeds, {args.steps:,} steps, beta {args.beta:,.0f}")
     for name in args.graphs:
         for bucket in args.buckets:
             reproduce(name, bucket, args)

@@ -1,7 +1,7 @@
 """The paper's Figures 4 and 5: TbI at four epsilons, on ca-GrQc and on a random graph with its degrees.
 
     python benchmarks/paper_figure5.py [DATA] [--graphs ca-GrQc] [--steps 500000] [--seeds 5]
-        [--epsilons 0.01 0.1 1 10] [--power 10000]
+        [--epsilons 0.01 0.1 1 10] [--beta 10000]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. It reads true values of
 public graphs: a benchmark, not a release. Noise is simulated, for each seed anew.
@@ -32,7 +32,7 @@ def triangles(edges: Edges, epsilon: float, args: argparse.Namespace) -> tuple[l
     before, after, released = [], [], []
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, epsilon, seed)
-        settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.power), seed=seed)
+        settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed)
         graph = synthesize(answers, method, settings, statistics=None)
         before.append(graph_statistics(graph.seeds[0])["triangles"])
         after.append(graph.statistics()["triangles"])
@@ -80,9 +80,9 @@ def reproduce(name: str, args: argparse.Namespace) -> None:
 def main() -> None:
     parser = options(__doc__ or "", ["ca-GrQc"], 500_000, 5)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
-    parser.add_argument("--power", type=float, default=10_000.0)
+    parser.add_argument("--beta", type=float, default=10_000.0)
     args = parser.parse_args()
-    print(f"Figures 4 and 5: {args.seeds} seeds, {args.steps:,} steps, power {args.power:,.0f}; ± standard deviation")
+    print(f"Figures 4 and 5: {args.seeds} seeds, {args.steps:,} steps, beta {args.beta:,.0f}; ± standard deviation")
     for name in args.graphs:
         reproduce(name, args)
 

@@ -1,12 +1,12 @@
 """The paper's Table 2: triangles after MCMC towards triangles by intersect (TbI), the paper's figures beside ours.
 
     python benchmarks/paper_table2.py [DATA] [--graphs ca-GrQc ...] [--steps 5000000] [--seeds 5]
-        [--settings simple "simple closing" ...] [--epsilon 0.1] [--power 10000]
+        [--settings simple "simple closing" ...] [--epsilon 0.1] [--beta 10000]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. It reads true values of
 public graphs and prints errors against them: a benchmark, not a release. Noise is simulated, for each seed anew.
 
-Degree sequence, CCDF and node count at epsilon each and TbI, 4 uses, at epsilon; 5,000,000 swaps at a power of 10,000,
+Degree sequence, CCDF and node count at epsilon each and TbI, 4 uses, at epsilon; 5,000,000 swaps at a beta of 10,000,
 as in the paper. The settings differ in the graph that the walk begins from and in its proposals:
 
 - simple:                a random simple graph of the fitted degrees; swaps drawn uniformly
@@ -52,10 +52,10 @@ def reproduce(name: str, edges: Edges, args: argparse.Namespace) -> dict[str, bo
     near: dict[str, bool | None] = {}
     for setting in args.settings:
         configurations, closing = SETTINGS[setting]
-        method = paper_method("tbi", closing=closing, configurations=configurations)
+        method = paper_method("tbi", triad_share=closing, configurations=configurations)
         rows = []
         for seed, known in enumerate(answers, start=1):
-            settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.power), seed=seed)
+            settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed)
             rates: list[float] = []
 
             def told(update: Update, rates: list[float] = rates) -> None:
@@ -84,11 +84,9 @@ def main() -> None:
     parser = options(__doc__ or "", GRAPHS, 5_000_000, 5)
     parser.add_argument("--settings", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
     parser.add_argument("--epsilon", type=float, default=EPSILON)
-    parser.add_argument("--power", type=float, default=10_000.0)
+    parser.add_argument("--beta", type=float, default=10_000.0)
     args = parser.parse_args()
-    print(
-        f"Table 2: median of {args.seeds} seeds, {args.steps:,} steps, epsilon {args.epsilon}, power {args.power:,.0f}"
-    )
+    print(f"Table 2: median of {args.seeds} seeds, {args.steps:,} steps, epsilon {args.epsilon}, beta {args.beta:,.0f}")
     start = time.process_time()
     near = {name: reproduce(name, read(args.data, name), args) for name in args.graphs}
     print(f"\n{time.process_time() - start:.0f} s of processor time in all\n")

@@ -107,13 +107,13 @@ def main() -> None:
                 rng = np.random.default_rng([zlib.crc32(kind.encode()), int(1000 * float(epsilon)), trial])
                 answers = simulated(method, measurements, outputs[kind], rng)
                 try:
-                    trust = method.estimate(answers).intervals(np.random.default_rng(trial))
+                    uncertainty = method.estimate(answers).intervals(np.random.default_rng(trial))
                     graph = synthesize(answers, method, Settings(seed=trial)) if trial < args.walks else None
                 except AnswersError:
                     lost += 1
                     continue
                 made = graph.statistics() if graph is not None else {}
-                for name, interval in trust.items():
+                for name, interval in uncertainty.items():
                     if math.isnan(true[name]):
                         continue
                     for tally in (tallies[name], totals[name]):

@@ -63,7 +63,7 @@ def run(walk: Walk, goal: Target, folder: Path | None, stop_at: int | None = Non
     ("walk", "goal", "compiled"),
     [
         (Swaps(), TBI, True),
-        (Swaps(closing=0.5), TBI, True),
+        (Swaps(triad_share=0.5), TBI, True),
         (EdgeMoves(tuple(range(30)), 0.5), DEGREES, True),
         (EdgeMoves(tuple(range(30)), 0.5), DEGREES, False),
     ],
@@ -114,7 +114,7 @@ def test_chains_have_files_of_their_own_and_differ(tmp_path: Path) -> None:
         {"settings": replace(SETTINGS, seed=5)},
         {"settings": replace(SETTINGS, steps=4000)},
         {"goal": target(triangles_by_intersect(EDGES), {"triangle!": 12.4})},
-        {"walk": Swaps(closing=0.1)},
+        {"walk": Swaps(triad_share=0.1)},
     ],
     ids=["seed", "steps", "answers", "walk"],
 )
@@ -156,7 +156,7 @@ def test_what_does_not_compile_runs_on_the_python_engine_and_says_why() -> None:
     ends = named.select(lambda e: [[e.src], [e.dst]]).select_many(lambda x: F.flatten(x))
     goal = target(ends, {"a": 2.0, "b": 1.0})
     start = {"edges": np.array([("a", "b"), ("c", "d"), ("a", "d")], dtype=object)}
-    samples = sample([goal], Swaps(closing=0.2), [start], Settings(40))
+    samples = sample([goal], Swaps(triad_share=0.2), [start], Settings(40))
     assert "it walks a list of lists of the data" in samples.chains[0].note
     assert "closing proposals need the compiled walk" in samples.chains[0].note
 

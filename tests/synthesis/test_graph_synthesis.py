@@ -247,7 +247,7 @@ def test_without_a_number_of_steps_there_are_150_for_each_edge_and_going_on_is_t
     done = [trace.steps[-1] for trace in through.samples.traces]
     assert all(steps / 5 <= count < steps for count in done), "both chains come to rest"
     assert through.settings.steps == report(through)["settings"]["steps"] == steps
-    assert report(through)["steps_an_edge"] == done[through.samples.best] / len(through.edges)
+    assert report(through)["steps_per_edge"] == done[through.samples.best] / len(through.edges)
     with pytest.raises(Stop):
         synthesize(answers, "tbi", settings, statistics=None, checkpoints=tmp_path, on_update=on_update)
     resumed = synthesize(answers, "tbi", settings, statistics=None, checkpoints=tmp_path)
@@ -309,7 +309,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
     assert made["simulated"] is True
     assert set(made) == {
         *("format", "version", "method", "bill", "bill_text", "measurements", "simulated", "settings"),
-        *("steps_an_edge", "chains", "best_chain", "noise_level", "r_hat", "graph", "trust"),
+        *("steps_per_edge", "chains", "best_chain", "noise_level", "r_hat", "graph", "uncertainty"),
     }
     assert made["graph"] == pytest.approx(graph_statistics(graph.edges) | graph_structure(graph.edges))
     numbers = set()

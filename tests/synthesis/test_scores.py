@@ -94,7 +94,7 @@ def test_the_score_of_a_chain_is_that_of_its_outputs(outside: bool, width: float
         targets, ReplaceRecord("numbers", tuple(range(8))), {"numbers": {0: 3.0, 5: 2.0}}, seed=1, compiled=compiled
     )
     for _ in range(20):
-        progress = chain.run(15, power=1.0)
+        progress = chain.run(15, beta=1.0)
         fresh = sum(target.score(dict(output)) for target, output in zip(targets, chain.outputs, strict=True))
         assert progress.score == pytest.approx(fresh, abs=1e-9)
     assert 0 < progress.accepted < progress.evaluated <= progress.steps == 300
@@ -110,7 +110,7 @@ def test_both_engines_draw_alike_however_a_tie_rounds(seed: int) -> None:
     walk, start = ReplaceRecord("numbers", tuple(range(9))), {"numbers": dict.fromkeys(range(9), 1.0)}
     chains = [GenericChain([target], walk, start, seed=seed, compiled=compiled) for compiled in (False, True)]
     for chain in chains:
-        chain.run(100, power=1e4)
+        chain.run(100, beta=1e4)
     assert chains[0].progress.accepted == chains[1].progress.accepted
     assert chains[0].candidate == chains[1].candidate
 

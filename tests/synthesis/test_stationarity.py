@@ -1,4 +1,4 @@
-"""Chains visit every state of tiny spaces as often as `exp(−power · score)` says, on every engine.
+"""Chains visit every state of tiny spaces as often as `exp(−beta · score)` says, on every engine.
 
 States are enumerated by brute force. Draws are thinned so that they are close to independent, and compared by a
 chi-square test at a false-alarm rate of 1e-4 a case; seeds are fixed, so a case that passes keeps passing.
@@ -43,23 +43,23 @@ def graph_of(chain: Chain) -> frozenset[tuple[int, int]]:
 
 
 def expected(
-    states: Iterable[Hashable], target: Target, weights: Callable[[Any], dict[Any, float]], power: float
+    states: Iterable[Hashable], target: Target, weights: Callable[[Any], dict[Any, float]], beta: float
 ) -> dict[Hashable, float]:
     """The stationary distribution, each state scored afresh by the reference."""
     query, name = wp.Query(target.plan), next(iter(wp.Query(target.plan).uses()))
     unnormed = {}
     for state in states:
         output = dict(wp.evaluate(query, {name: weights(state)}, engine="reference"))
-        unnormed[state] = math.exp(-power * target.score(output))
+        unnormed[state] = math.exp(-beta * target.score(output))
     total = sum(unnormed.values())
     return {state: weight / total for state, weight in unnormed.items()}
 
 
 def check(chain: Chain, law: dict[Hashable, float], look: Callable[[Chain], Hashable], draws: int, thin: int) -> None:
-    chain.run(50 * thin, POWER)
+    chain.run(50 * thin, BETA)
     seen: Counter[Hashable] = Counter()
     for _ in range(draws):
-        chain.run(thin, POWER)
+        chain.run(thin, BETA)
         seen[look(chain)] += 1
     assert set(seen) <= set(law), "a state that the walk must not reach"
     statistic = sum((seen[state] - draws * p) ** 2 / (draws * p) for state, p in law.items())
@@ -67,7 +67,7 @@ def check(chain: Chain, law: dict[Hashable, float], look: Callable[[Chain], Hash
     assert max(law.values()) / min(law.values()) > 2, "scores must tell states apart for the test to see anything"
 
 
-POWER = 1.5
+BETA = 1.5
 
 
 def graphs_with_degrees(degrees: list[int]) -> list[frozenset[tuple[int, int]]]:
@@ -89,7 +89,7 @@ def near(edges: wp.Query) -> wp.Query:
 def test_swaps_reach_all_graphs_with_the_degrees_as_often_as_their_score_says(symmetric: bool, compiled: bool) -> None:
     states = graphs_with_degrees([2, 2, 2, 2, 1, 1])
     target = answered(near(SYMMETRIC if symmetric else ONCE), 1.0, {"near": 8.0 if symmetric else 4.0})
-    law = expected(states, target, lambda graph: records(graph, symmetric), POWER)
+    law = expected(states, target, lambda graph: records(graph, symmetric), BETA)
     walk = Swaps(symmetric=symmetric)
     start = records(states[0], symmetric)
     if compiled:
@@ -102,8 +102,8 @@ def test_swaps_reach_all_graphs_with_the_degrees_as_often_as_their_score_says(sy
 def test_closing_proposals_do_not_change_the_distribution(closing: float) -> None:
     states = graphs_with_degrees([2, 2, 2, 2, 2, 2])
     target = answered(triangles_by_intersect(SYMMETRIC), 0.3, {"triangle!": 3.0})
-    law = expected(states, target, lambda graph: records(graph, True), POWER)
-    chain = CompiledChain([target], Swaps(closing=closing), list(states[0]), seed=5)
+    law = expected(states, target, lambda graph: records(graph, True), BETA)
+    chain = CompiledChain([target], Swaps(triad_share=closing), list(states[0]), seed=5)
     check(chain, law, graph_of, draws=5000, thin=60)
 
 
@@ -114,7 +114,7 @@ def test_moves_of_edges_reach_all_graphs_as_often_as_their_score_says(changing: 
     sizes = range(7) if changing else [3]
     states = [frozenset(chosen) for size in sizes for chosen in combinations(pairs, size)]
     target = answered(near(SYMMETRIC), 1.0, {"near": 3.0})
-    law = expected(states, target, lambda graph: records(graph, True), POWER)
+    law = expected(states, target, lambda graph: records(graph, True), BETA)
     walk, start = EdgeMoves((0, 1, 2, 3), changing), frozenset(pairs[:3])
     if compiled:
         check(CompiledChain([target], walk, list(start), seed=7), law, graph_of, draws=5000, thin=60)
@@ -133,7 +133,7 @@ DICE = wp.source("dice", int)
 def test_replaced_records_reach_every_multiset_as_often_as_its_score_says(compiled: bool) -> None:
     states = [tuple(sorted(Counter(drawn).items())) for drawn in combinations_with_replacement(range(3), 4)]
     target = answered(DICE, 1.0, {0: 1.4, 1: 1.0, 2: 0.5})
-    law = expected(states, target, dict, POWER)
+    law = expected(states, target, dict, BETA)
     chain = GenericChain([target], ReplaceRecord("dice", (0, 1, 2)), {"dice": {0: 4.0}}, seed=11, compiled=compiled)
     check(chain, law, multiset, draws=2500, thin=15)
 
@@ -154,7 +154,7 @@ class Drift:
 
 def drifting(walk: Walk) -> tuple[GenericChain, dict[Hashable, float]]:
     target = answered(DICE.select(lambda face: face // 2), 1.0, {0: 1.0, 1: 0.5, 2: 0.0})
-    law = expected([((face, 1.0),) for face in range(5)], target, dict, POWER)
+    law = expected([((face, 1.0),) for face in range(5)], target, dict, BETA)
     return GenericChain([target], walk, {"dice": {0: 1.0}}, seed=13), law
 
 

@@ -76,8 +76,8 @@ def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsy
         (["--epsilon", "1", "--share", "tbi=1"], "give a share for each of"),
         (["--epsilon", "1", "--query", "tbd", "--bucket", "0"], "bucket"),
         (["--epsilon", "1", "--chains", "0"], "chains is an integer of at least 1"),
-        (["--epsilon", "1", "--closing", "1"], "the share of closing proposals"),
-        (["--epsilon", "1", "--power", "0"], "a power is a finite number above 0"),
+        (["--epsilon", "1", "--triad-share", "1"], "the share of closing proposals"),
+        (["--epsilon", "1", "--beta", "0"], "beta is a finite number above 0"),
         (["--epsilon", "1", "--steps", "0"], "steps is an integer of at least 1"),
         (["--epsilon", "1", "--query", "tbx"], "there is no method 'tbx'"),
         (["--epsilon", "1", "--max-degree", "0"], "the bound on degree"),
@@ -175,7 +175,7 @@ def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     save_run(tmp_path, told, answers)
     again, read_back = load_run(tmp_path)
     assert again.settings.chunk_steps == told.settings.chunk_steps
-    assert again.find() == find_method("tbi", closing=0.25) or again.find().closing == 0.25
+    assert again.find() == find_method("tbi", triad_share=0.25) or again.find().triad_share == 0.25
     assert {name: list(table.items()) for name, table in read_back.items()} == {
         name: list(table.items()) for name, table in answers.items()
     }

@@ -16,7 +16,7 @@ from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method_names, synthesize
 from wpinq.graphs.synthesis.estimates import DegreeClasses
-from wpinq.graphs.synthesis.feasibility import _mass, hopeless
+from wpinq.graphs.synthesis.feasibility import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.statistics import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.tagged import clustering_intervals, fine_limits, mixing_interval
@@ -222,9 +222,9 @@ def test_hopeless_questions_are_refused_before_anything_is_spent(tmp_path: Path)
         shares = {"degree_mass": 20, "closed_wedges": 10, "joint_degrees": 1}
         measure_graph(ring, method, 1, split=shares, bounds=Bounds(nodes=20), ledger=ledger, budget=1)
     assert not ledger.exists()
-    assert hopeless(method.measurements(method.source(), "0.01"), Bounds(nodes=20))
-    assert not hopeless(method.measurements(method.source(), "0.01"), Bounds())
-    assert not hopeless(method.measurements(method.source(), 50), Bounds(nodes=20))
+    assert infeasible(method.measurements(method.source(), "0.01"), Bounds(nodes=20))
+    assert not infeasible(method.measurements(method.source(), "0.01"), Bounds())
+    assert not infeasible(method.measurements(method.source(), 50), Bounds(nodes=20))
 
 
 def test_numbers_that_noise_hides_in_every_such_graph_are_not_asked_for() -> None:
@@ -265,10 +265,10 @@ def test_a_graph_of_twenty_nodes_is_said_to_be_swamped_before_there_is_one(
     for name in ("components", "mean path", "modularity", "largest core"):
         assert lines[name].endswith(NOT_MEASURED)
     assert before.count("Noise swamps ") == after.count("Noise swamps ") == 1
-    made = json.loads((tmp_path / "out.txt.json").read_text())["trust"]
+    made = json.loads((tmp_path / "out.txt.json").read_text())["uncertainty"]
     assert list(made["statistics"]) == list(ALL_STATISTICS)
     assert made["statistics"]["mean_path"] == {"not_measured": True, "words": NOT_MEASURED}
-    kept = json.loads((folder / "trust.json").read_text())
+    kept = json.loads((folder / "uncertainty.json").read_text())
     assert kept["swamped"] == made["swamped"]
     assert kept["statistics"]["nodes"]["high"] == made["statistics"]["nodes"]["high"]
     assert all(name.replace("_", " ") in after.split("Noise swamps ")[1] for name in made["swamped"])
@@ -279,21 +279,23 @@ def test_every_method_tells_of_what_it_measures_the_same_each_time(name: str) ->
     edges = [(i, j) for i in range(40) for j in (i + 1, i + 2, i + 9) if j < 40]
     method, told = find_method(name), []
     answers = measure_graph(edges, method, 400)
-    graph = synthesize(answers, method, Settings(50, seed=3), on_trust=told.append)
+    graph = synthesize(answers, method, Settings(50, seed=3), on_uncertainty=told.append)
     again = synthesize(answers, method, Settings(50, seed=3))
-    assert told == [graph.trust] == [again.trust]
-    assert {"nodes", "edges", "largest_degree"} <= set(graph.trust) <= set(ALL_STATISTICS)
+    assert told == [graph.uncertainty] == [again.uncertainty]
+    assert {"nodes", "edges", "largest_degree"} <= set(graph.uncertainty) <= set(ALL_STATISTICS)
     true = graph_statistics(edges)
     for statistic in ("nodes", "edges", "largest_degree"):
-        interval = graph.trust[statistic]  # the noise is 400 times what leaves one out of ten outside at epsilon 1
+        interval = graph.uncertainty[
+            statistic
+        ]  # the noise is 400 times what leaves one out of ten outside at epsilon 1
         assert interval.low - 5 < true[statistic] < interval.high + 5
     if name in ("tags", "tbi", "tbi+jdd"):
-        assert not graph.trust["triangles"].swamped
-        assert graph.trust["triangles"].low < 1.2 * true["triangles"]
-        assert graph.trust["triangles"].high > 0.8 * true["triangles"]
+        assert not graph.uncertainty["triangles"].swamped
+        assert graph.uncertainty["triangles"].low < 1.2 * true["triangles"]
+        assert graph.uncertainty["triangles"].high > 0.8 * true["triangles"]
     if "jdd" in name:
-        interval = graph.trust["assortativity"]
+        interval = graph.uncertainty["assortativity"]
         assert interval.low - 0.5 < true["assortativity"] < interval.high + 0.5
-    words = report(graph)["trust"]["statistics"]
+    words = report(graph)["uncertainty"]["statistics"]
     assert list(words) == list(graph.statistics()) == list(ALL_STATISTICS)
     assert "r_hat" in report(graph)

@@ -44,8 +44,8 @@ from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
 from wpinq.mcmc.checkpoint import CheckpointError
 from wpinq.mcmc.run import ChainBars
 from wpinq.mcmc.settings import (
+    BETA,
     MOST_STEPS,
-    POWER,
     STEPS_PER_EDGE,
     ConstantSchedule,
     GeometricSchedule,
@@ -230,13 +230,13 @@ def add_parser(commands: Any) -> None:
         f"of each chain (default: {STEPS_PER_EDGE} an edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest)"
     )
     walked("--steps", type=int, metavar="N", help=every)
-    walked("--power", type=float, metavar="P", default=POWER, help=f"at the end (default {POWER:g})")
-    walked("--anneal-from", type=float, metavar="P0", help="the power at the beginning")
+    walked("--beta", type=float, metavar="B", default=BETA, help=f"at the end (default {BETA:g})")
+    walked("--anneal-from", type=float, metavar="B0", help="beta at the beginning")
     annealing = ["geometric", "linear"]
     walked("--schedule", choices=annealing, default="geometric", help="of annealing (default geometric)")
     stop = "end at X (1) times the noise level; not with tags"
     walked("--stop-at-noise", type=float, nargs="?", const=1.0, metavar="X", help=stop)
-    walked("--closing", type=float, metavar="SHARE", help="of proposals chosen to close a triangle")
+    walked("--triad-share", type=float, metavar="SHARE", help="of proposals chosen to close a triangle")
     walked("--outside", action="store_true", help="score what was not asked for against zero")
     walked("--chains", type=int, metavar="N", default=1, help="default 1")
     walked("--seed", type=int, metavar="N", default=0, help="of all that is public (default 0)")
@@ -271,7 +271,7 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
             statistics=traced_statistics if fitting.trace_statistics else None,
             checkpoints=folder,
             on_update=None if options.quiet else ChainBars(),
-            on_trust=partial(_told, folder),
+            on_uncertainty=partial(_told, folder),
         )
     except KeyboardInterrupt:
         if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
@@ -359,14 +359,14 @@ def _print_measured(folder: Path) -> None:
 
 
 def _fitting(options: argparse.Namespace) -> FittingOptions:
-    schedule: Schedule = ConstantSchedule(options.power)
+    schedule: Schedule = ConstantSchedule(options.beta)
     if options.anneal_from is not None:
         made = GeometricSchedule if options.schedule == "geometric" else LinearSchedule
-        schedule = made(options.anneal_from, options.power)
+        schedule = made(options.anneal_from, options.beta)
     looks = options.chunk, options.stop_at_noise, options.checkpoint_every
     settings = Settings(options.steps, schedule, options.chains, options.seed, *looks)
     return FittingOptions(
-        options.query, options.bucket, options.closing, settings, options.outside, not options.no_statistics
+        options.query, options.bucket, options.triad_share, settings, options.outside, not options.no_statistics
     )
 
 
@@ -399,27 +399,27 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         raise NotSaved("the graph could not be written; its run is kept: --resume with another --out") from None
     print("The synthetic graph; intervals are for the secret one:")
     for name, value in made["graph"].items():
-        words = made["trust"]["statistics"][name]["words"]
+        words = made["uncertainty"]["statistics"][name]["words"]
         print(f"{name.replace('_', ' ')}: {'none' if value is None else f'{value:.6g}'} ({words})")
     trace = graph.samples.traces[graph.samples.best]
-    print(f"steps of the chain: {trace.steps[-1]:,}, {made['steps_an_edge']:.4g} an edge; {trace.stopped}")
+    print(f"steps of the chain: {trace.steps[-1]:,}, {made['steps_per_edge']:.4g} an edge; {trace.stopped}")
     noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
     print(f"score: {trace.score[-1]:.6g}{noise}")
     worst = max((value for value in made["r_hat"].values() if value is not None), default=None)
     if worst is not None:
         print(f"split R-hat at most {worst:.4g}: of chains that drift or differ, not of how near the secret graph is")
-    if warned := warning(graph.trust):
+    if warned := warning(graph.uncertainty):
         print(warned)
     print(f"Wrote {options.out} and {report_file}", flush=True)
 
 
-def _told(folder: Path, trust: Mapping[str, Interval]) -> None:
+def _told(folder: Path, uncertainty: Mapping[str, Interval]) -> None:
     """What the answers tell, before there is a graph that could be used."""
-    save_uncertainty(folder, trust)
+    save_uncertainty(folder, uncertainty)
     print("What the answers tell of the secret graph:")
     for name in ALL_STATISTICS:
-        print(f"  {name.replace('_', ' ')}: {phrase(trust.get(name))}")
-    if warned := warning(trust):
+        print(f"  {name.replace('_', ' ')}: {phrase(uncertainty.get(name))}")
+    if warned := warning(uncertainty):
         print(warned)
     print(flush=True)
 

@@ -25,7 +25,7 @@ ChainState = dict[str, NDArray[Any]]
 
 
 class Chain(Protocol):
-    """A Metropolis-Hastings chain over candidates; its stationary distribution is `exp(−power · score)`.
+    """A Metropolis-Hastings chain over candidates; its stationary distribution is `exp(−beta · score)`.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class Chain(Protocol):
 
     note: str
 
-    def run(self, steps: int, power: float) -> WalkProgress:
-        """Do so many steps at this power; the chain so far."""
+    def run(self, steps: int, beta: float) -> WalkProgress:
+        """Do so many steps at this inverse temperature; the chain so far."""
 
     @property
     def progress(self) -> WalkProgress:
@@ -92,7 +92,7 @@ class GenericChain:
     >>> dice = wp.source("dice", int)
     >>> answers = wp.simulate(dice.noisy_count(epsilon=1, over=range(1, 7)), {"dice": {6: 20}}, seed=1)
     >>> chain = GenericChain([Target(answers)], ReplaceRecord("dice", tuple(range(1, 7))), {"dice": {1: 20.0}}, seed=1)
-    >>> chain.run(3000, power=100.0).steps
+    >>> chain.run(3000, beta=100.0).steps
     3000
     >>> chain.candidate["dice"][6] > 15
     True
@@ -119,9 +119,9 @@ class GenericChain:
         self._steps = self._evaluated = self._accepted = 0
         self._load()
 
-    def run(self, steps: int, power: float) -> WalkProgress:
-        if steps < 0 or not power >= 0:
-            raise PlanError("a chain takes a number of steps and a power, both at least 0")
+    def run(self, steps: int, beta: float) -> WalkProgress:
+        if steps < 0 or not beta >= 0:
+            raise PlanError("a chain takes a number of steps and a beta, both at least 0")
         rng, scored = self._rng, self._scored
         for _ in range(steps):
             proposal = self._walk.propose(rng, self._candidate)
@@ -131,7 +131,7 @@ class GenericChain:
             self._evaluated += 1
             before = scored.score
             scored.propose(changes)
-            advantage = log_ratio + power * (before - scored.score)
+            advantage = log_ratio + beta * (before - scored.score)
             if rng.random() < math.exp(min(0.0, advantage)):
                 self._accepted += 1
                 scored.commit()
@@ -274,8 +274,8 @@ class CompiledChain:
         )
         self.note = "the compiled engine, a chunk a call"
 
-    def run(self, steps: int, power: float) -> WalkProgress:
-        return self._walk.run(steps, power)
+    def run(self, steps: int, beta: float) -> WalkProgress:
+        return self._walk.run(steps, beta)
 
     @property
     def progress(self) -> WalkProgress:
@@ -307,7 +307,7 @@ class CompiledChain:
 def _arguments(walk: Swaps | EdgeMoves) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """What does a walk, `SwapWalk` or `EdgeWalk`, and what it takes besides what both take."""
     if isinstance(walk, Swaps):
-        return SwapWalk, (), {"closing": walk.closing}
+        return SwapWalk, (), {"closing": walk.triad_share}
     return EdgeWalk, (walk.nodes,), {"changing": walk.changing}
 
 
@@ -332,7 +332,7 @@ def begin(targets: Sequence[Target], walk: Walk, start: Start, seed: int, compil
         except CannotCompile as reason:
             note = f" ({reason})"
     candidate = {name: _weights(name, given, walk) for name, given in start.items()}
-    if isinstance(walk, Swaps) and walk.closing:
+    if isinstance(walk, Swaps) and walk.triad_share:
         note += "; closing proposals need the compiled walk, so all swaps are drawn uniformly"
     if compiled and not note:
         try:

@@ -108,7 +108,7 @@ class Swaps:
         The source of edges: records of two fields of one type, weight 1.
     symmetric : bool
         Whether it holds each undirected edge in both directions, or once, the smaller node first.
-    closing : float
+    triad_share : float
         The share, from 0 to below 1, of proposals that are chosen to close a triangle. The chain accounts for them
         (`wpinq.engines.delta.compiled.proposals` says how), so its stationary distribution is the same. They need
         the compiled walk: elsewhere all swaps are drawn uniformly, and the chain's note says so.
@@ -116,11 +116,11 @@ class Swaps:
 
     source: str = "edges"
     symmetric: bool = True
-    closing: float = 0.0
+    triad_share: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.closing < 1:
-            raise PlanError(f"the share of closing proposals lies from 0 to below 1, not at {self.closing!r}")
+        if not 0 <= self.triad_share < 1:
+            raise PlanError(f"the share of closing proposals lies from 0 to below 1, not at {self.triad_share!r}")
 
     def propose(self, rng: np.random.Generator, candidate: Candidate) -> Proposal | None:
         edges = candidate[self.source]

@@ -117,7 +117,7 @@ def sample(
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
 ) -> Samples:
-    """Run chains whose stationary distribution is `exp(−power · Σ_i score_i(A))` over candidates A; see `Target`.
+    """Run chains whose stationary distribution is `exp(−beta · Σ_i score_i(A))` over candidates A; see `Target`.
 
     Parameters
     ----------
@@ -234,9 +234,9 @@ class _Run:
         settings, total = self.settings, self.settings.total_steps
         done = trace.steps[-1] if trace.steps else 0
         count = min(settings.chunk_steps, total - done)
-        power = settings.schedule.at(done / total)
+        beta = settings.schedule.at(done / total)
         start = time.perf_counter()
-        progress = self.chain.run(count, power)
+        progress = self.chain.run(count, beta)
         seconds = time.perf_counter() - start
         if settings.stop_at_noise is not None and progress.score <= settings.stop_at_noise * self.noise:
             trace.stopped = "at the noise level"
@@ -246,7 +246,7 @@ class _Run:
             trace.stopped = "all steps done"
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
         state = self.chain.save() if due else None
-        trace.add(self.chain.progress, power, self.statistics(self.chain) if self.statistics else {})
+        trace.add(self.chain.progress, beta, self.statistics(self.chain) if self.statistics else {})
         if state is not None and self.file is not None:
             self.file.store(state, trace)
         rate, score = count / max(seconds, 1e-9), trace.score[-1]

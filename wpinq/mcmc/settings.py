@@ -9,24 +9,24 @@ from typing import Any, Protocol
 
 from wpinq.errors import PlanError
 
-# Schedules: the power of a chain as it goes on. A low power wanders, a high one insists on the answers.
+# Schedules of beta, the inverse temperature of a chain: a low one explores, a high one stays at the best fits.
 
 
 class Schedule(Protocol):
-    """The power as a function of the share of steps done."""
+    """Beta as a function of the share of steps done."""
 
     def at(self, done: float) -> float:
-        """The power for the chunk that begins when `done`, 0 to 1, of the steps are done."""
+        """Beta for the chunk that begins when `done`, 0 to 1, of the steps are done."""
 
 
-def _check(*powers: float) -> None:
-    if not all(0 < power < math.inf for power in powers):
-        raise PlanError("a power is a finite number above 0")
+def _check(*betas: float) -> None:
+    if not all(0 < beta < math.inf for beta in betas):
+        raise PlanError("beta is a finite number above 0")
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantSchedule:
-    """The same power throughout; the stationary distribution is `exp(−power · score)`. The paper takes 10,000.
+    """One beta throughout; the stationary distribution is `exp(−beta · score)`. The paper takes 10,000.
 
     Examples
     --------
@@ -34,13 +34,13 @@ class ConstantSchedule:
     10000
     """
 
-    power: float
+    beta: float
 
     def __post_init__(self) -> None:
-        _check(self.power)
+        _check(self.beta)
 
     def at(self, done: float) -> float:
-        return self.power
+        return self.beta
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ SCHEDULES: dict[str, type[ConstantSchedule | GeometricSchedule | LinearSchedule]
 """The schedules by name."""
 
 
-POWER = 10_000.0
-"""The power that the paper takes."""
+BETA = 10_000.0
+"""The inverse temperature that the paper takes."""
 STEPS_PER_EDGE = 400
 """The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
 MOST_STEPS = 20_000_000
@@ -103,7 +103,7 @@ _CHUNKS = 50
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How long chains go on, how hard they insist on the answers, and how often they are looked at.
+    """How long chains go on, at which inverse temperature, and how often they are looked at.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Settings:
         graph that the chains begin from, at most 20,000,000 (`MOST_STEPS`), and none after a chain is at rest, which
         `wpinq.graphs.synthesize` settles; `sample` has to be told.
     schedule : Schedule
-        The power, which is constant within a chunk.
+        Beta, the inverse temperature, which is constant within a chunk.
     chains : int
         How many, each in a thread of its own. Chains in compiled code run at the same time.
     seed : int
@@ -132,7 +132,7 @@ class Settings:
     """
 
     steps: int | None = None
-    schedule: Schedule = field(default_factory=lambda: ConstantSchedule(POWER))
+    schedule: Schedule = field(default_factory=lambda: ConstantSchedule(BETA))
     chains: int = 1
     seed: int = 0
     chunk: int | None = None
@@ -154,7 +154,7 @@ class Settings:
     def settled(self, edges: int) -> Settings:
         """The same with a number of steps: as told, or at most 400 for each of so many edges, ending at rest.
 
-        With a power that changes all steps are done, for a chain may rest before it has changed.
+        With a beta that changes, all steps are done, for a chain may rest before it has changed.
 
         Examples
         --------

@@ -21,8 +21,8 @@ class Trace:
     ----------
     steps, evaluated, accepted : list of int
         Steps done so far; proposals among them that were evaluated, the others being refused unseen; and those kept.
-    power, score : list of float
-        The power of the chunk, and the score at its end.
+    beta, score : list of float
+        Beta of the chunk, and the score at its end.
     statistics : mapping
         Name to list of float: statistics of the candidate at the end of each chunk.
     stopped : str
@@ -32,17 +32,17 @@ class Trace:
     steps: list[int] = field(default_factory=list)
     evaluated: list[int] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
-    power: list[float] = field(default_factory=list)
+    beta: list[float] = field(default_factory=list)
     score: list[float] = field(default_factory=list)
     statistics: dict[str, list[float]] = field(default_factory=dict)
     stopped: str = ""
 
-    def add(self, progress: WalkProgress, power: float, statistics: Mapping[str, float]) -> None:
+    def add(self, progress: WalkProgress, beta: float, statistics: Mapping[str, float]) -> None:
         """Note the end of a chunk."""
         self.steps.append(progress.steps)
         self.evaluated.append(progress.evaluated)
         self.accepted.append(progress.accepted)
-        self.power.append(float(power))
+        self.beta.append(float(beta))
         self.score.append(progress.score)
         for name, value in statistics.items():
             self.statistics.setdefault(name, []).append(float(value))

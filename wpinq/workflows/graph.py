@@ -80,7 +80,7 @@ def measure_graph(
     ------
     PlanError, EpsilonError
         When method, epsilon, shares and bounds do not fit each other, or the bounds show that a question is hopeless
-        (`graphs.synthesis.hopeless`). Nothing is spent.
+        (`graphs.synthesis.feasibility`). Nothing is spent.
     SourceRejected
         When the graph is no sound edge list. Nothing is spent.
     BudgetExceeded

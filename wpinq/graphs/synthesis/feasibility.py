@@ -16,7 +16,7 @@ from wpinq.sinks.largest_degree import LargestDegree
 from wpinq.sinks.sink import Stated
 
 
-def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
+def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
     """The measurements whose noise hides the most that a graph within the bounds could give, each with the reason.
 
     The most is the bound on the mass of the plan's output (`Operator.mass`), with as many edges at the source as the
@@ -44,7 +44,7 @@ def hopeless(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[st
     --------
     >>> from wpinq.graphs.synthesis import Bounds, find_method
     >>> method = find_method("tags")
-    >>> hopeless(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
+    >>> infeasible(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
     'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,476'
     """
     if bounds.nodes is None:
@@ -81,7 +81,7 @@ def spend_without(
     The others get what they would have cost.
     """
     made = spend(wanted, epsilon, shares)
-    out = hopeless({name: made[name] for name in spare}, bounds)
+    out = infeasible({name: made[name] for name in spare}, bounds)
     left = {name: measurement for name, measurement in wanted.items() if name not in out}
     return spend(left, epsilon, {name: shares[name] for name in left})
 
@@ -94,7 +94,7 @@ def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -
     PlanError
         It names the question and the bound.
     """
-    for reason in hopeless(measurements, bounds).values():
+    for reason in infeasible(measurements, bounds).values():
         raise PlanError(f"{reason}: nothing was spent; it takes more epsilon or a larger share, or another question")
 
 

@@ -19,7 +19,7 @@ from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 
 FORMAT, FORMAT_VERSION = "wpinq synthesis run", 1
-UNCERTAINTY_FORMAT = "wpinq synthesis trust"
+UNCERTAINTY_FORMAT = "wpinq synthesis uncertainty"
 _RUN, _ANSWERS = "run.json", "answers"
 
 
@@ -29,7 +29,7 @@ class FittingOptions:
 
     Attributes
     ----------
-    method, bucket, closing
+    method, bucket, triad_share
         As for `find_method`.
     settings : Settings
         As for `synthesize`.
@@ -39,14 +39,14 @@ class FittingOptions:
 
     method: str
     bucket: int
-    closing: float | None
+    triad_share: float | None
     settings: Settings
     outside: bool = False
     trace_statistics: bool = True
 
     def find(self) -> Method:
         """The method; PlanError where there is none such, or it does not go with the settings."""
-        method = find_method(self.method, self.bucket, self.closing)
+        method = find_method(self.method, self.bucket, self.triad_share)
         method.check(self.settings)
         return method
 
@@ -58,7 +58,7 @@ class FittingOptions:
     def from_json(data: Mapping[str, Any]) -> FittingOptions:
         """The options that plain data hold; ValueError or TypeError where they do not."""
         made = FittingOptions(**{**data, "settings": Settings.from_json(data["settings"])})
-        numbers = type(made.bucket) is int and type(made.closing) in (int, float, type(None))
+        numbers = type(made.bucket) is int and type(made.triad_share) in (int, float, type(None))
         flags = type(made.outside) is type(made.trace_statistics) is bool
         if not (isinstance(made.method, str) and numbers and flags):
             raise ValueError("not of this format")
@@ -101,9 +101,11 @@ def save_run(folder: Path, fitting: FittingOptions, answers: Mapping[str, Answer
     save_note(folder / _RUN, FORMAT, {"answers": list(answers), "told": fitting.to_json()})
 
 
-def save_uncertainty(folder: Path, trust: Mapping[str, Interval]) -> None:
+def save_uncertainty(folder: Path, uncertainty: Mapping[str, Interval]) -> None:
     """Put into the folder what the answers tell of each statistic, before there is a graph."""
-    save_note(folder / "trust.json", UNCERTAINTY_FORMAT, uncertainty_report(trust, dict.fromkeys(ALL_STATISTICS)))
+    save_note(
+        folder / "uncertainty.json", UNCERTAINTY_FORMAT, uncertainty_report(uncertainty, dict.fromkeys(ALL_STATISTICS))
+    )
 
 
 def save_note(path: Path, kind: str, content: Mapping[str, Any], version: int = FORMAT_VERSION) -> None:

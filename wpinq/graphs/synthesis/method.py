@@ -92,7 +92,7 @@ class Method(ABC):
     symmetric : bool
         Whether the source holds every edge in both directions, as the recipes of the paper want it, or once, the
         smaller node first. Either way the protected unit is one undirected edge.
-    closing : float
+    triad_share : float
         The share of the walk's proposals that are chosen to close a triangle, 0 to below 1.
     shares : mapping
         For each measurement, the share of the whole epsilon that it is paid with unless told otherwise. They add
@@ -103,7 +103,7 @@ class Method(ABC):
 
     name: str
     symmetric: bool
-    closing: float
+    triad_share: float
     shares: Mapping[str, Fraction]
     stops_at_noise: bool = True
 

@@ -74,19 +74,19 @@ class DegreesThen(Method):
         What reports call it.
     fits : mapping
         Name to query, one or several.
-    closing : float
+    triad_share : float
         See `Method`.
     """
 
     name: str
     fits: Mapping[str, Fit]
-    closing: float = 0.0
+    triad_share: float = 0.0
     symmetric: bool = True
 
     def __post_init__(self) -> None:
         if not self.fits or {CCDF, SEQUENCE} & set(self.fits):
             raise PlanError(f"give one query or more to fit, not named {CCDF} or {SEQUENCE}")
-        Swaps(closing=self.closing)  # refuses a share out of range, before anything is spent
+        Swaps(triad_share=self.triad_share)  # refuses a share out of range, before anything is spent
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
@@ -189,7 +189,7 @@ def method_names() -> list[str]:
     return [*METHODS, *_fits(1)]
 
 
-def find_method(name: str, bucket: int = 20, closing: float | None = None) -> Method:
+def find_method(name: str, bucket: int = 20, triad_share: float | None = None) -> Method:
     """A method by its name.
 
     Parameters
@@ -199,7 +199,7 @@ def find_method(name: str, bucket: int = 20, closing: float | None = None) -> Me
         them, or another of `METHODS`.
     bucket : int
         The width of the buckets of degrees in `tbd`.
-    closing : float, optional
+    triad_share : float, optional
         The share of proposals chosen to close a triangle, instead of the method's own.
 
     Raises
@@ -226,8 +226,8 @@ def find_method(name: str, bucket: int = 20, closing: float | None = None) -> Me
             known = ", ".join(method_names())
             raise PlanError(f"there is no method {name!r}; there are {known}, and sums such as tbi+jdd")
         made = DegreesThen(name, {part: fits[part] for part in parts})
-    if closing is None:
+    if triad_share is None:
         return made
-    if not (is_dataclass(made) and "closing" in {field.name for field in fields(made)}):
+    if not (is_dataclass(made) and "triad_share" in {field.name for field in fields(made)}):
         raise PlanError(f"the method {made.name} chooses its own share of closing proposals")
-    return replace(made, closing=closing)
+    return replace(made, triad_share=triad_share)

@@ -41,10 +41,10 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     dict
         `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
-        steps that was done unless chains stopped before; `steps_an_edge`, those done by the best chain; `chains`, each
+        steps that was done unless chains stopped before; `steps_per_edge`, those done by the best chain; `chains`, each
         with its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`, of
         chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
-        `trust`, what the answers tell of those of the secret graph: `confidence`, `statistics`, each with an interval,
+        `uncertainty`, of the same statistics of the secret graph: `confidence`, `statistics`, each with an interval,
         or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures
         that are not numbers are null.
 
@@ -66,7 +66,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         },
         "simulated": any(table.simulated for table in graph.answers.values()),
         "settings": graph.settings.to_json(),
-        "steps_an_edge": samples.traces[samples.best].steps[-1] / max(len(graph.edges), 1),
+        "steps_per_edge": samples.traces[samples.best].steps[-1] / max(len(graph.edges), 1),
         "chains": [
             {
                 "engine": chain.note,
@@ -79,7 +79,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         "noise_level": _plain(samples.noise),
         "r_hat": _plain(graph.r_hat()),
         "graph": _plain(statistics),
-        "trust": uncertainty_report(graph.trust, statistics),
+        "uncertainty": uncertainty_report(graph.uncertainty, statistics),
     }
 
 

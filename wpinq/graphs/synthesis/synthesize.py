@@ -95,7 +95,7 @@ class SyntheticGraph:
         The chains with their traces.
     seeds : tuple of ndarray
         The graph that each chain began from.
-    trust : mapping
+    uncertainty : mapping
         What the answers tell of the statistics of the SECRET graph: name to `Interval`. Statistics that are not there
         were not measured and follow from the graph that the chain began from.
     """
@@ -106,13 +106,13 @@ class SyntheticGraph:
     answers: Mapping[str, Answers]
     samples: Samples
     seeds: tuple[Integers, ...]
-    trust: Mapping[str, Interval] = field(default_factory=dict)
+    uncertainty: Mapping[str, Interval] = field(default_factory=dict)
 
     def r_hat(self) -> dict[str, float]:
         """Split R-hat of the score and the traced statistics; see `wpinq.mcmc.split_r_hat`.
 
         It tells whether chains still drift, or ended apart from each other. How near the graph is to the secret one it
-        does not tell: `trust` does.
+        does not tell: `uncertainty` does.
         """
         return self.samples.r_hat()
 
@@ -123,10 +123,10 @@ class SyntheticGraph:
     def _repr_html_(self) -> str:
         found = self.statistics()
         rows = [
-            [name.replace("_", " "), f"{value:.6g}", phrase(self.trust.get(name), value)]
+            [name.replace("_", " "), f"{value:.6g}", phrase(self.uncertainty.get(name), value)]
             for name, value in found.items()
         ]
-        return render("synthetic_graph.html", method=self.method.name, rows=rows, warning=warning(self.trust))
+        return render("synthetic_graph.html", method=self.method.name, rows=rows, warning=warning(self.uncertainty))
 
     def to_networkx(self) -> Any:
         """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
@@ -157,14 +157,14 @@ def synthesize(
     statistics: EdgeStatistics | None = traced_statistics,
     checkpoints: str | os.PathLike[str] | None = None,
     on_update: Callable[[Update], None] | None = None,
-    on_trust: Callable[[Mapping[str, Interval]], None] | None = None,
+    on_uncertainty: Callable[[Mapping[str, Interval]], None] | None = None,
     progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
     """A public graph that fits answers: degrees, a random graph that has them, and Markov chains towards the rest.
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
-    `exp(−power · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
+    `exp(−beta · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
     method makes of them (`Method.estimate`).
 
     Parameters
@@ -174,7 +174,7 @@ def synthesize(
     method : Method or str
         What was measured and how to use it; or its name, as for `find_method`.
     settings : Settings
-        Steps, power or schedule, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
+        Steps, beta or schedule, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
     outside : bool
         Whether records that were not released cost too what the graph has of them, as if released as 0; see `Target`.
@@ -185,8 +185,8 @@ def synthesize(
         A folder, made if absent. Run again with the same arguments, chains go on from there, to the last bit.
     on_update : callable, optional
         Told how chains go; see `Update`.
-    on_trust : callable, optional
-        Told what the answers tell of the statistics of the secret graph (`SyntheticGraph.trust`), before any graph is
+    on_uncertainty : callable, optional
+        Called with the intervals of the secret graph's statistics (`SyntheticGraph.uncertainty`), before any graph is
         drawn.
     progress : bool
         Whether to show a bar for each chain instead.
@@ -234,9 +234,9 @@ def synthesize(
         raise AnswersError(f"the targets of a method are over one source of edges, not {len(declared)}")
     ((source, declaration),) = declared.items()
     found = estimates.intervals(np.random.default_rng(np.random.SeedSequence((settings.seed, 2))))
-    trust = {name: found[name] for name in ALL_STATISTICS if name in found}
-    if on_trust is not None:
-        on_trust(trust)
+    uncertainty = {name: found[name] for name in ALL_STATISTICS if name in found}
+    if on_uncertainty is not None:
+        on_uncertainty(uncertainty)
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence((settings.seed, 1)).spawn(settings.chains)]
     seeds = tuple(_array(estimates.seed(rng)) for rng in generators)
     if min(map(len, seeds)) < 2:
@@ -248,7 +248,7 @@ def synthesize(
         make_folder(folder)
     samples = sample(
         targets,
-        Swaps(source, chosen.symmetric, chosen.closing),
+        Swaps(source, chosen.symmetric, chosen.triad_share),
         starts,
         settled,
         statistics=None if statistics is None else lambda chain: statistics(_edges(chain)),
@@ -256,7 +256,9 @@ def synthesize(
         on_update=ChainBars() if progress else on_update,
         compiled=compiled,
     )
-    return SyntheticGraph(_edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds, trust)
+    return SyntheticGraph(
+        _edges(samples.chains[samples.best]), chosen, settled, dict(answers), samples, seeds, uncertainty
+    )
 
 
 def _edges(chain: Chain) -> Integers:

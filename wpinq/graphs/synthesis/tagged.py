@@ -240,19 +240,19 @@ class Tagged(Method):
     ----------
     name : str
         What reports call it.
-    closing : float
+    triad_share : float
         See `Method`.
     """
 
     name: str = "tags"
-    closing: float = 0.95
+    triad_share: float = 0.95
     symmetric: bool = False
     stops_at_noise: ClassVar[bool] = False  # type: ignore[misc]
     """What it fits are estimates. Against the answers, the graph that the walk begins from is at the noise level as a
     rule, with triangles still to be fitted."""
 
     def __post_init__(self) -> None:
-        Swaps(closing=self.closing)  # refuses a share out of range, before anything is spent
+        Swaps(triad_share=self.triad_share)  # refuses a share out of range, before anything is spent
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]

@@ -127,12 +127,12 @@ def phrase(interval: Interval | None, value: float | None = None) -> str:
     return "; ".join(words)
 
 
-def swamped(trust: Mapping[str, Interval]) -> list[str]:
+def swamped(uncertainty: Mapping[str, Interval]) -> list[str]:
     """The statistics that noise swamps."""
-    return [name for name, interval in trust.items() if interval.swamped]
+    return [name for name, interval in uncertainty.items() if interval.swamped]
 
 
-def warning(trust: Mapping[str, Interval]) -> str:
+def warning(uncertainty: Mapping[str, Interval]) -> str:
     """A line that names what noise swamps; empty where that is nothing.
 
     Examples
@@ -140,29 +140,29 @@ def warning(trust: Mapping[str, Interval]) -> str:
     >>> warning({"nodes": Interval(9, 11, swamped=False), "largest_degree": Interval(0, 50, swamped=True)})
     'Noise swamps largest degree: do not read that off the synthetic graph. It takes more epsilon.'
     """
-    names = [name.replace("_", " ") for name in swamped(trust)]
+    names = [name.replace("_", " ") for name in swamped(uncertainty)]
     if not names:
         return ""
     what = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"Noise swamps {what}: do not read that off the synthetic graph. It takes more epsilon."
 
 
-def uncertainty_report(trust: Mapping[str, Interval], statistics: Mapping[str, float | None]) -> dict[str, Any]:
+def uncertainty_report(uncertainty: Mapping[str, Interval], statistics: Mapping[str, float | None]) -> dict[str, Any]:
     """What answers tell of each statistic, as plain data, with the words that stand beside it.
 
     Parameters
     ----------
-    trust : mapping
+    uncertainty : mapping
         The intervals.
     statistics : mapping
         The statistics, each with that of the synthetic graph, or None while there is none.
     """
     told = {}
     for name, value in statistics.items():
-        interval = trust.get(name)
+        interval = uncertainty.get(name)
         known = {"not_measured": True} if interval is None else interval.to_json()
         told[name] = {**known, "words": phrase(interval, value)}
-    return {"confidence": CONFIDENCE, "statistics": told, "swamped": swamped(trust)}
+    return {"confidence": CONFIDENCE, "statistics": told, "swamped": swamped(uncertainty)}
 
 
 def _shown(number: float) -> str:
