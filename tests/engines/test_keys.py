@@ -96,7 +96,8 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
 
 def test_a_small_result_is_read_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(table_cache, "fetch_keys", lambda *given: asked.append(1) or table_cache.fetch_keys(*given))
+    fetch_keys = table_cache.fetch_keys
+    monkeypatch.setattr(table_cache, "fetch_keys", lambda *given: asked.append(1) or fetch_keys(*given))
     plan = EDGES.select(lambda e: e.src).plan
     for edges in ({(i % 5, i): 1.0 for i in range(50)}, {(i % 3, i): 1.0 for i in range(9)}):
         for key in range(4):

@@ -1,4 +1,4 @@
-"""What the output of a plan is to come close to."""
+"""Goals: the answers that the output of a plan is to come close to, and the loss of a difference."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node
-
-# What a difference from an answer costs.
 
 
 def loss(difference: Annotated[float, "float64"], width: Annotated[float, "float64"]) -> Annotated[float, "float64"]:

@@ -25,13 +25,11 @@ from wpinq.plan.operator import Combination, Keyed, Operator, PerRecord
 from wpinq.plan.operators import GroupBy, Join
 from wpinq.plan.operators.group_by import Placed, placed, prefixes
 
-# An undo log: state changes through it, so that a proposal can be taken back exactly, bit by bit.
-
 _ABSENT, _ADDED, _REMOVED = object(), object(), object()
 
 
 class Journal:
-    """Remembers what each entry of a dictionary was before a proposal changed it, and what came into a sorted list."""
+    """An undo log of dictionaries and sorted lists: a proposal is taken back exactly, bit by bit."""
 
     def __init__(self) -> None:
         self._undo: list[tuple[Any, Hashable, Any]] = []

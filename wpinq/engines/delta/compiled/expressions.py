@@ -19,12 +19,7 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda
 from wpinq.expr.types import INT, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value, order_key
 
-# Memos: functions that have no form over words, which Python computes once for each argument, and a table keeps.
-#
-# Generated code looks a value up. Where it is not there yet, the arguments are put in a table of what is missing, the
-# proposal is undone, Python computes, and the proposal is redone. So functions of strings and lists compile, whose
-# values are numbers in a dictionary. A reducer that has no running form is a function of a group: the group goes by two
-# sums of mixed words, 128 bits, which no order changes.
+# --- memos: functions that Python computes, once for each argument ----------------------------------------------------
 
 GROUP_KEY = 2
 """The words that a group goes by."""
@@ -32,9 +27,13 @@ GROUP_KEY = 2
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """A function of words: its number, the types of its arguments and of its value, and what computes it.
+    """A function that has no form over words: Python computes it once for each argument, and a table keeps the value.
 
-    `member` is the type of the members of a group, where it is a function of one.
+    Generated code looks a value up. Where it is missing, the arguments are put in a table, the proposal is undone,
+    Python computes, and the proposal is made again. So functions of strings and lists compile, whose values are numbers
+    in a dictionary. A reducer that has no running form is a function of a group. The group goes by two sums of mixed
+    words, 128 bits, which no order changes. `member` is the type of the members of a group, where it is a function of
+    one.
     """
 
     number: int

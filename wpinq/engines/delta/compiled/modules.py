@@ -89,6 +89,3 @@ def _write(path: Path, text: str) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(temporary, path)
-
-
-# Routines with typed arguments, out of which the text of a module is made, and the modules themselves.

@@ -22,7 +22,7 @@ from wpinq.expr.types import TupleOf, Type, unify
 from wpinq.plan import operators as ops
 from wpinq.plan.node import Node, topological
 
-# SelectMany and Shave as steps: records whose outputs are the elements of a list.
+# --- lists: SelectMany and Shave --------------------------------------------------------------------------------------
 
 
 def select_many(

@@ -1,4 +1,4 @@
-"""Steps over columns: what the compiled engine generates code from. See `plans`, which makes them of plans."""
+"""Steps over columns: the input of the code generators. See `plan_steps`, which makes them of plans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wpinq.expr.nodes import Call, Lambda, walk
 from wpinq.expr.types import FLOAT, Type
 from wpinq.plan.node import Node
 
-# Groups of GroupBy as running reductions, or as a memo of the whole group.
+# --- groups of GroupBy as running reductions, or as a memo of the whole group -----------------------------------------
 
 _RUNNING = ("length", "sum_list", "min_list", "max_list")
 """The reducers of a list that can be kept up record by record."""
@@ -247,6 +247,3 @@ class Steps:
         step = kind(len(self.all), name, width, inputs, **arguments)
         self.all.append(step)
         return step
-
-
-# Plans as steps over columns, and what a step weighs as a formula over others.

@@ -1,8 +1,10 @@
-"""Records as columns of 64-bit words.
+"""Records as columns of 64-bit words, and values as the code that holds them.
 
 A record is its leaves side by side: an int as it is, a bool as 0 or 1, a float by its bits, a string or a list by its
-number in a dictionary. What may be null has a word before it that says whether it is there; where it is not, all its
-words are 0. So two records of one type are equal exactly when their words are.
+number in a dictionary. A value that may be null has a word before it that says whether it is there; where it is not,
+all its words are 0. So two records of one type are equal exactly when their words are.
+
+Generated code holds names of its own making and numbers only: no text of a query is ever executed.
 """
 
 from __future__ import annotations
@@ -130,9 +132,7 @@ class Dictionary:
         return bool(word) if type_ == BOOL else word
 
 
-# Lines of generated code, and values as the code that holds them.
-#
-# Generated code holds names of its own making and numbers only: no text of a query is ever executed.
+# --- lines of generated code, and values as the code that holds them --------------------------------------------------
 
 LINES_LIMIT = 20_000
 
@@ -327,6 +327,3 @@ def nothing(type_: Type) -> ValueCode:
 def absent(kind: str) -> ScalarCode:
     """A scalar of the kind that is not there."""
     return ScalarCode(kind, _NOTHING[kind], "False")
-
-
-# Records as words of 64 bits, and expressions over them as code.

@@ -32,14 +32,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
 
-# What a step makes of one undirected edge, where that is known without computing: the leaves of a walk over lists.
-#
-# The ends of the edge are called `x` and `y`, x being the vertex with the smaller label. A step that is linear in the
-# edges, and only moves their ends about, is then a short list of images. Two kinds matter:
-#
-# - a **link** holds both ends: the edges themselves in one direction or both, half-edges, edges with a tag;
-# - a **invariant** step depends on degrees alone, which swaps keep: where every image holds one end and both ends are
-#   treated alike; a count of neighbours; and whatever is made of invariant steps. It is evaluated once.
+# --- links: the images of one edge ------------------------------------------------------------------------------------
 
 X, Y = name("x"), name("y")
 MOST_IMAGES = 1024
@@ -70,7 +63,16 @@ class Link:
 
 
 class Links:
-    """The images, links and invariant steps of a plan over a source of edges."""
+    """The images, links and invariant steps of a plan over a source of edges.
+
+    The ends of an edge are called `x` and `y`, x being the vertex with the smaller label. A step that is linear in the
+    edges, and only moves their ends about, is a short list of images. Two kinds matter:
+
+    - a **link** holds both ends: the edges themselves in one direction or both, half-edges, edges with a tag;
+    - an **invariant** step depends on degrees alone, which swaps keep. Either every image holds one end and both ends
+    are
+      treated alike, or it is a count of neighbours, or it is made of invariant steps. It is evaluated once.
+    """
 
     def __init__(self, steps: Iterable[st.Step], source: str, symmetric: bool, dictionary: Dictionary) -> None:
         self._source, self._symmetric, self._dictionary = source, symmetric, dictionary
@@ -343,9 +345,7 @@ def norms_of(formula: fm.Formula) -> list[fm.Norm]:
     return list(dict.fromkeys(entry for entry in fm.lookups_of(formula) if isinstance(entry, fm.Norm)))
 
 
-# Plans whose last step gives each record another weight, public and by the record alone: a walk serves what is below.
-#
-# `loss(w·x − v; width) = w · loss(x − v/w; width/w)`, so that goals of what is below say the same.
+# --- plans with a last step that scales weights -----------------------------------------------------------------------
 
 _LEAST = 1e-100
 """Goals are divided by factors, and squared: by less they might overflow."""
@@ -353,12 +353,14 @@ _LEAST = 1e-100
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """A plan without its last step, where that does no more than to scale weights.
+    """A plan without its last step, where that does no more than to scale weights by public factors.
+
+    `loss(w·x − v; width) = w · loss(x − v/w; width/w)`, so that goals of the plan below say the same.
 
     Attributes
     ----------
     plan : Node
-        What the walk serves.
+        The plan that the walk serves.
     last : SelectMany, optional
         The step that scales.
     """

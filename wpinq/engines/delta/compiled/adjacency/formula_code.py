@@ -198,7 +198,7 @@ def depends_on(lines: list[str], vertices: str) -> bool:
     return any(name(vertex) in line or wr.label(name(vertex)) in line for vertex in vertices for line in lines)
 
 
-# Norms of joins by vertex that swaps leave as they are: what each side adds, from the degree of the vertex.
+# --- norms of joins by vertex that swaps keep: the part of each side, from the degree of the vertex -------------------
 
 
 def note_norms(plan: Decomposition, registry: Registry, formula: Formula) -> None:
@@ -256,7 +256,7 @@ def renumbered(lines: list[str], made: set[str]) -> list[str]:
     return [line.translate({ord(each): name(f"v{n}") for n, each in enumerate(own)}) for line in lines]
 
 
-# The tags that vertices have in invariant steps, as arrays.
+# --- tags of vertices in invariant steps, as arrays -------------------------------------------------------------------
 
 
 class TagLists:

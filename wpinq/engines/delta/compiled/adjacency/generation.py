@@ -31,8 +31,6 @@ from wpinq.engines.delta.compiled.adjacency.formula_code import (
 from wpinq.engines.delta.compiled.formulas import Atom, Norm, atoms_of
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 
-# The code of a walk over neighbour lists: what was written for its plans, and the module that it comes to.
-
 CONSTANTS = rt.name("CONSTANTS")
 """How many constant outputs a module has."""
 

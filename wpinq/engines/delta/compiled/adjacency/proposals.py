@@ -1,4 +1,4 @@
-"""The proposals of walks by swaps.
+"""Proposals of walks by swaps, and the changes that they make to outputs and rows, alike for all plans.
 
 A plain proposal draws two edges {a, b}, {p, q}, the second in either direction, and exchanges ends: {a, q}, {p, b}.
 A closing proposal draws a wedge a-h-q, by an edge in either direction and a neighbour of h, then a neighbour b of a
@@ -12,6 +12,11 @@ proposals let γ be closing. Out of m edges, an exchange is then proposed with d
 where the sums go over the common neighbours w of the ends of each pair that is added, those left out that lose an
 edge of the wedge. The reverse exchange adds the two pairs that are removed here, whose common neighbours no edge of
 the exchange touches; degrees stay.
+
+Outputs are numbered. The additions of a swap are gathered in `delta` at the places `touched`, and in `acc` where the
+place is known beforehand. A row of an edge changes by the additions of vertices. Such an event is the place of the row
+among those that change, the vertex, and whether it is won. Copies of these rows, side by side in `spare`, are changed,
+and replace the rows where the swap is accepted: few are, and rows are far apart in memory.
 """
 
 from __future__ import annotations
@@ -178,13 +183,7 @@ def exchange(
     edges[j, 0], edges[j, 1] = p, b
 
 
-# What a proposed swap changes, where the text is the same for all plans: outputs, and the rows of edges.
-#
-# Outputs are numbered; what a swap adds to them is gathered in `delta` at the places `touched`, and in `acc` where the
-# place is known beforehand. A row of an edge changes by what one vertex adds: such an event is the place of the row
-# among
-# those that change, the vertex, and whether it is won. Copies of these rows, side by side in `spare`, are changed, and
-# replace the rows where the swap is accepted: few are, and rows are far apart in memory.
+# --- changes of a swap: outputs, and the rows of edges ----------------------------------------------------------------
 
 
 @fixed

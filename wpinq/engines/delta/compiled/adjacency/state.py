@@ -27,12 +27,6 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Floats, Integers
 
-# A simple graph as a walk holds it: edges by number, neighbour lists, and the labels of the vertices.
-#
-# Vertices are numbered in the order of their labels, so that the canonical direction of an edge, from the smaller label
-# to the larger, is that of the numbers. Neighbour lists follow the order of the edges: a graph built anew from the
-# edges of another is the same to the last bit.
-
 Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
 """Undirected edges, each once: pairs of labels, or an array of shape (edges, 2)."""
 Numbers = NDArray[np.uint32]
@@ -94,10 +88,14 @@ def numbered(edges: Edges, type_: Type, least: int, others: Sequence[Value] | No
 
 
 class Graph:
-    """Neighbour lists under swaps: each vertex keeps its degree, so its list keeps its place.
+    """A simple graph: edges by number, and neighbour lists under swaps.
 
-    `ids` is the number of the edge that each entry of `neighbours` belongs to; `marks` is room for the walk to mark
-    the neighbours of two vertices, `common` to list those of two others that are marked.
+    Vertices are numbered in the order of their labels, so that the canonical direction of an edge, from the smaller
+    label to the larger, is that of the numbers. Each vertex keeps its degree, so its list keeps its place. Lists follow
+    the order of the edges: a graph built anew from the edges of another is the same to the last bit.
+
+    `ids` is the number of the edge that each entry of `neighbours` belongs to. `marks` is room for the walk to mark the
+    neighbours of two vertices, `common` to list those of two others that are marked.
     """
 
     def __init__(self, vertices: Vertices, edges: Numbers) -> None:
@@ -126,9 +124,6 @@ class Graph:
     def memory(self) -> int:
         """The bytes of the arrays."""
         return sum(array.nbytes for array in self.arrays.values())
-
-
-# What swaps leave as it is: the outputs of invariant steps, evaluated once.
 
 
 class Invariants:

@@ -195,7 +195,7 @@ def _rehash(slots: Integers, filled: Integers) -> None:
         filled, homes = filled[rest], (homes[rest] + 1) & mask
 
 
-# What a generated module holds: its tables, its routines, and what passes changes on to what.
+# --- the design of a module: its tables, its routines, and the consumers of changes -----------------------------------
 
 Consumer = Callable[[Sequence[str], str], str]
 """The code that passes on a record, by its words and the change of its weight."""

@@ -1,4 +1,12 @@
-"""A generated module and its array, driven by words: what is full or missing is seen to, and proposals made again."""
+"""The module of one set of plans, and the driver of its array.
+
+A proposal gathers the changes of the sources. Then every table, inputs before users, applies its gathered changes one
+record at a time. For each, the change of every formula that looks the record up is passed on, and gathered in turn.
+A formula's change under a sequence of single changes adds up to its change under all of them, in whatever order. So
+norms stay as they were while records change, and change after them.
+
+The driver works on words. Where a table is full or a memo missing, it makes room and makes the proposal again.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +31,7 @@ from wpinq.engines.delta.compiled.values import Dictionary, Rows, Writer, width
 from wpinq.engines.delta.goals import Goal, loss
 from wpinq.runtime.arrays import Floats, Integers
 
-# The module of one set of plans: tables, the processing of changes table by table, and entry points.
-#
-# A proposal gathers the changes of the sources. Then every table, inputs before users, applies its gathered changes
-# one record at a time, and for each the change of every formula that looks the record up is passed on to where it
-# is gathered in turn. A formula's change under a sequence of single changes adds up to its change under all of them,
-# in whatever order: so norms stay as they were while records change, and change after them.
+# --- the module of one set of plans -----------------------------------------------------------------------------------
 
 
 class ExtraLoops(Protocol):

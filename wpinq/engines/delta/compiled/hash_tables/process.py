@@ -260,7 +260,7 @@ def _learn(design: Design, memos: Memos) -> None:
     design.routine("learn", writer.lines, more=arguments, entry=True)
 
 
-# The routines of single steps: what a change of a record, or of a group, changes in the step's output.
+# --- routines of single steps: the change of the output by a change of a record, or of a group ------------------------
 
 
 def write_emission(design: Design, step: Step) -> None:

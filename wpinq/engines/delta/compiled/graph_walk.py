@@ -1,4 +1,4 @@
-"""What walks over graphs have in common: random numbers, tallies, progress and state."""
+"""Walks over graphs: random numbers, tallies, progress, state, and the loops over tables."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ from wpinq.expr.values import Value
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
 
-# The inner loops of random walks over the tables of a generated module.
-#
-# What is proposed is evaluated, and kept with probability `min(1, ratio · exp(power · (score before − score after)))`,
-# the ratio being how much likelier the reverse of the proposal is to be proposed. A step for which a table is full is
-# not done, and takes nothing from the random numbers.
-#
-# `tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes, the
-# edges, and whether there is no room for one more.
+# --- inner loops over the tables of a generated module ----------------------------------------------------------------
 
 _DRAW = rt.call(rt.draw, "seeds")
 _UNDO = rt.call(undo, "load(state, LOG_START)")
@@ -60,7 +53,15 @@ _MARK = ["mark", "starts", "neighbours", "marks"]
 
 @dataclass(frozen=True, slots=True)
 class WalkLoops:
-    """The loop of a `SwapWalk` or an `EdgeWalk` on a source of edges: extra entry points of a module of tables."""
+    """The loop of a `SwapWalk` or an `EdgeWalk` on a source of edges: extra entry points of a module of tables.
+
+    A proposal is evaluated, and kept with probability `min(1, ratio · exp(power · (score before − score after)))`. The
+    ratio says how much likelier the reverse of the proposal is to be proposed. A step for which a table is full is not
+    done, and takes nothing from the random numbers.
+
+    `tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes,
+    the edges, and whether there is no room for one more.
+    """
 
     source: str
     swaps: bool

@@ -1,1 +1,0 @@
-"""Random walks over graphs inside compiled code."""
