@@ -59,21 +59,9 @@ class SqlTerm:
 
 ALWAYS_NULLABLE = frozenset(
     (
-        "fit_int",
-        "fit_float",
-        "divide_float",
-        "divisor",
-        "float_to_int",
-        "str_to_int",
-        "str_to_float",
-        "concatenate",
-        "element",
-        "table_element",
-        "list_min",
-        "list_max",
-        "float_list_sum",
-        "int_list_sum",
-        "if_valid",
+        *("fit_int", "fit_float", "divide_float", "divisor", "float_to_int"),
+        *("str_to_int", "str_to_float", "concatenate", "element", "table_element"),
+        *("list_min", "list_max", "float_list_sum", "int_list_sum", "if_valid"),
     )
 )
 NEVER_NULLABLE = frozenset(("same", "is_null", "is_present"))
@@ -285,8 +273,7 @@ def same_value(left: Shape, right: Shape) -> SqlTerm:
     """Whether two values of one type are equal; null equals itself."""
     if isinstance(left, SqlTerm) and isinstance(right, SqlTerm):
         return same(left, right)
-    assert isinstance(left, RecordShape)
-    assert isinstance(right, RecordShape)
+    assert isinstance(left, RecordShape) and isinstance(right, RecordShape)
     parts = [same_value(a, b) for a, b in zip(left.fields, right.fields, strict=True)]
     if left.valid is not None or right.valid is not None:
         parts.insert(0, same(left.valid or TRUE, right.valid or TRUE))
@@ -299,8 +286,7 @@ def choose(condition: SqlTerm, yes: Shape, no: Shape) -> Shape:
         return yes if condition == TRUE else no
     if isinstance(yes, SqlTerm) and isinstance(no, SqlTerm):
         return call("where", condition, yes, no)
-    assert isinstance(yes, RecordShape)
-    assert isinstance(no, RecordShape)
+    assert isinstance(yes, RecordShape) and isinstance(no, RecordShape)
     valid = None
     if yes.valid is not None or no.valid is not None:
         valid = call("where", condition, yes.valid or TRUE, no.valid or TRUE)
@@ -339,9 +325,7 @@ def coerce(shape: Shape, given: Type, wanted: Type, level: int = 0) -> Shape:
         assert isinstance(shape, RecordShape)
         pairs = zip(shape.fields, given.elements, wanted.elements, strict=True)
         return RecordShape(shape.valid, tuple(coerce(part, a, b, level) for part, a, b in pairs))
-    assert isinstance(given, ListOf)
-    assert isinstance(wanted, ListOf)
-    assert isinstance(shape, SqlTerm)
+    assert isinstance(given, ListOf) and isinstance(wanted, ListOf) and isinstance(shape, SqlTerm)
     name = f"c{level}"
     element = pack(coerce(unpack(parameter(name), given.element), given.element, wanted.element, level + 1))
     return call(f"cast:{type_name(wanted)}", call("map", shape, function(name, element)))

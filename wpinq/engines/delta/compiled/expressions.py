@@ -243,21 +243,6 @@ def _finite(writer: code.Writer, value: code.ScalarCode) -> code.ScalarCode:
     return code.ScalarCode("float", value.text, present)
 
 
-@_rule("divide")
-def _divide(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
-    return _finite(writer, _strict(writer, "float", arguments, "{0} / {1} + 0.0", "{1} != 0.0"))
-
-
-@_rule("floor_divide")
-def _floor_divide(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
-    return _strict(writer, "int", arguments, call(floor_divide, "{0}", "{1}"), call(divides, "{0}", "{1}"))
-
-
-@_rule("modulo")
-def _modulo(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
-    return _strict(writer, "int", arguments, call(modulo, "{0}", "{1}"), "{1} != 0")
-
-
 def all_of(conditions: list[str]) -> str:
     """Code of the conjunction."""
     if "False" in conditions:
@@ -273,8 +258,7 @@ def same(writer: code.Writer, a: code.ValueCode, b: code.ValueCode) -> str:
     if isinstance(a, code.RecordCode) and isinstance(b, code.RecordCode):
         inside = all_of([same(writer, x, y) for x, y in zip(a.parts, b.parts, strict=True)])
     else:
-        assert isinstance(a, code.ScalarCode)
-        assert isinstance(b, code.ScalarCode)
+        assert isinstance(a, code.ScalarCode) and isinstance(b, code.ScalarCode)
         inside = f"{a.text} == {b.text}"
         if writer.distinct(a.text, b.text):
             inside = "False"
@@ -284,11 +268,6 @@ def same(writer: code.Writer, a: code.ValueCode, b: code.ValueCode) -> str:
         return inside if inside in ("True", "False") else f"({inside})"
     p, q = a.present or "True", b.present or "True"
     return f"(({p} and {q} and {inside}) or not ({p} or {q}))"
-
-
-@_rule("equal")
-def _equal(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
-    return code.ScalarCode("bool", writer.bind(same(writer, *arguments)))
 
 
 @_rule("less")
@@ -391,11 +370,6 @@ def _to_float(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) 
     raise CannotCompile("a string is cast to float")
 
 
-@_rule("record")
-def _record(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
-    return code.RecordCode(tuple(arguments))
-
-
 @_rule("field")
 def _field(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> code.ValueCode:
     (value,), (index,) = arguments, expr.attributes
@@ -414,3 +388,16 @@ def _field(writer: code.Writer, expr: Call, arguments: list[code.ValueCode]) -> 
 def shaped(value: code.ValueCode, type_: object) -> code.ValueCode:
     """A null that must fill the shape of a record type."""
     return code.nothing(type_) if isinstance(value, code.ScalarCode) and isinstance(type_, TupleOf) else value
+
+
+_RULES |= {
+    "divide": lambda writer, expr, given: _finite(
+        writer, _strict(writer, "float", given, "{0} / {1} + 0.0", "{1} != 0.0")
+    ),
+    "floor_divide": lambda writer, expr, given: _strict(
+        writer, "int", given, call(floor_divide, "{0}", "{1}"), call(divides, "{0}", "{1}")
+    ),
+    "modulo": lambda writer, expr, given: _strict(writer, "int", given, call(modulo, "{0}", "{1}"), "{1} != 0"),
+    "equal": lambda writer, expr, given: code.ScalarCode("bool", writer.bind(same(writer, *given))),
+    "record": lambda writer, expr, given: code.RecordCode(tuple(given)),
+}

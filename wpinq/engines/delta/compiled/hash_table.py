@@ -29,12 +29,9 @@ GROWTH = 2.0**22
 `m` with it, 1e-9 of them where `m² = GROWTH · n · max(1, m)`."""
 
 CONSTANTS = {
-    name: globals()[name]
-    for name in (
-        *("STATUS", "LOG", "LOG_START", "LOG_END", "SCORE", "MISSED", "UNCHECKED"),
-        *("SLOTS", "MASK", "ROWS", "STRIDE", "COUNT", "FREE", "CAP", "LIVE"),
-        *("LOG_FULL", "NEGATIVE", "NOT_UNIT", "MISSING", "UNSTEADY", "DUST", "GROWTH"),
-    )
+    name: value
+    for name, value in list(globals().items())
+    if name.isupper() and isinstance(value, (int, float)) and not name.startswith(("HEADER", "PARAMETERS", "M32"))
 }
 """Those that routines name."""
 

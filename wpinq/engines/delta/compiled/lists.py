@@ -90,8 +90,7 @@ def _range(writer: Writer, expr: Call, body: Callable[[ListElement], None]) -> N
     limit = writer.most if limit is None else limit
     if limit is None:
         raise CannotCompile("a range has no limit")
-    assert isinstance(start, ScalarCode)
-    assert isinstance(stop, ScalarCode)
+    assert isinstance(start, ScalarCode) and isinstance(stop, ScalarCode)
     index, end = writer.name("i"), writer.bind(call(range_end, start.text, stop.text, str(limit)))
     with writer.block(f"if {both(start.present, stop.present) or 'True'}:"):
         first = writer.bind(start.text)

@@ -179,8 +179,7 @@ def _weighted(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
 def _field(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
     (record,) = shapes
     (index,) = node.attributes
-    assert isinstance(record, t.RecordShape)
-    assert isinstance(index, int)
+    assert isinstance(record, t.RecordShape) and isinstance(index, int)
     part = record.fields[index]
     if isinstance(part, t.RecordShape) and part.valid is None and record.valid is not None:
         return t.RecordShape(record.valid, part.fields)
