@@ -88,7 +88,7 @@ def opening(history: int) -> None:
             path = Path(folder) / f"{debits}.db"
             make(path)
             with Ledger(path) as ledger:
-                ledger._file.read(lambda connection: connection.execute("PRAGMA synchronous = OFF"))
+                ledger._store.read(lambda connection: connection.execute("PRAGMA synchronous = OFF"))
                 for i in range(debits):
                     ledger.debit({f"a measurement with the digest {i}": "NoisyCount(0.1)"}, flat(1))
                     ledger.store_answers(f"a measurement with the digest {i}", {b"%d" % key: 1.5 for key in range(4)})

@@ -68,8 +68,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "attacks/test_ledger_file.py",
         "ledger/test_noticed.py",
         "ledger/test_places.py",
-        "ledger/test_former_ledgers.py",
-        "ledger/test_recorded_releases.py",
         "ledger/test_ledger.py::test_what_may_not_be_read_or_written_is_named",
         "cli/test_ledger_copies.py",
     ),

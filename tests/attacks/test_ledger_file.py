@@ -76,7 +76,7 @@ def test_keys_are_stored_in_the_same_way_whether_present_or_not(tmp_path: pathli
         assert together.keys == (("d", 1), ("a", 1), ("e", 1))
         assert together.values.dtype == float
     with sqlite3.connect(path) as database:
-        rows = database.execute("SELECT typeof(answers), length(answers) FROM answer_sets ORDER BY entry").fetchall()
+        rows = database.execute("SELECT typeof(answers), length(answers) FROM answers ORDER BY entry").fetchall()
     database.close()
     assert len(rows) == 4
     assert len(set(rows[:3])) == 1

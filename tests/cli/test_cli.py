@@ -203,29 +203,31 @@ def test_a_bound_on_records_is_declared_checked_and_told_as_work(
         assert said in capsys.readouterr().err
 
 
-def test_budget_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ledger_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = tmp_path / "l.db"
     assert run(program, ledger) == 0
     capsys.readouterr()
-    assert main(["budget", str(ledger), "--set", "edges=7.5", "--history", "--verify"]) == 0
+    assert main(["ledger", "set", str(ledger), "--budget", "edges=7.5"]) == 0
+    assert main(["ledger", "show", str(ledger), "--history"]) == 0
+    assert main(["ledger", "verify", str(ledger)]) == 0
     printed = capsys.readouterr().out
     assert "edges: spent 1 of 7.5, 6.5 remaining" in printed
     assert "debit edges 1" in printed
     assert "The ledger is whole" in printed
-    assert main(["budget", str(ledger), "--json"]) == 0
+    assert main(["ledger", "show", str(ledger), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["accounts"][0]["remaining"] == "13/2"
-    assert main(["budget", str(tmp_path / "absent.db")]) == 6
+    assert main(["ledger", "show", str(tmp_path / "absent.db")]) == 6
 
 
 def test_a_ledger_without_sources_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = tmp_path / "l.db"
     wp.Session(ledger).close()
-    assert main(["budget", str(ledger)]) == 0
+    assert main(["ledger", "show", str(ledger)]) == 0
     assert capsys.readouterr().out == (
         "no source has a budget in this ledger: nothing was protected yet, and nothing is spent\n"
         f"Head of the ledger: 0:{64 * '0'}\n"
     )
-    assert main(["budget", str(ledger), "--json"]) == 0
+    assert main(["ledger", "show", str(ledger), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["accounts"] == []
 
 
@@ -366,45 +368,14 @@ def test_a_new_ledger_is_said_once_and_an_empty_file_is_none(
     assert empty.stat().st_size == 0
 
 
-def test_budget_reads_the_history_at_a_delta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ledger = tmp_path / "ledger.db"
-    people, dogs = wp.source("people", age=int), wp.source("dogs", age=int)
-    with wp.Session(ledger) as session:
-        for source in (people, dogs):
-            session.protect(source, [(1,)], budget=20)
-        session.release([people.where(lambda r, i=i: r.age > i).noisy_count("0.1") for i in range(100)])
-    pure = "people: spent 10 of 20, 10 remaining; protects "
-    assert main(["budget", str(ledger)]) == 0
-    without = capsys.readouterr().out
-    assert pure in without and "delta" not in without
-    assert main(["budget", str(ledger), "--delta", "1e-6", "--verify"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("  ")] == [
-        "  read at delta 0.000001: 0",
-        "  read at delta 0.000001: 4.984174177",
-    ]
-    assert lines[2].startswith(pure)
-    assert "no promise where what was released, or its epsilon, was chosen by looking at answers" in lines[4]
-    assert main(["budget", str(ledger), "--delta", "1e-6", "--json"]) == 0
-    reading = json.loads(capsys.readouterr().out)["reading"]
-    assert reading["delta"] == "1/1000000"
-    assert reading["spent"] == {"dogs": "0", "people": "4984174177/1000000000"}
-    assert "no promise" in reading["note"]
-    for delta in ("0", "1", "x"):
-        assert main(["budget", str(ledger), "--delta", delta, "--set", "people=30"]) == 1
-        assert "between 0 and 1" in capsys.readouterr().err
-    assert main(["budget", str(ledger)]) == 0
-    assert pure in capsys.readouterr().out
-
-
 def test_a_budget_set_is_the_budget_that_a_run_names(program: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "l.db"
     assert run(program, ledger) == 0
-    assert main(["budget", str(ledger), "--set", "edges=16/3"]) == 0
+    assert main(["ledger", "set", str(ledger), "--budget", "edges=16/3"]) == 0
     with wp.Session(ledger) as session:
         assert session.remaining("edges") == Fraction(4_333_333_333, 10**9)
     assert run(program, ledger, budget="16/3") == 0
-    assert main(["budget", str(ledger), "--set", "edges=1e-10"]) == 1
+    assert main(["ledger", "set", str(ledger), "--budget", "edges=1e-10"]) == 1
 
 
 def test_times_are_told_only_when_asked_for(
@@ -451,14 +422,14 @@ def test_tables_of_the_same_people_are_run_from_one_budget(tmp_path: Path, capsy
     printed = capsys.readouterr().out
     assert "customers: 1.5\n  bought protects one person, at most 2 rows, of weight 2\n" in printed
     assert printed.splitlines()[-2] == "Remaining budget of customers: 1.5 of 3"
-    assert main(["budget", ledger]) == 0
+    assert main(["ledger", "show", ledger]) == 0
     assert capsys.readouterr().out.splitlines()[:-1] == [
         "customers: spent 1.5 of 3, 1.5 remaining; protects one person",
         "customers/bought: paid by customers; protects one person, at most 2 rows",
         "customers/visits: paid by customers; protects one person, at most 5 rows in one record",
     ]
-    assert main(["budget", ledger, "--set", "customers/bought=1"]) == 6
-    assert main(["budget", ledger, "--set", "customers=4", "--verify"]) == 0
+    assert main(["ledger", "set", ledger, "--budget", "customers/bought=1"]) == 6
+    assert main(["ledger", "set", ledger, "--budget", "customers=4"]) == 0
 
 
 def test_a_warning_is_one_line_for_the_curator(
@@ -554,7 +525,7 @@ def test_a_bare_call_gives_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("usage: wpinq ")
-    assert all(name in printed for name in ("run", "explain", "schema", "budget", "synthesize"))
+    assert all(name in printed for name in ("run", "explain", "schema", "ledger", "synthesize"))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
@@ -565,10 +536,10 @@ def test_shells_complete_commands_options_and_files(shell: str, capsys: pytest.C
     script = capsys.readouterr().out
     assert "synthesize" in script and "--edge-list" in script
     if shell == "bash":
-        asked = "COMP_WORDS=(wpinq bud); COMP_CWORD=1; _shtab_wpinq; echo ${COMPREPLY[@]}"
+        asked = "COMP_WORDS=(wpinq led); COMP_CWORD=1; _shtab_wpinq; echo ${COMPREPLY[@]}"
         done = subprocess.run(["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["budget"]
-        assert "_shtab_wpinq_budget_pos_0_COMPGEN=_shtab_compgen_files" in script
+        assert done.stdout.split() == ["ledger"]
+        assert "_shtab_wpinq_ledger_show_pos_0_COMPGEN=_shtab_compgen_files" in script
 
 
 def test_accuracy_is_told_before_anything_is_spent(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -582,12 +553,12 @@ def test_accuracy_is_told_before_anything_is_spent(program: Path, capsys: pytest
     assert "count is a finite number" in capsys.readouterr().err
 
 
-def test_budget_tells_how_many_more_of_a_program(
+def test_ledger_tells_how_many_more_of_a_program(
     program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(program, tmp_path / "l.db", budget="2.6") == 0
     capsys.readouterr()
-    arguments = ["budget", str(tmp_path / "l.db"), "--program", str(program)]
+    arguments = ["ledger", "show", str(tmp_path / "l.db"), "--program", str(program)]
     assert main(arguments) == 0
     assert capsys.readouterr().out.splitlines()[1:-1] == [
         "enough for 3 more of nodes",

@@ -140,7 +140,7 @@ def test_a_closed_stderr_costs_no_answers(command: list[str], tmp_path: Path) ->
 
 
 @full
-@pytest.mark.parametrize("arguments", [["budget", "l.db"], ["--help"], ["--version"], []])
+@pytest.mark.parametrize("arguments", [["ledger", "show", "l.db"], ["--help"], ["--version"], []])
 def test_what_costs_nothing_fails_in_one_line(arguments: list[str], tmp_path: Path) -> None:
     wp.Session(tmp_path / "l.db").close()
     code, said = shell(arguments, ">/dev/full", tmp_path)

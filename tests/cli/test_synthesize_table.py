@@ -81,7 +81,7 @@ def test_from_file_to_rows_report_and_page(people: Path, capsys: pytest.CaptureF
     assert (people.parent / "page.html").read_text().startswith("<!DOCTYPE html>")
     marginals = wp.MarginalTables.load("rows.csv.marginals.json")
     assert marginals.to_json()["half_widths"] == pytest.approx([each["half_width"] for each in report["marginals"]])
-    assert main(["budget", "l.db"]) == 0
+    assert main(["ledger", "show", "l.db"]) == 0
     assert "people: spent 2 of 5, 3 remaining; protects one row" in capsys.readouterr().out
 
 
@@ -104,7 +104,7 @@ def test_other_rows_of_the_same_marginals_cost_nothing(people: Path, capsys: pyt
     assert weighted.weight.sum() == pytest.approx(len(pd.read_csv("a.csv")), abs=1)
     assert len(pd.read_parquet("d.parquet")) == 50
     capsys.readouterr()
-    assert main(["budget", "l.db"]) == 0
+    assert main(["ledger", "show", "l.db"]) == 0
     assert "spent 1 of 1" in capsys.readouterr().out
 
 
@@ -244,7 +244,7 @@ def test_what_was_paid_for_is_not_written_over(people: Path, capsys: pytest.Capt
     printed, errors = capsys.readouterr()
     assert printed == ""
     assert "make rows of it with --from-marginals rows.csv.marginals.json, or name another file" in errors
-    assert main(["budget", "l.db"]) == 0
+    assert main(["ledger", "show", "l.db"]) == 0
     assert "1 of 3" in capsys.readouterr().out
     assert command(*told, "--out", "rows.csv", "--marginals", "more.json") == 0
     assert (
@@ -263,7 +263,7 @@ def test_marginals_of_a_program_make_rows(people: Path, capsys: pytest.CaptureFi
     assert main(["run", *told, "--save", "saved", "--output", "m.csv"]) == 0
     assert "city     rooms" in capsys.readouterr().out
     assert list(pd.read_csv("m.csv").columns) == ["city", "rooms", "estimate", "low", "high", "kind"]
-    assert main(["budget", "l.db", "--program", "m.wpq"]) == 0
+    assert main(["ledger", "show", "l.db", "--program", "m.wpq"]) == 0
     assert "enough for 0 more of m" in capsys.readouterr().out
     assert command("--from-marginals", "saved/m.json", "--out", "rows.csv") == 0
     assert set(pd.read_csv("rows.csv").city.dropna()) == {"Oslo", "other"}

@@ -169,7 +169,7 @@ def test_no_path_of_a_machine(page: Path) -> None:
         "```python\n>>> 1 + 1\n3\n```\n",
         "```python\n1 / 0\n```\n",
         "```python\nx = 1\n```\n\n```python\n>>> x\n2\n```\n",
-        "```console\n$ wpinq budget absent.db\nall is well\n```\n",
+        "```console\n$ wpinq ledger show absent.db\nall is well\n```\n",
         "```python\n>>> 1 +\n2\n```\n",
     ],
     ids=["output", "exception", "shared namespace", "command", "syntax"],

@@ -105,7 +105,7 @@ def test_the_curator_sets_budgets_of_analysts_on_record() -> None:
         ledger.debit({"m": "degrees"}, each(edges=50), analyst="alice")
         with pytest.raises(LedgerError, match=r"the budget of 'edges@alice' cannot be 0\.000000049"):
             ledger.set_budget("edges", 49, "alice")
-        said = [(e.kind, e.source, e.amount, e.description) for e in ledger.entries() if e.source == "edges@alice"]
+        said = [(e.kind, e.target, e.amount, e.description) for e in ledger.entries() if e.target == "edges@alice"]
         assert said == [
             ("open account", "edges@alice", 100, "budget 0.0000001, unit one edge"),
             ("set budget", "edges@alice", 50, "budget 0.0000001 -> 0.00000005"),

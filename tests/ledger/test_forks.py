@@ -14,7 +14,7 @@ from tests.support.service import ROOT
 FORKED = """
 import os, signal, sys, threading
 from fractions import Fraction
-from wpinq.kernel import ledger_file
+from wpinq.kernel.ledger import store
 from wpinq.kernel.ledger.ledger import Ledger
 
 class Interrupted:
@@ -43,7 +43,7 @@ def free():
     found = []
 
     def tried():
-        for lock in lock_of_ledger, ledger_file._registry_lock:
+        for lock in lock_of_ledger, store._registry_lock:
             found.append(lock.acquire(blocking=False))
             if found[-1]:
                 lock.release()
@@ -55,10 +55,10 @@ def free():
 
 signal.signal(signal.SIGINT, interrupted)
 ledger = Ledger(sys.argv[1])
-lock_of_ledger = ledger._file._lock
-ledger._file._lock = Interrupted(lock_of_ledger)
+lock_of_ledger = ledger._store._lock
+ledger._store._lock = Interrupted(lock_of_ledger)
 pid = os.fork()
-ledger._file._lock = lock_of_ledger
+ledger._store._lock = lock_of_ledger
 if pid == 0:
     os._exit(10 * len(came) + free() if ledger.accounts() == () else 3)
 print(len(came), free(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.forging import without_triggers
 from wpinq.errors import BudgetExceeded, LedgerError
-from wpinq.kernel.ledger import chain, schema, store
+from wpinq.kernel.ledger import chain, debit, schema, store
 from wpinq.kernel.ledger.accounts import AccountTerms
 from wpinq.kernel.ledger.ledger import Account, Ledger, PartsOf, Price, Pricing
 
@@ -158,7 +158,7 @@ def test_a_debit_is_all_or_nothing_across_sources(ledger: Ledger) -> None:
     assert "'edges'" not in str(refusal.value)
     assert (ledger.accounts(), list(ledger.entries())) == before
     assert ledger.debit({"m": "join"}, flat(edges=1, nodes=10, zones=0)) == {"m"}
-    assert [(e.source, e.amount, e.measurements) for e in ledger.entries() if e.kind == "debit"] == [
+    assert [(e.target, e.amount, e.measurements) for e in ledger.entries() if e.kind == "debit"] == [
         ("edges", 1, ("m",)),
         ("nodes", 10, ("m",)),
         ("zones", 0, ("m",)),
@@ -199,14 +199,14 @@ def test_a_debit_that_is_interrupted_midway_is_undone(ledger: Ledger, monkeypatc
     before = (ledger.accounts(), list(ledger.entries()))
     real = chain.append
 
-    def append(connection: sqlite3.Connection, kind: str, source: str, *more: Any) -> chain.Tail:
-        if source == "nodes":
+    def append(connection: sqlite3.Connection, kind: str, target: str, *more: Any) -> int:
+        if target == "nodes":
             assert connection.execute("SELECT spent FROM accounts WHERE name = 'edges'").fetchone() == (3,)
             raise KeyboardInterrupt
-        return real(connection, kind, source, *more)
+        return real(connection, kind, target, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(chain, "append", append)
+        patch.setattr(debit, "append", append)
         with pytest.raises(KeyboardInterrupt):
             ledger.debit({"m": "join"}, flat(edges=3, nodes=3))
     assert (ledger.accounts(), list(ledger.entries())) == before
@@ -386,7 +386,7 @@ def test_the_history_can_be_read_in_pages_while_it_grows(ledger: Ledger) -> None
     assert sum(entry.amount for entry in rest) == ledger.account("edges").spent
 
 
-TABLES = ["accounts", "entries", "measurements", "parts", "answer_sets", "answered"]
+TABLES = ["accounts", "entries", "measurements", "plans", "parts", "answers"]
 
 
 @pytest.fixture
@@ -397,10 +397,11 @@ def books(tmp_path: pathlib.Path) -> pathlib.Path:
         open_account(ledger)
         open_account(ledger, "nodes")
         demands = {("p", "x"): Fraction(1, 3), ("p", "y"): Fraction(1)}
-        ledger.debit({"m": "join"}, lambda new, parts_of: Pricing({"edges": 5, "nodes": 6}, demands))
+        price = lambda new, parts_of: Pricing({"edges": 5, "nodes": 6}, demands)  # noqa: E731
+        ledger.debit({"m": "join"}, price, plan="plan of {}".format)
         ledger.store_answers("m", {b"a": 1.0, b"b": 2.0})
         ledger.set_budget("edges", 2 * EPSILON)
-        ledger.debit({"n": "other", "o": "third"}, flat(edges=5))
+        ledger.debit({"n": "other", "o": "third"}, flat(edges=5), plan="plan of {}".format)
         ledger.store_answers("n", {b"a": 1.5})
         ledger.verify()
     return path
@@ -419,7 +420,7 @@ def test_nothing_is_deleted_changed_or_replaced(books: pathlib.Path, table: str)
     if table == "accounts":
         statements += ["UPDATE accounts SET spent = spent - 1", "UPDATE accounts SET spent = budget + 1"]
         columns = ["name", "schema", "unit", "unit_weight"]
-        statements.append("INSERT INTO accounts VALUES ('free', 's', 'u', '1', 10, 1)")
+        statements.append("INSERT INTO accounts VALUES ('free', 's', 'u', '1', 10, 1, 0)")
     statements += [f"UPDATE {table} SET {column} = {column} || 'x'" for column in columns]
     for statement in statements:
         with pytest.raises(sqlite3.IntegrityError):
@@ -449,6 +450,8 @@ def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, 
     other: object
     if column == "kind":
         other = "set budget" if value != "set budget" else "debit"
+    elif column == "suspended":
+        other = 1 - value
     elif isinstance(value, bytes):
         other = value[:-1] + bytes([value[-1] ^ 1])
     else:
@@ -458,25 +461,25 @@ def test_a_tampered_cell_is_found(books: pathlib.Path, table: str, column: str, 
     with without_triggers(books) as connection:
         changed = connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (other, *row))
         assert changed.rowcount == 1
-    with pytest.raises(LedgerError, match="has been tampered with") as found:
+    with pytest.raises(LedgerError, match=r"has been tampered with|does not hold entry") as found:
         Ledger(books)
     if table == "entries" and column != "sequence":
-        assert f"entry {row[0]} " in str(found.value)
+        assert f"entry {row[0]}" in str(found.value)
 
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("which", ["min", "max"])
 def test_a_deleted_row_is_found(books: pathlib.Path, table: str, which: str) -> None:
-    order = {"accounts": "name", "entries": "sequence", "measurements": "id", "parts": "part"}.get(table, "entry")
+    order = {"accounts": "name", "entries": "sequence", "parts": "part"}.get(table, "entry")
     with without_triggers(books) as connection:
         bound = f"(SELECT {which}({order}) FROM {table})"
         assert connection.execute(f"DELETE FROM {table} WHERE {order} = {bound}").rowcount >= 1
-    with pytest.raises(LedgerError, match="has been tampered with"):
+    with pytest.raises(LedgerError, match=r"has been tampered with|does not hold entry"):
         Ledger(books)
 
 
-def forged(kind: str, source: str, amount: int, **content: object) -> tuple[str, str, int, str]:
-    return kind, source, amount, json.dumps(content)
+def forged(kind: str, target: str, amount: int, **content: object) -> tuple[str, str, str, int, str]:
+    return kind, "", target, amount, json.dumps(content)
 
 
 @pytest.mark.parametrize(
@@ -490,25 +493,28 @@ def forged(kind: str, source: str, amount: int, **content: object) -> tuple[str,
         forged("set budget", "edges", 9, previous=2 * EPSILON),
         forged("set budget", "nobody", 20, previous=1),
         forged("set budget", "edges", 20, previous=2**70),
-        forged("debit", "nobody", 1, measurements={"x": "x"}, parts=[]),
-        forged("debit", "edges", 3 * EPSILON, measurements={"x": "x"}, parts=[]),
-        forged("debit", "edges", 2**62 - 1, measurements={"x": "x"}, parts=[]),
-        forged("debit", "edges", 1, measurements=["\ud800"], parts=[]),
+        forged("debit", "nobody", 1, measurements={"x": "x"}, parts=[], plans={}),
+        forged("debit", "edges", 3 * EPSILON, measurements={"x": "x"}, parts=[], plans={}),
+        forged("debit", "edges", 2**62 - 1, measurements={"x": "x"}, parts=[], plans={}),
+        forged("debit", "edges", 1, measurements=["\ud800"], parts=[], plans={}),
         forged("debit", "edges", 1, measurements={"x": "x"}, parts=[["p", "x"]]),
         forged("debit", "edges", 1, measurements={"x": "x"}, parts=[["p", "x", {}]]),
-        forged("answers", "", 0, measurement="unknown", count=1, digest="d"),
-        forged("answers", "", 0, measurement={}, count=1, digest="d"),
-        ("debit", "edges", 1, "[]"),
-        ("debit", "edges", 1, "no JSON"),
-        ("debit", "edges", 1, "[" * 100_000),
+        forged("answers", "unknown", 0, count=1, digest="d"),
+        forged("suspend", "nobody", 0),
+        forged("carry", "", 0),
+        ("debit", "", "edges", 1, "[]"),
+        ("debit", "", "edges", 1, "no JSON"),
+        ("debit", "", "edges", 1, "[" * 100_000),
     ],
 )
-def test_an_entry_that_cannot_have_happened_is_found(books: pathlib.Path, entry: tuple[str, str, int, str]) -> None:
+def test_an_entry_that_cannot_have_happened_is_found(
+    books: pathlib.Path, entry: tuple[str, str, str, int, str]
+) -> None:
     connection = raw(books)
     last = chain.head(connection)
     row = (last.sequence + 1, "2026-01-01T00:00:00+00:00", *entry)
-    chained = chain.chain(last.hash, row)
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, chained))
+    chained = chain.link(last.hash, row)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row[:6], chained, row[6]))
     connection.close()
     with pytest.raises(LedgerError, match=f"entry {last.sequence + 1} does not follow") as found:
         Ledger(books)
@@ -536,7 +542,7 @@ def test_the_schema_itself_refuses_to_overspend(books: pathlib.Path) -> None:
 def test_commits_wait_for_the_disk(books: pathlib.Path) -> None:
     with Ledger(books) as ledger:
         settings = ["PRAGMA journal_mode", "PRAGMA synchronous"]
-        found = ledger._file.read(lambda connection: [connection.execute(each).fetchone() for each in settings])
+        found = ledger._store.read(lambda connection: [connection.execute(each).fetchone() for each in settings])
     assert found == [("wal",), (2,)]
 
 
@@ -561,9 +567,9 @@ def test_files_that_are_no_ledgers_are_refused_and_untouched(tmp_path: pathlib.P
 
 def test_a_ledger_of_another_format_is_refused(books: pathlib.Path) -> None:
     connection = raw(books)
-    connection.execute("PRAGMA user_version = 6")
+    connection.execute("PRAGMA user_version = 5")
     connection.close()
-    with pytest.raises(LedgerError, match="format 6 and this wpinq reads formats 1 to 5"):
+    with pytest.raises(LedgerError, match="format 5 and this wpinq reads format 6"):
         Ledger(books)
 
 
@@ -595,7 +601,7 @@ def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Pat
         assert ledger.answers("d") == {b"k": 1.0, b"l": 3.0}
         assert ledger.store_answers("d", {b"n": 0.5}, 2) == {b"n": 0.5}
         for rows, digest in (({b"m": math.nan}, "d"), ({}, "never debited")):
-            with pytest.raises(LedgerError, match="a listing"):
+            with pytest.raises(LedgerError, match=r"finite floats|call debit first"):
                 ledger.store_listing(digest, rows, LISTING, listings=2, answers=3)
         ledger.verify()
         assert [entry.description for entry in ledger.entries()][-2:] == [
@@ -607,12 +613,10 @@ def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Pat
 @pytest.mark.parametrize(
     "forgery",
     [
-        "DELETE FROM listings WHERE entry = 4",
-        "UPDATE listings SET entry = 3 WHERE entry = 4",
-        "INSERT INTO listings VALUES (1, 2)",
-        "DELETE FROM answer_sets WHERE entry = 4",
+        "DELETE FROM answers WHERE entry = 4",
+        "UPDATE answers SET entry = 6 WHERE entry = 4",
+        "INSERT INTO answers VALUES ('d', 2, x'')",
         "UPDATE entries SET content = replace(content, '2.0', '1.0') WHERE sequence = 4",
-        "PRAGMA user_version = 1",
     ],
 )
 def test_a_listing_that_was_tampered_with_is_found_out(forgery: str, tmp_path: pathlib.Path) -> None:
@@ -629,9 +633,9 @@ def test_listings_only_grow(tmp_path: pathlib.Path) -> None:
     listed(path)
     connection = raw(path)
     for change in (
-        "DELETE FROM listings",
-        "UPDATE listings SET entry = 9",
-        "INSERT OR REPLACE INTO listings VALUES (1, 4)",
+        "DELETE FROM answers",
+        "UPDATE answers SET entry = 9",
+        "INSERT OR REPLACE INTO answers VALUES ('d', 4, x'')",
     ):
         with pytest.raises(sqlite3.IntegrityError):
             connection.execute(change)
@@ -858,7 +862,7 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatc
 def test_answers_that_are_too_large_for_one_value_take_several_entries(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wpinq.kernel.ledger.ledger_stored._LARGEST", 100)
+    monkeypatch.setattr("wpinq.kernel.ledger.answers._LARGEST", 100)
     given = {b"k" * i: float(i) for i in range(30, 0, -1)}
     with Ledger(tmp_path / "ledger.db") as ledger:
         open_account(ledger)
@@ -874,7 +878,7 @@ def test_answers_that_are_too_large_for_one_value_take_several_entries(
 
 
 def test_what_is_remembered_of_measurements_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.kernel.ledger.ledger_answers._REMEMBERED", 10)
+    monkeypatch.setattr("wpinq.kernel.ledger.ledger._REMEMBERED", 10)
     with Ledger() as ledger:
         open_account(ledger)
         ledger.debit({str(number): "degrees" for number in range(20)}, flat(edges=1))
@@ -884,7 +888,7 @@ def test_what_is_remembered_of_measurements_is_bounded(monkeypatch: pytest.Monke
                 assert len(ledger.answers(str(again))) == again
                 remembered = ledger._remembered
                 assert list(remembered)[-1] == str(again)
-                sizes = [len(each.answers) for _, each in remembered.values()]
+                sizes = [len(each.answers) for each in remembered.values()]
                 assert sum(sizes) - max(sizes) <= 10
 
 
@@ -900,7 +904,7 @@ def test_answers_whose_commit_fails_are_not_taken_for_stored(
             raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as patched:
-            patched.setattr(ledger, "_append", fail)
+            patched.setattr("wpinq.kernel.ledger.answers.append", fail)
             with pytest.raises(LedgerError, match="disk I/O error"):
                 ledger.store_answers("m", {b"a": 1.0})
         assert ledger.answers("m") == {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import sqlite3
-import threading
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import backup as backup_module
-from wpinq.kernel.ledger import head_file, store
+from wpinq.kernel.ledger import head_file
 from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
@@ -127,31 +126,6 @@ def test_a_link_beside_a_ledger_is_not_written_through(tmp_path: pathlib.Path) -
     with pytest.raises(LedgerError):
         spend(path, "n")
     assert other.read_bytes() == bytes(100)
-
-
-@needs_turns
-def test_a_reader_that_fails_does_not_disturb_what_was_committed(tmp_path: pathlib.Path) -> None:
-    """It forgets the last entry, between a commit of another thread and the note of it."""
-    spend(tmp_path / "l.db")
-    with Ledger(tmp_path / "l.db") as ledger:
-
-        class Forgetful(store.LedgerFile):
-            reads = 0
-
-            @property
-            def last(self) -> Any:
-                if threading.get_ident() == self._writer and self.kept is not None:
-                    self.reads += 1
-                    return self.kept if self.reads < 3 else None
-                return self.kept
-
-            @last.setter
-            def last(self, value: Any) -> None:
-                self.kept, self.reads = value, 0
-
-        ledger._file.__dict__["kept"] = ledger._file.__dict__.pop("last")
-        ledger._file.__class__ = Forgetful
-        assert ledger.debit({"n": "count"}, lambda new, parts_of: Pricing({"edges": 5}, {}))
 
 
 @needs_turns

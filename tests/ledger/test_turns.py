@@ -17,8 +17,8 @@ import pytest
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import head_file, store
-from wpinq.kernel.ledger.head import Head
-from wpinq.kernel.ledger.head_file import HeadFile, Note
+from wpinq.kernel.ledger.chain import Head
+from wpinq.kernel.ledger.head_file import HeadFile
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -26,6 +26,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not head_file.HAS_TURNS, reason="the system has no locks of open files")
 
 HEAD = Head(7, b"h" * 32)
+Note = Callable[[Head], None]
 
 LONG = 600.0
 """Seconds. A starved machine has left processes, and what of its kernel ends a write, without a turn for a minute."""
@@ -145,6 +146,15 @@ def test_the_head_is_read_as_it_was_noted(tmp_path: pathlib.Path) -> None:
     assert os.stat(companion.path).st_mode & 0o777 == 0o600
 
 
+def test_the_head_never_goes_back(tmp_path: pathlib.Path) -> None:
+    """A writer that was suspended after its commit notes a head that others have passed."""
+    companion = HeadFile(str(tmp_path / "ledger.db"))
+    later = Head(8, b"l" * 32)
+    companion.take_turn(lambda note: note(later), LONG)
+    companion.take_turn(lambda note: note(HEAD), LONG)
+    assert companion.head(LONG) == later
+
+
 def test_a_number_that_no_ledger_reaches_is_no_head(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger(path):
@@ -254,11 +264,11 @@ def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None
 
 COMMON = """
 import json, os, sys
-from wpinq.kernel import ledger_companion, ledger_file
+from wpinq.kernel.ledger import head_file, store
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 path, name = sys.argv[1], sys.argv[2]
-ledger_companion.STANDSTILL = ledger_file.PATIENCE = 600.0
+head_file.STANDSTILL = store.PATIENCE = 600.0
 
 def say(*words):
     os.write(1, (json.dumps(words) + "\\n").encode())
@@ -294,13 +304,13 @@ def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
 # A number is drawn under a lock, so what is counted then is exact: the debits in the ledger, and who waits. All eight
 # are forked from a process that has imported everything, and wait at a gate until all of them are there.
 SPEND = """
-real = ledger_companion.HeadFile._draw
+real = head_file.HeadFile._draw
 drawn = []
 
 def draw(companion, descriptor, deadline):
     number = real(companion, descriptor, deadline)
     ahead = sum(
-        ledger_companion._first_locked(descriptor, ledger_companion._NUMBERS + place, 1) is not None
+        head_file._first_locked(descriptor, head_file._NUMBERS + place, 1) is not None
         for place in range(number)
     )
     drawn.append((ahead, companion.drawn()))
@@ -308,7 +318,7 @@ def draw(companion, descriptor, deadline):
 
 def spend(name):
     with Ledger(path, create=False) as ledger:
-        ledger_companion.HeadFile.drawn = lambda companion: int(ledger.head().partition(":")[0])
+        head_file.HeadFile.drawn = lambda companion: int(ledger.head().partition(":")[0])
         os.write(there, b".")
         os.close(there)
         os.read(gate, 1)
@@ -316,7 +326,7 @@ def spend(name):
             ledger.debit({f"{name}.{i}": "count"}, flat(1))
     say(name, drawn)
 
-ledger_companion.HeadFile._draw = draw
+head_file.HeadFile._draw = draw
 (gate, opened), (come, there) = os.pipe(), os.pipe()
 children = []
 for name in range(8):
@@ -356,20 +366,20 @@ def test_no_more_pass_a_waiter_than_were_ahead_of_it(ledger: pathlib.Path) -> No
 
 
 WAIT = """
-real = ledger_companion._first_locked
+real = head_file._first_locked
 
 def first_locked(descriptor, start, length):
     found = real(descriptor, start, length)
-    if found is not None and length != ledger_companion._LAST:
+    if found is not None and length != head_file._LAST:
         say("waiting")
     return found
 
 with Ledger(path, create=False) as ledger:
     say("ready")
     sys.stdin.readline()
-    ledger_companion._first_locked = first_locked
+    head_file._first_locked = first_locked
     ledger.debit({name: "count"}, flat(1))
-    ledger_companion._first_locked = real
+    head_file._first_locked = real
     say("done")
 """
 
@@ -446,11 +456,11 @@ def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: p
 
     threads: list[threading.Thread] = []
     with Ledger(ledger) as opened:
-        opened._file._companion, kept = companion, opened._file._companion
+        opened._store._head_file, kept = companion, opened._store._head_file
         # the holder's own descriptor is of the companion that the ledger knows, so the child lets go of both
         companion.take_turn(hold, LONG)
         threads[0].join(LONG)
-        opened._file._companion = kept
+        opened._store._head_file = kept
         try:
             assert held(companion) == 0
             assert opened.account("nodes").budget == 5

@@ -231,7 +231,7 @@ def test_a_look_that_failed_before_a_stop_in_good_order_has_closed_its_source(se
     asked, _ = killed_looking(service, alice)
     assert service.stop() == 0
     asked.end()
-    assert not list((service.folder / "ledger.db-under-way").glob("[!.]*"))
+    assert not list((service.folder / "ledger.db-inflight").glob("[!.]*"))
     with Ledger(service.folder / "ledger.db", create=False) as ledger:
         assert ledger.suspended() == {"edges"}
     service.start()

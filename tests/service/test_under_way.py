@@ -39,7 +39,7 @@ def test_a_release_that_ends_leaves_nothing(under_way: InflightReleases, tmp_pat
     assert not under_way.names()
     assert not under_way.lives(name)
     assert not under_way.accounts(name)
-    assert [each.name for each in (tmp_path / "ledger.db-under-way").iterdir()] == [".service"]
+    assert [each.name for each in (tmp_path / "ledger.db-inflight").iterdir()] == [".service"]
 
 
 def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(under_way: InflightReleases) -> None:
@@ -63,7 +63,7 @@ def test_one_waits_for_the_end_of_a_release(under_way: InflightReleases) -> None
 
 
 def test_nobody_else_can_take_records_away(under_way: InflightReleases, tmp_path: Path) -> None:
-    folder = tmp_path / "ledger.db-under-way"
+    folder = tmp_path / "ledger.db-inflight"
     assert folder.stat().st_mode & 0o777 == 0o700
     with under_way.recorded("one", {"edges"}):
         assert (folder / "one").stat().st_mode & 0o777 == 0o600

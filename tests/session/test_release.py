@@ -85,7 +85,7 @@ def test_several_measurements_and_sources_are_one_debit(session: wp.Session, edg
     assert [answers.keys for answers in released] == [(1, 2, 3, 4)] * 2
     assert (session.spent("edges"), session.spent("people")) == (Fraction(3, 4), Fraction(1, 4))
     debits = [entry for entry in session._ledger.entries() if entry.kind == "debit"]
-    assert {entry.source: entry.amount for entry in debits} == {"edges": 750_000_000, "people": 250_000_000}
+    assert {entry.target: entry.amount for entry in debits} == {"edges": 750_000_000, "people": 250_000_000}
 
 
 @pytest.mark.parametrize("wrong", [[], None, 7, [None], "edges"])

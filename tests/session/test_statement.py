@@ -103,12 +103,12 @@ def test_a_nasty_label_is_kept_and_shown_without_harm(tmp_path: Path, capsys: py
         session.release(counts(), label=NASTY)
         event = session.history()[-1]
     assert event.label == NASTY
-    assert main(["budget", str(path), "--history", "--verify"]) == 0
+    assert main(["ledger", "show", str(path), "--history"]) == 0
     printed = capsys.readouterr().out
     for shown in (repr(event), printed.splitlines()[2]):
         assert shown.isprintable()
         assert shown.endswith('"a\\x1b[2Kb\\r\\nc\\u202ed\\x00e<script>\\ud800"')
-    assert main(["budget", str(path), "--history", "--json"]) == 0
+    assert main(["ledger", "show", str(path), "--history", "--json"]) == 0
     out = capsys.readouterr().out
     assert out.isascii() and json.loads(out)["history"][1]["label"] == NASTY
 
@@ -122,7 +122,7 @@ def test_a_label_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert not path.exists()
     assert main([*command, "--label", "May's report"]) == 0
     capsys.readouterr()
-    assert main(["budget", str(path), "--history"]) == 0
+    assert main(["ledger", "show", str(path), "--history"]) == 0
     assert capsys.readouterr().out.splitlines()[-2].endswith('NoisyCount(1)  "May\'s report"')
 
 

@@ -51,7 +51,7 @@ def test_from_file_to_edge_list_and_report(tmp_path: Path, capsys: pytest.Captur
     assert report["graph"]["edges"] == len(edges) == len({frozenset(edge) for edge in edges})
     assert len(report["chains"]) == 2
     assert (tmp_path / "plots" / "degrees.png").exists()
-    assert main(["budget", str(ledger)]) == 0
+    assert main(["ledger", "show", str(ledger)]) == 0
     assert "edges: spent 4 of 5, 1 remaining" in capsys.readouterr().out
 
 
@@ -279,7 +279,7 @@ def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     assert {name: (answers / name).read_bytes() for name in before} == before
     assert (answers / "tbi.json").exists()
     assert json.loads((tmp_path / "g.txt.json").read_text())["bill"] == {"edges": "4"}
-    assert main(["budget", str(ledger)]) == 0
+    assert main(["ledger", "show", str(ledger)]) == 0
     assert "edges: spent 4 of 4, 0 remaining" in capsys.readouterr().out
 
 
@@ -336,7 +336,7 @@ def test_measuring_of_a_version_that_measured_something_else_does_not_go_on(
     note.write_text(json.dumps({**json.loads(note.read_text()), "version": 1}))
     assert command("--resume", "--out", out, graph=None) == 1
     assert "of another version" in capsys.readouterr().err
-    assert main(["budget", str(ledger)]) == 0
+    assert main(["ledger", "show", str(ledger)]) == 0
     assert "edges: spent 4 of 8" in capsys.readouterr().out
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import LedgerError, UsageError
 from wpinq.kernel.ledger import place
-from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.chain import Head
 from wpinq.language import Program, parse
 
 _DATABASE = b"SQLite format 3\0"
@@ -116,7 +116,7 @@ def _identity(path: Path) -> object:
 
 def is_new(ledger: Path) -> bool:
     """Whether a ledger is to be made. LedgerError where it cannot be, or the file can be none."""
-    return not place.is_there(os.path.abspath(ledger), None, create=True)
+    return not place.exists(os.path.abspath(ledger), None, create=True)
 
 
 def add_expected_head(parser: argparse.ArgumentParser) -> None:

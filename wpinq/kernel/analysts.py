@@ -19,7 +19,6 @@ from wpinq.kernel.ledger.nano_epsilon import from_nano
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
 from wpinq.kernel.release import Releaser
 from wpinq.measure.bill import Bill
-from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.group import Together
 from wpinq.measure.statement import Balance, Event
 
@@ -83,12 +82,9 @@ class AnalystBudgets:
         """The epsilon that is left of the own budget for a source."""
         return self.balance(source).remaining
 
-    def spent(self, source: str, *, delta: object = None) -> Fraction:
-        """The epsilon that was spent of the own budget for a source; with a delta, as `Session.spent` reads it."""
-        balance = self.balance(source)
-        if delta is None:
-            return balance.spent
-        return self._ledger.spent_at(balance.account, parse_delta(delta), self.name)
+    def spent(self, source: str) -> Fraction:
+        """The epsilon that was spent of the own budget for a source."""
+        return self.balance(source).spent
 
     def history(self) -> tuple[Event, ...]:
         """What was debited from the own budgets, in order, counted from 1."""

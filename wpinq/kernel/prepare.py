@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,13 +12,12 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
-from wpinq.kernel.ledger.ledger_releases import Terms
-from wpinq.kernel.ledger.ledger_tables import PartsOf, Pricing
+from wpinq.kernel.ledger.debit import PartsOf, Pricing
 from wpinq.kernel.ledger.nano_epsilon import to_nano
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound, Together, flattened
-from wpinq.measure.measurement import Measurement
-from wpinq.plan.demand import PartKey, chain_of_parts, charges, demand
+from wpinq.measure.measurement import Measurement, canonical_plan
+from wpinq.plan.demand import PartKey, charges, demand
 from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
@@ -76,14 +75,6 @@ class PreparedMeasurement:
     def scale(self) -> float:
         """The scale of its noise, in the units that it is drawn in."""
         return self.scales[0]
-
-    def terms(self, scope: Callable[[Node], str]) -> Terms:
-        """The terms on which it is released, for the record: what it would cost by itself."""
-        measurement = self.measurement
-        chain = chain_of_parts(measurement.plan, scope) if measurement.parted else ()
-        asked = demand([measurement.asked], scope=scope).parts if chain else {}
-        parts = tuple((key, asked[key]) for key in chain)
-        return Terms(measurement.sink.noise, self.scale, measurement.moves, measurement.costs, parts)
 
     @property
     def evaluates_at_once(self) -> bool:
@@ -174,7 +165,11 @@ class PreparedBatch:
             for account, cost in () if each.parted else each.costs.items():  # which only add up
                 owed[account] = owed[account] + cost if account in owed else cost
         nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
-        return Pricing(nano, parts, {digest: each.terms(self._scope) for digest, each in bought.items()})
+        return Pricing(nano, parts)
+
+    def plan(self, digest: str) -> str:
+        """The canonical plan of one measurement, as a ledger keeps it."""
+        return canonical_plan(self.by_digest[digest].measurement)
 
 
 def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> PreparedBatch:

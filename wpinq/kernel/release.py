@@ -145,7 +145,7 @@ class Releaser:
             self._evaluator.check(each, each.keys_at_once)
         self._evaluator.get_ready(batch.prepared)
         # of which there can be no answers yet
-        new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst))
+        new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst, batch.plan))
 
         def answered() -> Any:
             together = [each.measurement.plan for each, _ in evaluated if each.digest in new]

@@ -25,7 +25,6 @@ from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.delta_reading import parse_delta
 from wpinq.measure.group import Together
 from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.measure.statement import Balance, Event, statement_html
@@ -142,26 +141,20 @@ class SessionBudgets:
         cost = self.bill(measurements, fresh=True)
         return cost.times({account: self.remaining(account) for account in cost})
 
-    def spent(self, source: str, *, delta: object = None) -> Fraction:
+    def spent(self, source: str) -> Fraction:
         """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
 
         Parameters
         ----------
         source : str
             Its name, or that of an account.
-        delta : number, optional
-            Between 0 and 1: the same history, read by the noise that was released, as an epsilon at this delta.
-            Budgets are kept in the pure epsilon all the same. It is a reading, and no promise where what was released,
-            or what it was charged, was chosen by looking at answers.
 
         Notes
         -----
         Privacy cost: none.
         """
         self._releaser.check_open()
-        if delta is None:
-            return from_nano(self._account(source).spent)
-        return self._ledger.spent_at(self._paying(source), parse_delta(delta))
+        return from_nano(self._account(source).spent)
 
     def accounts(self) -> tuple[Balance, ...]:
         """How the budget of every account of the ledger stands, by name.
@@ -195,7 +188,7 @@ class SessionBudgets:
     def head(self) -> str:
         """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expected_head`.
 
-        It stands for the whole history up to there. `wpinq budget` prints it, and so does each run.
+        It stands for the whole history up to there. `wpinq ledger show` prints it, and so does each run.
         """
         self._releaser.check_open()
         return self._ledger.head()
@@ -437,9 +430,9 @@ class Session(SessionBudgets):
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
         label : str, optional
-            What to write beside the debit, to know it again: at most 200 characters. `history` and `wpinq budget
-            --history` show it. It is kept in clear, so do not write it from the data. What replays has no debit, and
-            no label changes what replays.
+            A text to keep beside the debit: at most 200 characters. `history` and `wpinq ledger show --history`
+            print it. It is kept in clear, so do not write it from the data. A replay has no debit, and no label
+            changes what replays.
 
         Returns
         -------

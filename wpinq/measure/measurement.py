@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -90,14 +91,6 @@ class Measurement:
         return replace(self, domain=domain, listing=listing)
 
     @cached_property
-    def moves(self) -> Mapping[str, Mapping[str, Fraction]]:
-        """Account -> source -> the bound on how far one unit of weight there moves the output."""
-        declared, found = plan_properties(self.plan).sources, dict[str, dict[str, Fraction]]()
-        for name, moved in self.sink.stability(self.plan).items():
-            found.setdefault(declared[name].account, {})[name] = moved
-        return found
-
-    @cached_property
     def costs(self) -> Mapping[str, Fraction]:
         """Account -> the epsilon that it is charged for this measurement alone, whatever of it parts are charged."""
         asked = {name: moved * self.epsilon for name, moved in self.sink.stability(self.plan).items()}
@@ -167,6 +160,16 @@ def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
         "keys": None if keys is None else [value_to_json(key, type_) for key in keys],
         **({} if listing is None else {"listing": listing.to_json(type_)}),
     }
+
+
+def canonical_plan(measurement: Measurement) -> str:
+    """All that identifies the noise of a measurement, as JSON text that `measurement_from_json` reads.
+
+    Keys are left out, unless they belong to the draw.
+    """
+    drawn = measurement.sink.chooses or measurement.sink.own_keys is not None
+    bare = replace(measurement, domain=measurement.domain if drawn else None, reading="", listing=None)
+    return json.dumps(measurement_to_json(bare), sort_keys=True, separators=(",", ":"))
 
 
 def measurement_from_json(data: Any) -> Measurement:

@@ -65,15 +65,17 @@ class Event:
     time : str
         UTC, ISO 8601, to the second.
     kind : str
-        "open account", "set budget" or "debit".
+        "open account", "set budget", "debit", "suspend", "resume", "admit", "renew", "remove", "carry" or "close".
     account : str
-        The account.
+        The account, or the user of an act on one.
     amount : Fraction
-        The budget for the first two kinds, and what was debited for the third.
+        The budget for the first two kinds, the charge of a debit, and 0 for the others.
     description : str
         One line: for a debit its measurements, as a bill names them.
     label : str
         What the caller wrote beside the debit, as it was written: escape it where it is shown.
+    actor : str
+        The curator or analyst that acted; "" where nobody is named.
     """
 
     sequence: int
@@ -83,6 +85,7 @@ class Event:
     amount: Fraction
     description: str
     label: str
+    actor: str = ""
 
     def __repr__(self) -> str:
         line = (

@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wpinq.errors import UsageError, system_reason
-from wpinq.kernel.ledger.suspensions import SuspensionError
+from wpinq.kernel.ledger.ledger import SuspensionError
+from wpinq.kernel.ledger.place import INFLIGHT
 
 _UNFINISHED = "."
 """Where the names of records begin that are not yet written: nothing was looked at for them."""
@@ -36,7 +37,7 @@ class InflightReleases:
 
     def __init__(self, ledger: Path) -> None:
         ledger = ledger.resolve()
-        self._folder = ledger.with_name(f"{ledger.name}-under-way")
+        self._folder = ledger.with_name(f"{ledger.name}{INFLIGHT}")
 
     def begin(self) -> None:
         """Make the folder, for the one service that this process is the first of.

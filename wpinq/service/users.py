@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from wpinq.errors import LedgerError, WpinqError
-from wpinq.kernel.ledger.debit import MARK, check_analyst
+from wpinq.kernel.ledger.accounts import MARK
+from wpinq.kernel.ledger.debit import check_analyst
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.noise.epsilon import parse_epsilon

@@ -76,10 +76,6 @@ class NoisyChoice(Sink):
     def has_interval(self) -> bool:
         return False
 
-    @property
-    def noise(self) -> str:
-        return "permute-and-flip"
-
     def value(self, numbers: Mapping[Value, float]) -> Value:
         return next(key for key, number in numbers.items() if number == 1.0)
 

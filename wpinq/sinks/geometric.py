@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.measure.renyi import DOUBLE_GEOMETRIC
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.geometric import add_geometric
 from wpinq.noise.noise_distributions import DoubleGeometric, listed_reach
@@ -60,10 +59,6 @@ class GeometricCount(Sink):
     def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
         if plan_properties(plan).require_lattice() != self.step:
             raise PlanError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
-
-    @property
-    def noise(self) -> str:
-        return DOUBLE_GEOMETRIC
 
     @property
     def sensitivity(self) -> Fraction:

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import STR, Type
 from wpinq.expr.values import Value
-from wpinq.measure.renyi import BOUNDED_RANGE
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.geometric import add_geometric
@@ -269,11 +268,6 @@ class SubgraphCount(LadderSink):
     @property
     def has_interval(self) -> bool:
         return self.interval_share is not None
-
-    @property
-    def noise(self) -> str:
-        # of a count alone the logarithm of the likelihood ratio lies in an interval of length epsilon
-        return self.name if self.interval_share is not None else BOUNDED_RANGE
 
     def check(self, plan: Node) -> None:
         self.__post_init__()  # unpickling leaves it out

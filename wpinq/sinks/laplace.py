@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from wpinq.expr.values import Value
-from wpinq.measure.renyi import LAPLACE
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.laplace import add_laplace
 from wpinq.noise.noise_distributions import listed_reach
@@ -35,10 +34,6 @@ class LaplaceSink(Sink):
 
     def identity(self) -> tuple[bytes | str, ...]:
         return ("laplace",)
-
-    @property
-    def noise(self) -> str:
-        return LAPLACE
 
     @property
     def sensitivity(self) -> Fraction:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.expr.values import Value
-from wpinq.measure.renyi import DOUBLE_GEOMETRIC
 from wpinq.noise.ladder import DegreeLadder
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.noise.scales import ladder_scale
@@ -53,10 +52,6 @@ class LargestDegree(LadderSink):
 
     def kind(self, plan: Node) -> Kind:
         return Kind(STATISTIC, self.noun)
-
-    @property
-    def noise(self) -> str:
-        return DOUBLE_GEOMETRIC
 
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         number, half = numbers[self.key], self.half_width(scale, confidence)

@@ -204,11 +204,6 @@ class Sink(ABC):
         return True
 
     @property
-    def noise(self) -> str:
-        """The kind of its noise, for the record."""
-        return self.name
-
-    @property
     def factor(self) -> Fraction:
         """The number by which a noisy weight is multiplied to give an answer."""
         return _ONE

@@ -1,24 +1,65 @@
-"""What the ledger is told of a protected source: the account that pays for it, and its declaration, fixed for ever."""
+"""Accounts: the budget of each protected source, the declaration that it fixes for ever, and its balance."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypedDict
 
 from wpinq.errors import LedgerError
 from wpinq.expr.types import signature
-from wpinq.kernel.ledger import ledger_tables as tables
-from wpinq.kernel.ledger.chain import decimal_epsilon
-from wpinq.kernel.ledger.debit import MARK
-from wpinq.kernel.ledger.ledger_tables import Account
+from wpinq.kernel.ledger.chain import OPEN, RESUME, SUSPEND, Transaction, append
+from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon
+from wpinq.kernel.ledger.schema import LIMIT
 from wpinq.plan.operators.source import Source
 
 SHARED = "the tables of one account, whose costs add up"
-"""What stands in the place of a declaration where an account is shared: no source declares this."""
+"""The declaration of a shared account: no source declares this."""
 
 OF_ANALYST = "what an analyst may ask for of an account"
-"""The same, of an analyst's account within an account."""
+"""The declaration of an analyst's account within an account."""
+
+MARK = "@"
+"""It stands between a name and the analyst, in the names of an analyst's accounts, measurements and partitions."""
+
+_SELECT = "SELECT name, unit, unit_weight, schema, budget, spent, suspended FROM accounts"
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The balance of one source, and its declaration.
+
+    Attributes
+    ----------
+    name : str
+        The source.
+    unit : str
+        The protected unit, in words.
+    unit_weight : Fraction
+        The total weight by which one protected unit can change the source.
+    schema : str
+        The record type of the source, as text.
+    budget, spent : int
+        Nano-epsilon.
+    suspended : bool
+        Whether it answers no analyst.
+    """
+
+    name: str
+    unit: str
+    unit_weight: Fraction
+    schema: str
+    budget: int
+    spent: int
+    suspended: bool = False
+
+    @property
+    def remaining(self) -> int:
+        """The budget that is left, in nano-epsilon."""
+        return self.budget - self.spent
 
 
 class AccountTerms(TypedDict):
@@ -31,8 +72,94 @@ class AccountTerms(TypedDict):
     budget: int
 
 
+def all_accounts(transaction: Transaction) -> tuple[Account, ...]:
+    """Every account, by name."""
+    return tuple(_account(*row) for row in transaction.execute(f"{_SELECT} ORDER BY name").fetchall())
+
+
+def find_account(transaction: Transaction, name: str) -> Account | None:
+    """The account of a source, or None."""
+    row = transaction.execute(f"{_SELECT} WHERE name = ?", (name,)).fetchone()
+    return None if row is None else _account(*row)
+
+
+def get_account(transaction: Transaction, name: str) -> Account:
+    """The account of a source, or a refusal."""
+    found = find_account(transaction, name)
+    if found is None:
+        known = ", ".join(repr(account.name) for account in all_accounts(transaction)) or "none yet"
+        raise LedgerError(
+            f"the ledger has no account for {name!r}, it has {known}: protect a source of that name first"
+        )
+    return found
+
+
+def open_account(transaction: Transaction, declared: Account, actor: str) -> Account:
+    """The account as it stands, opened here where there was none."""
+    known = find_account(transaction, declared.name)
+    if known is not None:
+        return check_same(known, declared)
+    values = {"schema": declared.schema, "unit": declared.unit, "unit_weight": str(declared.unit_weight)}
+    spent = {"spent": declared.spent} if declared.spent else {}
+    append(transaction, OPEN, declared.name, declared.budget, values | spent, actor)
+    row = (declared.name, *values.values(), declared.budget)
+    transaction.execute("INSERT INTO accounts VALUES (?, ?, ?, ?, ?, 0, 0)", row)
+    transaction.execute("UPDATE accounts SET spent = ? WHERE name = ?", (declared.spent, declared.name))
+    return declared
+
+
+def set_suspended(transaction: Transaction, names: Iterable[str], suspended: bool, actor: str) -> frozenset[str]:
+    """Suspend or resume accounts; those that were not before."""
+    found = frozenset(name for name in names if get_account(transaction, name).suspended != suspended)
+    for name in sorted(found):
+        append(transaction, SUSPEND if suspended else RESUME, name, 0, {}, actor)
+        transaction.execute("UPDATE accounts SET suspended = ? WHERE name = ?", (int(suspended), name))
+    return found
+
+
+def declared_account(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
+    """The account that a declaration opens; LedgerError when it makes no sense."""
+    for field, text in (("name", name), ("schema", schema), ("unit", unit)):
+        check_text(f"the {field} of a source", text)
+    if MARK in name:
+        raise LedgerError(f"{name!r} would be an analyst's account: those are opened by set_budget")
+    if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
+        raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
+    check_budget(name, budget)
+    return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
+
+
+def check_same(known: Account, declared: Account) -> Account:
+    """The known account, when it was opened with the same declaration and budget."""
+    for field in ("schema", "unit", "unit weight"):
+        stored, given = (str(getattr(account, field.replace(" ", "_"))) for account in (known, declared))
+        if stored != given:
+            raise LedgerError(
+                f"the ledger has {known.name!r} with the {field} {stored!r}, not {given!r}: use that, "
+                "or protect the data under another name"
+            )
+    if known.budget != declared.budget:
+        raise LedgerError(
+            f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
+            f"{decimal_epsilon(declared.budget)}: use that, or change it on record with set_budget"
+        )
+    return known
+
+
+def check_text(field: str, text: str) -> None:
+    """Refuse values that are no text, or text that a database cannot keep as it is."""
+    if not isinstance(text, str) or not text or _UNFIT.search(text):
+        raise LedgerError(f"{field} must be text, not empty, without NUL or lone surrogates")
+
+
+def check_budget(name: str, budget: int) -> None:
+    """Refuse a budget that is not an integer of nano-epsilon within the bounds of the schema."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or not 0 <= budget < LIMIT:
+        raise LedgerError(f"the budget of {name!r} must be an integer of nano-epsilon, at least 0 and below 2^62")
+
+
 def accounts_of(source: Source, unit: str, budget: int) -> tuple[AccountTerms, ...]:
-    """The accounts that must be as declared before data are looked at, and stand in the ledger before they are held.
+    """The accounts of a source: open before its data are held, and as declared before its data are read.
 
     A source with an account of its own has one, with its budget. Where tables of the same people share an account, that
     has the budget, and pays for all; beside it each table has one of budget 0, from which nothing can ever be paid, and
@@ -53,8 +180,8 @@ def accounts_of(source: Source, unit: str, budget: int) -> tuple[AccountTerms, .
 def check_single(source: Source, accounts: Iterable[Account]) -> None:
     """Refuse names that would stand for two things in a ledger.
 
-    A source that the ledger knows in another account: what was spent there would be forgotten. And a name that is a
-    table of one account and itself the account of other tables: who asks what is left of it must get one answer.
+    A source that the ledger knows in another account would lose its history. A name that is a table of one account and
+    itself the account of other tables would have two balances.
 
     Raises
     ------
@@ -81,37 +208,8 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
             )
 
 
-def declared_account(name: str, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
-    """The account that a declaration opens; LedgerError when it makes no sense."""
-    for what, text in (("name", name), ("schema", schema), ("unit", unit)):
-        tables.check_text(f"the {what} of a source", text)
-    if MARK in name:
-        raise LedgerError(f"{name!r} would be an analyst's account: those are opened by set_budget")
-    if isinstance(unit_weight, bool) or not isinstance(unit_weight, (int, Fraction)) or unit_weight <= 0:
-        raise LedgerError(f"the unit weight of {name!r} must be a positive Fraction")
-    tables.check_budget(name, budget)
-    return Account(name, unit, Fraction(unit_weight), schema, budget, 0)
-
-
-def check_same(known: Account, declared: Account) -> Account:
-    """The account that is known, when it was opened for what is declared."""
-    for what in ("schema", "unit", "unit weight"):
-        stored, given = (str(getattr(account, what.replace(" ", "_"))) for account in (known, declared))
-        if stored != given:
-            raise LedgerError(
-                f"the ledger has {known.name!r} with the {what} {stored!r}, not {given!r}: use that, "
-                "or protect the data under another name"
-            )
-    if known.budget != declared.budget:
-        raise LedgerError(
-            f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
-            f"{decimal_epsilon(declared.budget)}: use that, or change it on record with set_budget"
-        )
-    return known
-
-
 def declaration(source: Source) -> str:
-    """All that an account fixes of a source besides its unit: schema, cap, facts, sizes, and whose its rows are."""
+    """All that an account fixes of a source besides its unit: schema, cap, facts, sizes, and the person of a row."""
     sizes = "" if source.sizes is None else f"; {source.sizes.text}"
     text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}{sizes}"
     if source.person is None:
@@ -119,3 +217,7 @@ def declaration(source: Source) -> str:
     form = "one record a person" if source.person.nested else "one record a row"
     # repr: a column may have any name, and none may read like the rest of a declaration
     return f"{text}; person {source.person.column!r}, at most {source.person.at_most} rows, {form}"
+
+
+def _account(name: str, unit: str, unit_weight: str, schema: str, budget: int, spent: int, suspended: int) -> Account:
+    return Account(name, unit, Fraction(unit_weight), schema, budget, spent, bool(suspended))

@@ -1,7 +1,8 @@
-"""Copies of a ledger that are kept: made whole while it is in use, marked so that nothing is spent from them, restored.
+"""Copies of a ledger: backups and their restoration, and a ledger carried to a new file.
 
-What is restored must hold the head that the ledger is known to have had: a copy that is older has lost debits, and
-would give back what they spent.
+A backup is marked, so that nothing is spent from it. A restored ledger must hold the last head that is known: an older
+copy has lost debits, and would give back their budget. A ledger that is carried is closed for ever first, so that no
+budget is there twice.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import os
 import pathlib
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import chain, ledger_audit, place, schema
-from wpinq.kernel.ledger.head import Head
-from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile, Note
-from wpinq.kernel.ledger.ledger_upgrade import upgrade
-from wpinq.kernel.ledger.store import PATIENCE, LedgerFile
+from wpinq.kernel.ledger import chain, place, schema, store
+from wpinq.kernel.ledger.accounts import all_accounts, open_account, set_suspended
+from wpinq.kernel.ledger.chain import CURATOR, Head, Transaction
+from wpinq.kernel.ledger.debit import store_plan
+from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile
+from wpinq.kernel.ledger.ledger import EXPECTED, Ledger
+from wpinq.kernel.ledger.store import SQLiteStore
+from wpinq.kernel.ledger.verification import verify
 
 
 def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head:
@@ -36,11 +41,11 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
     """
     whole = os.path.abspath(copy)
     _check_missing(whole, "copies are never written over one another")
-    file = LedgerFile(os.fspath(ledger), create=False)
+    file = SQLiteStore(os.fspath(ledger), create=False)
     try:
         with place.unfinished(whole) as part:
-            # Not in a transaction: SQLite copies what was there when it began, and begins again where somebody writes.
-            file.read(lambda connection: _copied(connection, part, schema.BACKUP_ID))
+            # Not in a transaction: SQLite copies the state of its beginning, and begins again where somebody writes.
+            file.read(lambda connection: _copy(connection, part, schema.BACKUP_ID))
             head = _checked(part, schema.BACKUP_ID)
             place.finish(part, whole)
             return head
@@ -50,52 +55,126 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
         file.close()
 
 
-def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expected: str) -> Head:
+def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expected_head: str) -> Head:
     """Make a ledger of a copy that `backup` made, where there is none; the head that it has.
 
     Parameters
     ----------
     copy : path
-        What `backup` made.
+        The file that `backup` made.
     ledger : path
-        Where the ledger was. Neither it nor what SQLite keeps beside it may be there.
-    expected : str
+        The place of the ledger. Neither it nor the files that SQLite keeps beside it may be there.
+    expected_head : str
         The last head of the ledger that is known, as was printed after runs.
 
     Raises
     ------
     LedgerError
-        When the copy does not hold that head: what was spent since would be spent again.
+        When the copy does not hold that head: debits since then would be spent again.
     """
-    known, whole = Head.parse(expected), os.path.realpath(ledger)
-    _check_missing(whole, "move it away, if it is damaged")
-    companion = HeadFile(whole) if HAS_TURNS else None
-    place.check_free(whole, None)
+    known, whole = Head.parse(expected_head), os.path.realpath(ledger)
     if not os.path.isfile(copy):
         raise LedgerError(f"{os.fspath(copy)}: there is no such file")
-    try:
-        noted = None if companion is None else companion.head(PATIENCE)
-        with place.unfinished(whole) as part:
-            with closing(sqlite3.connect(f"{pathlib.Path(copy).absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                if connection.execute("PRAGMA application_id").fetchone() != (schema.BACKUP_ID,):
-                    raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq budget backup makes them")
-                _copied(connection, part, schema.APPLICATION_ID)
-            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-                upgrade(connection, "the copy")  # which may be of a former format
-            head = _checked(part, schema.APPLICATION_ID, known, noted)
 
-            def placed(note: Note) -> None:
+    def fill(part: str, noted: Head | None) -> Head:
+        with closing(sqlite3.connect(f"{pathlib.Path(copy).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            if connection.execute("PRAGMA application_id").fetchone() != (schema.BACKUP_ID,):
+                raise LedgerError(f"{os.fspath(copy)} is no backup of a ledger: wpinq ledger backup makes them")
+            _copy(connection, part, schema.APPLICATION_ID)
+        return _checked(part, schema.APPLICATION_ID, known, noted)
+
+    try:
+        return _place(whole, fill)
+    except sqlite3.DatabaseError:
+        raise LedgerError(f"{os.fspath(copy)} cannot be read, or is no backup of a ledger") from None
+
+
+def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_head: str | None = None) -> Head:
+    """Close a ledger for ever, and make a new one of its accounts, suspensions and plans; the head of the new one.
+
+    Accounts keep declarations, units, budgets and all that was spent, analysts' too. Answers stay in the old ledger: no
+    measurement is paid for in the new one.
+
+    Parameters
+    ----------
+    old : path
+        The ledger. One that was closed but not carried to its end, as after a crash, is carried to the same place only.
+    new : path
+        A place without a ledger.
+    expected_head : str, optional
+        A head that the old ledger has had.
+
+    Raises
+    ------
+    LedgerError
+        When the old ledger is not whole or was carried before, when releases are in flight over it, or when the new one
+        cannot be made.
+    """
+    whole = os.path.realpath(new)
+    place.check_no_release(os.path.realpath(old))
+    closed = SQLiteStore(os.fspath(old), create=False)
+    with Ledger(closed, expected_head=expected_head) as ledger:
+        ledger.verify()
+
+        def fill(part: str, noted: Head | None) -> Head:
+            head = closed.write(lambda transaction: _close(transaction, whole))
+            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                connection.execute("BEGIN")
+                schema.create(connection)
+                closed.snapshot(lambda transaction: _carry(transaction, connection, head))
+                connection.execute("COMMIT")
+            return _checked(part, schema.APPLICATION_ID, None, noted)
+
+        head = _place(whole, fill)
+        closed.write(lambda transaction: _append_close(transaction, {"to": whole, "head": str(head)}))
+    return head
+
+
+def _close(transaction: Transaction, target: str) -> Head:
+    last = chain.read(transaction, "sequence = (SELECT max(sequence) FROM entries)", ())
+    if not last or last[0].kind != chain.CLOSE:
+        _append_close(transaction, {"to": target})
+    elif "head" in last[0].content or last[0].content["to"] != target:
+        raise LedgerError(f"this ledger is closed for ever and was carried to {last[0].content['to']}: use that one")
+    return chain.head(transaction)
+
+
+def _append_close(transaction: Transaction, content: dict[str, str]) -> None:
+    chain.append(transaction, chain.CLOSE, "", 0, content, CURATOR)
+
+
+def _carry(transaction: Transaction, new: Transaction, head: Head) -> None:
+    """Record in a new ledger the state of an old one."""
+    plans = dict(transaction.execute("SELECT digest, plan FROM plans ORDER BY digest").fetchall())
+    entry = chain.append(new, chain.CARRY, "", 0, {"from": str(head), "plans": sorted(plans)}, CURATOR)
+    for digest, plan in plans.items():
+        store_plan(new, digest, entry, plan)
+    accounts = all_accounts(transaction)
+    for account in accounts:
+        open_account(new, account, CURATOR)
+    set_suspended(new, [account.name for account in accounts if account.suspended], True, CURATOR)
+
+
+def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
+    """Put a ledger where none is, of a file that is filled beside the place; its head is noted first."""
+    _check_missing(whole, "move it away, if it is damaged")
+    head_file = HeadFile(whole) if HAS_TURNS else None
+    place.check_free(whole, None)
+    try:
+        noted = None if head_file is None else head_file.head(store.PATIENCE)
+        with place.unfinished(whole) as part:
+            head = fill(part, noted)
+
+            def finish(note: Callable[[Head], None]) -> None:
                 _check_missing(whole, "another process made it meanwhile")
                 note(head)  # first: a ledger that is missing is noticed, an older one in its place would not be
                 place.finish(part, whole)
 
-            if companion is None:
-                placed(lambda head: None)
+            if head_file is None:
+                finish(lambda head: None)
             else:
-                companion.alone(placed, PATIENCE)
+                head_file.take_turn(finish, store.PATIENCE)
             return head
-    except sqlite3.DatabaseError:
-        raise LedgerError(f"{os.fspath(copy)} cannot be read, or is no backup of a ledger") from None
     except OSError as error:
         raise LedgerError(f"{whole}: {place.explain(whole, error)}") from None
 
@@ -105,7 +184,7 @@ def _check_missing(path: str, reason: str) -> None:
         raise LedgerError(f"{path} is there already: {reason}, or give the name of a new file")
 
 
-def _copied(connection: sqlite3.Connection, part: str, identity: int) -> None:
+def _copy(connection: sqlite3.Connection, part: str, identity: int) -> None:
     with closing(sqlite3.connect(part, isolation_level=None)) as copied:
         copied.execute("PRAGMA synchronous = FULL")
         connection.backup(copied)
@@ -114,11 +193,12 @@ def _copied(connection: sqlite3.Connection, part: str, identity: int) -> None:
 
 
 def _checked(part: str, identity: int, known: Head | None = None, noted: Head | None = None) -> Head:
-    """The head of a copy that is what its chain says, and holds what is known."""
+    """The head of a copy that follows from its chain, and holds the known heads."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        ledger_audit.verify(connection, "the copy", identity)
-        for head, told in ((known, ledger_audit.EXPECTED), (noted, "which it had by its -head file")):
+        schema.check(connection, "the copy", identity)
+        verify(connection, "the copy", whole=True)
+        for head, source in ((known, EXPECTED), (noted, "which it had by its -head file")):
             if head is not None:
-                ledger_audit.check_head(connection, "the copy", head, told)
+                chain.check_head(connection, "the copy", head, source)
         return chain.head(connection)

@@ -1,35 +1,57 @@
-"""Debits: what of a batch is new, what that costs, and what is recorded of it.
+"""Debits: the new measurements of a batch, their price, and the rows that record it.
 
-There are two sides. The sources pay once for what anybody asks for. An analyst who is not trusted has accounts within
-those of the sources, and there pays what the release would cost if nobody else had asked for anything: the digests,
-the partitions and the accounts of that side have the analyst's name behind an `@`, which is in no other name, so that
-neither side can be taken for the other. `docs/proofs/analysts.md` has the proof.
+There are two payers. The sources pay once for whatever anybody asks. An analyst who is not trusted has accounts within
+those of the sources, and pays there what the release would cost if nobody else had asked for anything. The digests,
+partitions and accounts of that payer end in `@` and the analyst's name. `@` is in no other name, so neither payer can
+be taken for the other. `docs/proofs/analysts.md` has the proof.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
-from wpinq.kernel.ledger import ledger_releases
-from wpinq.kernel.ledger import ledger_tables as tables
-from wpinq.kernel.ledger.chain import decimal_epsilon
-from wpinq.kernel.ledger.ledger_tables import PartsOf, Price, Pricing
-
-MARK = "@"
-"""What stands between a name and the analyst whose it is."""
+from wpinq.kernel.ledger.accounts import MARK, Account, check_text, find_account, get_account
+from wpinq.kernel.ledger.chain import DEBIT, Transaction, append
+from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon
 
 EXHAUSTED = (
     "a source that this needs has too little budget left, whoever spent it, and nothing was spent: ask the curator"
 )
-"""The one refusal that hangs on what others asked: the same for all, without a name or an amount."""
+"""The one refusal that depends on the requests of others: the same for all, without a name or an amount."""
 
 _ANALYST = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
+_DEMAND = re.compile(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)  # "1e999999999" is a Fraction too
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """The cost of a debit.
+
+    Attributes
+    ----------
+    charges : Mapping
+        Source name -> nano-epsilon to debit. Every source that the measurements use is in it, those that cost
+        nothing more (a part below the maximum of its partition) with 0.
+    parts : Mapping
+        (partition digest, part digest) -> the new cumulative demand of that part: absolute, never below the stored.
+    """
+
+    charges: Mapping[str, int]
+    parts: Mapping[tuple[str, str], Fraction]
+
+
+PartsOf = Callable[[str], Mapping[str, Fraction]]
+"""Partition digest -> {part digest: cumulative demand}, as stored."""
+
+Price = Callable[[frozenset[str], PartsOf], Pricing]
+"""The digests that were never debited and the stored demands -> what they cost now."""
 
 
 def check_analyst(name: object) -> str:
@@ -41,9 +63,14 @@ def check_analyst(name: object) -> str:
     return name
 
 
+def no_budget(analyst: str, account: str) -> str:
+    """The refusal of an analyst without an account within an account: the same whether or not there is that."""
+    return f"{analyst} has no budget for {account!r}: the curator gives one"
+
+
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """Whose digests, partitions and accounts a debit is about: those of the sources, or an analyst's within them.
+    """The payer of a debit: the sources, or an analyst within them.
 
     Attributes
     ----------
@@ -58,124 +85,114 @@ class Payer:
             check_analyst(self.analyst)
 
     def named(self, name: str) -> str:
-        """What a digest, a partition or an account is called on this side."""
+        """The name of a digest, a partition or an account of this payer."""
         return f"{name}{MARK}{self.analyst}" if self.analyst else name
 
-    def unpaid(self, connection: sqlite3.Connection, digests: Iterable[str]) -> frozenset[str]:
-        """The digests that this side never paid for."""
-        return frozenset(each for each in digests if tables.measurement_id(connection, self.named(each)) is None)
+    def unpaid(self, transaction: Transaction, digests: Iterable[str]) -> frozenset[str]:
+        """The digests that this payer never paid for."""
+        query = "SELECT 1 FROM measurements WHERE digest = ?"
+        return frozenset(each for each in digests if not transaction.execute(query, (self.named(each),)).fetchone())
 
-    def priced(self, new: frozenset[str], price: Price, demands: PartsOf) -> Pricing:
-        """What it costs this side that these are new, in names that both sides share."""
-        return price(new, lambda partition: demands(self.named(partition))) if new else Pricing({}, {})
+    def priced(self, transaction: Transaction, new: frozenset[str], price: Price) -> Pricing:
+        """The price of new digests to this payer, in names that both payers share."""
+        return price(new, lambda part: demands(transaction, self.named(part))) if new else Pricing({}, {})
 
-    def balances(self, accounts: Iterable[tables.Account]) -> dict[str, tables.Account]:
-        """Those of all accounts that are of this side, by the names that both sides share."""
+    def balances(self, accounts: Iterable[Account]) -> dict[str, Account]:
+        """The accounts of this payer, by the names that both payers share."""
         split = ((each.name.partition(MARK), each) for each in accounts)
         return {name: each for (name, _, analyst), each in split if analyst == (self.analyst or "")}
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An entry that a debit appends.
-
-    Attributes
-    ----------
-    account : str
-        Which is charged.
-    charge : int
-        Nano-epsilon.
-    content : dict
-        What the entry says.
-    first : int
-        How many measurements it is the first to pay for.
-    """
-
-    account: str
-    charge: int
-    content: dict[str, Any]
-    first: int
-
-
-def settled(
-    connection: sqlite3.Connection,
+def debit(
+    transaction: Transaction,
     measurements: Mapping[str, str],
     price: Price,
-    demands: PartsOf,
-    said: Mapping[str, str],
+    plans: Mapping[str, str],
+    words: Mapping[str, str],
     analyst: str | None,
-) -> tuple[frozenset[str], list[Recorded]]:
-    """What of a batch is new to the sources, and what is to be recorded so that all who pay for it have paid.
+) -> frozenset[str]:
+    """Charge all payers for the measurements that are new to them; the digests that are new to the sources.
 
     Parameters
     ----------
-    connection : Connection
-        In the transaction of the debit.
+    transaction : Transaction
+        A write transaction.
     measurements : Mapping
         Digest -> public description.
     price : callable
-        What new digests cost.
-    demands : callable
-        The demands on a partition, as they are stored.
-    said : Mapping
-        What the caller says beside the debit.
+        The price of new digests.
+    plans : Mapping
+        Digest -> canonical plan, of new digests.
+    words : Mapping
+        Label and run of the caller.
     analyst : str or None
-        Who asks; None where that is nobody but the curator.
+        The analyst who asked.
 
     Raises
     ------
     BudgetExceeded, LedgerError
-        As `check_affordable`: of the analyst's side first.
+        As `check_affordable`: of the analyst first.
     """
-    recorded: list[Recorded] = []
+    due = []
     new: frozenset[str] = frozenset()
-    for side in (Payer(),) if analyst is None else (Payer(analyst), Payer()):
-        new = side.unpaid(connection, measurements)
+    for payer in (Payer(),) if analyst is None else (Payer(analyst), Payer()):
+        new = payer.unpaid(transaction, measurements)
         if new:
-            pricing = side.priced(new, price, demands)
-            check_affordable(connection, side, pricing.charges, analyst)
-            bought = {digest: measurements[digest] for digest in new}
-            # the sources first, so that there is nothing that an analyst alone has paid for
-            recorded = [*entries(connection, side, pricing, bought, said), *recorded]
-    return new, recorded
+            pricing = payer.priced(transaction, new, price)
+            check_affordable(transaction, payer, pricing.charges, analyst)
+            due.append((payer, pricing, sorted(new)))
+    for payer, pricing, digests in reversed(due):  # the sources first: nothing is paid for by an analyst alone
+        hashes = {digest: hashlib.sha256(plans[digest].encode()).hexdigest() for digest in digests if digest in plans}
+        content = {
+            "measurements": {payer.named(digest): " ".join(measurements[digest].split()) for digest in digests},
+            "parts": raised(transaction, payer, pricing.parts),
+            "plans": {payer.named(digest): hashed for digest, hashed in hashes.items()},
+            **words,
+        }
+        first = _record(transaction, payer, pricing.charges, content, analyst or "")
+        for digest, hashed in hashes.items():
+            store_plan(transaction, hashed, first, plans[digest])
+    return new
 
 
-def entries(
-    connection: sqlite3.Connection,
-    side: Payer,
-    pricing: Pricing,
-    descriptions: Mapping[str, str],
-    said: Mapping[str, str],
-) -> Iterator[Recorded]:
-    """What a side records of what it affords: an entry for each account. `descriptions` are of what is new."""
-    parts = {(side.named(partition), part): demand for (partition, part), demand in pricing.parts.items()}
-    content = {
-        "measurements": {side.named(digest): " ".join(text.split()) for digest, text in descriptions.items()},
-        "parts": raised(connection, parts),
-        **said,
-    }
-    first = len(descriptions)
-    for account, charge in sorted(pricing.charges.items()):
-        releases = ledger_releases.recorded(pricing.terms, account, side.named)
-        yield Recorded(side.named(account), charge, content | releases, first)
-        first = 0
+def _record(
+    transaction: Transaction, payer: Payer, charges: Mapping[str, int], content: dict[str, Any], actor: str
+) -> int:
+    """Append an entry for each account; the first, of this number, carries all that the debit pays for."""
+    first = 0
+    for account, charge in sorted(charges.items()):
+        name = payer.named(account)
+        entry = append(transaction, DEBIT, name, charge, content, actor)
+        transaction.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (charge, name))
+        if not first:
+            first = entry
+            for digest in content["measurements"]:
+                transaction.execute("INSERT INTO measurements VALUES (?, ?)", (digest, first))
+            for partition, part, demand in content["parts"]:
+                transaction.execute("INSERT INTO parts VALUES (?, ?, ?, ?)", (partition, part, first, demand))
+            content = {key: value for key, value in content.items() if key not in ("parts", "plans")} | {"with": first}
+    return first
 
 
-def check_affordable(
-    connection: sqlite3.Connection, side: Payer, charges: Mapping[str, int], asker: str | None
-) -> None:
-    """Refuse charges that a side cannot pay.
+def store_plan(transaction: Transaction, digest: str, entry: int, plan: str) -> None:
+    """Keep a plan under its digest, once."""
+    query = "INSERT INTO plans SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM plans WHERE digest = ?)"
+    transaction.execute(query, (digest, entry, plan, digest))
+
+
+def check_affordable(transaction: Transaction, payer: Payer, charges: Mapping[str, int], analyst: str | None) -> None:
+    """Refuse charges that a payer cannot pay.
 
     Parameters
     ----------
-    connection : Connection
-        In the transaction of the debit.
-    side : Payer
-        Who is to pay.
+    transaction : Transaction
+        That of the debit.
+    payer : Payer
+        The payer.
     charges : Mapping
-        Account -> nano-epsilon, in names that both sides share.
-    asker : str or None
-        The analyst who asked; None where nobody but the curator did.
+        Account -> nano-epsilon, in names that both payers share.
+    analyst : str or None
+        The analyst who asked.
 
     Raises
     ------
@@ -189,10 +206,10 @@ def check_affordable(
         raise LedgerError("a debit must name every source that it uses, with 0 where nothing more is due")
     short = []
     for name, charge in sorted(charges.items()):
-        account = tables.find_account(connection, side.named(name))
-        if account is None and side.analyst:
-            raise LedgerError(no_budget(side.analyst, name))
-        account = account or tables.get_account(connection, name)
+        account = find_account(transaction, payer.named(name))
+        if account is None and payer.analyst:
+            raise LedgerError(no_budget(payer.analyst, name))
+        account = account or get_account(transaction, name)
         if isinstance(charge, bool) or not isinstance(charge, int) or charge < 0:
             raise LedgerError(f"the charge to {name!r} must be an integer of nano-epsilon, at least 0")
         if charge > account.remaining:
@@ -200,31 +217,40 @@ def check_affordable(
                 f"{name!r} needs {decimal_epsilon(charge)} and has {decimal_epsilon(account.remaining)} left "
                 f"of {decimal_epsilon(account.budget)}"
             )
-    if short and asker and not side.analyst:
+    if short and analyst and not payer.analyst:
         raise SourceExhausted(EXHAUSTED)
     if short:
-        whose = f"the budget of {side.analyst}" if side.analyst else "the budget"
+        budget = f"the budget of {payer.analyst}" if payer.analyst else "the budget"
         raise BudgetExceeded(
-            f"{whose} does not cover the bill, and nothing was spent: {'; '.join(short)}. "
+            f"{budget} does not cover the bill, and nothing was spent: {'; '.join(short)}. "
             "Lower epsilon or ask for less, or have the curator raise the budget"
         )
 
 
-def no_budget(analyst: str, account: str) -> str:
-    """What is said where an analyst has no account within an account: the same whether or not there is that."""
-    return f"{analyst} has no budget for {account!r}: the curator gives one"
-
-
-def raised(connection: sqlite3.Connection, parts: Mapping[tuple[str, str], Fraction]) -> list[list[str]]:
-    """The parts whose demand rises, as partition, part and demand."""
-    stored = {partition: tables.demands(connection, partition) for partition in sorted({pair[0] for pair in parts})}
+def raised(transaction: Transaction, payer: Payer, parts: Mapping[tuple[str, str], Fraction]) -> list[list[str]]:
+    """The parts with a rising demand, as partition, part and demand."""
+    stored = {partition: demands(transaction, payer.named(partition)) for partition in {pair[0] for pair in parts}}
     rising = []
     for (partition, part), demand in sorted(parts.items()):
-        tables.check_text("the digest of a partition", partition)
-        tables.check_text("the digest of a part", part)
+        check_text("the digest of a partition", partition)
+        check_text("the digest of a part", part)
         before = stored[partition].get(part, Fraction(0))
         if isinstance(demand, bool) or not isinstance(demand, (int, Fraction)) or demand < before:
             raise LedgerError("the demand of a part is a Fraction that never falls: add to the stored demand")
         if demand > before:
-            rising.append([partition, part, str(Fraction(demand))])
+            rising.append([payer.named(partition), part, str(Fraction(demand))])
     return rising
+
+
+def demands(transaction: Transaction, partition: str) -> dict[str, Fraction]:
+    """Part digest -> its cumulative demand now."""
+    query = "SELECT part, demand FROM parts WHERE partition = ? ORDER BY entry"  # the last entry of a part stands
+    return {part: exact(demand) for part, demand in transaction.execute(query, (partition,))}
+
+
+@lru_cache(maxsize=1024)
+def exact(text: str) -> Fraction:
+    """A demand as `str(Fraction)` writes it, and no power of ten, of which a few letters can ask for gigabytes."""
+    if not _DEMAND.fullmatch(text):
+        raise LedgerError("the ledger holds a demand that is none: it was not written by wpinq")
+    return Fraction(text)

@@ -1,12 +1,11 @@
-"""The file beside a ledger, `NAME-head`: whose turn it is to write, and how far the ledger had come.
+"""The file `NAME-head` beside a ledger: the queue of its writers, and the head that the ledger had reached.
 
-Turns. Who waits for SQLite's lock tries again after pauses, so that others may pass for ever. Here everybody draws a
-number and locks the byte of that number; the turn comes when no byte before it is locked. The locks are the kernel's:
-they end with their process, and they belong to an open file, so threads queue as well. They give order, and no safety:
-that is SQLite's own lock, whatever becomes of this file.
+The queue. A writer draws a number and locks the byte of that number; its turn comes when no byte before it is locked.
+The locks belong to an open file, so threads queue as well, and the kernel drops them with their process. They give
+order only (waiters for SQLite's lock may starve); safety is SQLite's lock.
 
-The head. It is written after each commit and read before the ledger is: a ledger that does not hold it has lost
-entries. It is no secret and no proof: who removes it, or puts an old one back too, is not found out by it.
+The head. It is written after each commit, within the turn, and never goes back. A ledger without that entry has lost
+debits. It is no secret and no proof: whoever removes the file, or restores an older one too, goes unnoticed by it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import stat
 import struct
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
-from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.chain import Head
 
 fcntl: Any
 try:
@@ -30,32 +28,18 @@ except ImportError:  # not of POSIX
 
 T = TypeVar("T")
 
-Note = Callable[[Head], None]
-"""Writes down how far the ledger has come."""
-
 HAS_TURNS = hasattr(fcntl, "F_OFD_SETLK")
-"""Whether the system has locks of open files; else there is no such file, and whoever comes first writes first."""
-
-_OPENED = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # what a link leads to would be written over
-_FLOCK = struct.Struct("hhqqi4x")
-_UNLOCK = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0) if HAS_TURNS else b""
-_HEAD = struct.Struct(">Q32s")
-_HEAD_AT, _COUNTER = 8, 8
-_DESK, _NUMBERS, _LAST = 1 << 20, 1 << 21, 1 << 60
-_MOST = 1 << 63
-_PAUSE, _LONGEST = 0.0004, 0.005
+"""Whether the system has locks of open files; elsewhere there is no head file, and writers have no order."""
 STANDSTILL = 5.0
-"""Seconds after which a queue that does not move is passed: whoever is first may be suspended (Ctrl-Z)."""
+"""Seconds after which a queue that does not move is passed: the first in it may be suspended (Ctrl-Z)."""
+
+_OPENED = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # never written through a link
+_FLOCK, _HEAD = struct.Struct("hhqqi4x"), struct.Struct(">Q32s")
+_COUNTER, _DESK, _NUMBERS, _LAST, _MOST = 8, 1 << 20, 1 << 21, 1 << 60, 1 << 63
 
 
 class HeadFile:
-    """The file beside one ledger.
-
-    Parameters
-    ----------
-    path : str
-        The ledger; where it is a symbolic link, what that leads to.
-    """
+    """The head file of one ledger, at the place to which a symbolic link leads."""
 
     def __init__(self, path: str) -> None:
         self._ledger = os.path.realpath(path)
@@ -63,52 +47,42 @@ class HeadFile:
         self._descriptors: set[int] = set()
 
     def head(self, patience: float) -> Head | None:
-        """How far the ledger had come; None where that is not known."""
+        """The head that the ledger had reached; None where it is unknown."""
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for ever
         except FileNotFoundError:
             return None
-        try:
-            _lock_soon(descriptor, fcntl.F_RDLCK, time.monotonic() + patience)
-            written = os.pread(descriptor, _HEAD.size, _HEAD_AT)
-            if len(written) < _HEAD.size:
-                return None
-            sequence, known = _HEAD.unpack(written)
-            return Head(sequence, known) if sequence < _MOST else None  # no ledger's: some other file of this name
-        finally:
-            try:
-                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _UNLOCK)
-            finally:
-                os.close(descriptor)
+        return self._use(descriptor, lambda: _with_desk(descriptor, fcntl.F_RDLCK, patience, _read_head))
 
-    def alone(self, work: Callable[[Note], T], patience: float) -> T:
-        """Do something that nobody else who asks here does at the same time. Raises TimeoutError."""
-        return self._opened(lambda descriptor: self._alone(descriptor, work, patience))
+    def take_turn(self, work: Callable[[Callable[[Head], None]], T], patience: float) -> T:
+        """Do something after all who asked before; `work` gets the function that writes a head.
 
-    def take_turn(self, work: Callable[[Note], T], patience: float) -> T:
-        """Do something when all are done who asked before. Raises TimeoutError when that takes too long."""
-        return self._opened(lambda descriptor: self._in_turn(descriptor, work, patience))
+        Raises OSError before the work begins where the file is unfit, and TimeoutError where others take too long.
+        """
+        descriptor = self._open()
+
+        def turn() -> T:
+            self._wait(descriptor, time.monotonic() + patience)
+            return work(lambda head: _with_desk(descriptor, fcntl.F_WRLCK, 1, lambda _: _advance(descriptor, head)))
+
+        return self._use(descriptor, turn)
 
     def leave(self) -> None:
-        """Give up, in a forked process, the turns of its parent: a lock lasts until its last holder lets go."""
+        """Give up, in a forked child, the turns of its parent: a lock lasts until its last holder lets go."""
         for descriptor in self._descriptors:
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
                     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-                    os.dup2(nothing, descriptor, inheritable=False)  # the number is still to be closed, by its user
+                    os.dup2(nothing, descriptor, inheritable=False)  # its user still closes this number
                     os.close(nothing)
 
-    def _opened(self, work: Callable[[int], T]) -> T:
-        # Between the work and its end nothing of Python is called: Ctrl-C is heard where such a call begins, and a
-        # descriptor that stayed open would keep its place in the queue. Locks are let go before the file is closed: a
-        # child that was forked before the file was noted shares it, and would keep them.
-        descriptor = self._open()
+    def _use(self, descriptor: int, work: Callable[[], T]) -> T:
         try:
             self._descriptors.add(descriptor)
-            return work(descriptor)
+            return work()
         finally:
-            try:
-                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _UNLOCK)
+            try:  # first: a child that was forked before `add` shares the file, and would keep its locks
+                _set_lock(descriptor, fcntl.F_UNLCK, 0, 0)
             finally:
                 os.close(descriptor)
             self._descriptors.discard(descriptor)
@@ -118,59 +92,61 @@ class HeadFile:
             return os.open(self.path, _OPENED)
         except FileNotFoundError:
             descriptor = os.open(self.path, _OPENED | os.O_CREAT, 0o600)
-            with contextlib.suppress(OSError):  # whoever may use the ledger may queue for it, where that can be had
+            with contextlib.suppress(OSError):  # the users of the ledger may queue for it, where that can be had
                 status = os.stat(self._ledger)
                 os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o666)
                 os.fchown(descriptor, status.st_uid, status.st_gid)
             return descriptor
 
-    def _alone(self, descriptor: int, work: Callable[[Note], T], patience: float) -> T:
-        _lock_soon(descriptor, fcntl.F_WRLCK, time.monotonic() + patience)
-        return work(partial(_write_head, descriptor))
-
-    def _in_turn(self, descriptor: int, work: Callable[[Note], T], patience: float) -> T:
-        deadline = time.monotonic() + patience
-        _lock_soon(descriptor, fcntl.F_WRLCK, deadline)
-        number = self._draw(descriptor, deadline)
-        _set_lock(descriptor, fcntl.F_UNLCK, _DESK, 1)
-        seen, since = None, 0.0
+    def _wait(self, descriptor: int, deadline: float) -> None:
+        patience, since, seen = deadline - time.monotonic(), 0.0, None
+        number = _with_desk(descriptor, fcntl.F_WRLCK, patience, lambda _: self._draw(descriptor, deadline))
         while (ahead := _first_locked(descriptor, _NUMBERS, number)) is not None:
-            _check_time(deadline)
-            if ahead != seen:
-                seen, since = ahead, time.monotonic()
-            elif time.monotonic() - since > STANDSTILL:
-                break  # out of turn, which costs order alone: SQLite's own lock still lets one write at a time
-            time.sleep(min(_PAUSE * (_NUMBERS + number - ahead), _LONGEST))
-        return work(partial(self._note, descriptor))
+            seen, since = (seen, since) if ahead == seen else (ahead, time.monotonic())
+            if time.monotonic() - since > STANDSTILL:
+                break
+            _pause(deadline, min(0.0004 * (_NUMBERS + number - ahead), 0.005))
 
     def _draw(self, descriptor: int, deadline: float) -> int:
-        """The next number, with its byte locked. The caller is alone."""
-        if _first_locked(descriptor, _NUMBERS, _LAST) is None:  # nobody waits: the first number, which is in no counter
-            _set_lock(descriptor, fcntl.F_WRLCK, _NUMBERS, 1)
-            return 0
-        number = max(1, int.from_bytes(os.pread(descriptor, _COUNTER, 0), "big") % _LAST)
+        """The next number, with its byte locked; the first number, which is in no counter, where nobody waits."""
+        number = 0
+        if _first_locked(descriptor, _NUMBERS, _LAST) is not None:
+            number = max(1, int.from_bytes(os.pread(descriptor, _COUNTER, 0), "big") % _LAST)
         while not _set_lock(descriptor, fcntl.F_WRLCK, _NUMBERS + number, 1):
-            number += 1  # somebody emptied the file while others waited
-            _check_time(deadline)  # or locks all of it
-        os.pwrite(descriptor, (number + 1).to_bytes(_COUNTER, "big"), 0)
+            number += 1  # the file was emptied while others waited
+            _pause(deadline, 0)  # or somebody locked all of it
+        if number:
+            os.pwrite(descriptor, (number + 1).to_bytes(_COUNTER, "big"), 0)
         return number
 
-    def _note(self, descriptor: int, head: Head) -> None:
-        # What is in the ledger stands, so that this fails in silence: the head then is older, which is no harm.
-        with contextlib.suppress(OSError):
-            _lock_soon(descriptor, fcntl.F_WRLCK, time.monotonic() + 1)
-            _write_head(descriptor, head)
 
-
-def _write_head(descriptor: int, head: Head) -> None:
-    os.pwrite(descriptor, _HEAD.pack(head.sequence, head.hash), _HEAD_AT)
-
-
-def _lock_soon(descriptor: int, kind: int, deadline: float) -> None:
-    """Take the lock that everybody holds for a moment only."""
+def _with_desk(descriptor: int, kind: int, patience: float, work: Callable[[int], T]) -> T:
+    """Do something under the lock that everybody holds for a moment only."""
+    deadline = time.monotonic() + patience
     while not _set_lock(descriptor, kind, _DESK, 1):
-        _check_time(deadline)
-        time.sleep(_PAUSE / 2)
+        _pause(deadline, 0.0002)
+    try:
+        return work(descriptor)
+    finally:
+        _set_lock(descriptor, fcntl.F_UNLCK, _DESK, 1)
+
+
+def _pause(deadline: float, seconds: float) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError
+    time.sleep(seconds)
+
+
+def _read_head(descriptor: int) -> Head | None:
+    written = os.pread(descriptor, _HEAD.size, _COUNTER)
+    sequence, known = _HEAD.unpack(written) if len(written) == _HEAD.size else (_MOST, b"")
+    return Head(sequence, known) if sequence < _MOST else None  # else of some other file of this name
+
+
+def _advance(descriptor: int, head: Head) -> None:
+    before = _read_head(descriptor)
+    if before is None or before.sequence < head.sequence:
+        os.pwrite(descriptor, _HEAD.pack(head.sequence, head.hash), _COUNTER)
 
 
 def _set_lock(descriptor: int, kind: int, start: int, length: int) -> bool:
@@ -182,14 +158,9 @@ def _set_lock(descriptor: int, kind: int, start: int, length: int) -> bool:
 
 
 def _first_locked(descriptor: int, start: int, length: int) -> int | None:
-    """Where somebody else has a lock in this range, or None."""
+    """The first place in this range that another open file has locked, or None."""
     if not length:
         return None
     asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
     kind, _, place, _, _ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
     return None if kind == fcntl.F_UNLCK else int(place)
-
-
-def _check_time(deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise TimeoutError

@@ -1,41 +1,62 @@
-"""The ledger: what every source may spend, what it spent, on which measurements, and the answers given.
+"""The ledger: the budget of every source, its debits, the measurements that they paid for, and the answers given.
 
-A debit is one transaction: it finds what is new, prices it, charges every source or none, and is on the disk before
-anything is evaluated. Nothing is ever refunded. What was paid for is free for ever after.
+A debit is one transaction: it finds new measurements, prices them, charges every account or none, and is on the disk
+before anything is evaluated. Nothing is ever refunded. A measurement that was paid for is free for ever after.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
-import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any, Self
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import chain, debit, ledger_audit
-from wpinq.kernel.ledger import ledger_tables as tables
-from wpinq.kernel.ledger.chain import Entry
-from wpinq.kernel.ledger.debit import MARK, Payer
-from wpinq.kernel.ledger.head import Head
-from wpinq.kernel.ledger.ledger_accounts import LedgerAccounts
-from wpinq.kernel.ledger.ledger_answers import LedgerAnswers
-from wpinq.kernel.ledger.ledger_releases import Terms
-from wpinq.kernel.ledger.ledger_tables import Account, PartsOf, Price, Pricing
-from wpinq.kernel.ledger.nano_epsilon import from_nano
-from wpinq.kernel.ledger.store import LedgerFile
-from wpinq.measure import delta_reading
+from wpinq.kernel.ledger import chain
+from wpinq.kernel.ledger.accounts import (
+    MARK,
+    OF_ANALYST,
+    Account,
+    AccountTerms,
+    all_accounts,
+    check_budget,
+    check_same,
+    check_text,
+    declared_account,
+    find_account,
+    get_account,
+    open_account,
+    set_suspended,
+)
+from wpinq.kernel.ledger.answers import Stored
+from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
+from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, debit
+from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon, from_nano
+from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
+from wpinq.kernel.ledger.verification import verify
+from wpinq.measure.statement import Balance, Event
 
-__all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "Terms"]
+__all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "SuspensionError"]
+
+EXPECTED = "the head that is expected"
+_REMEMBERED = 2**20  # answers, of all measurements: beyond it those used longest ago are read anew
 
 
-class Ledger(LedgerAccounts, LedgerAnswers):
+class SuspensionError(LedgerError):
+    """An evaluation failed, and the ledger refused to record that its accounts are suspended."""
+
+
+class Ledger:
     """Budgets, debits and answers, durable and shared by threads and processes.
 
     Parameters
     ----------
-    path : path or None
-        An SQLite file on a local disk; None keeps the ledger in memory, and its budgets with this process only.
+    path : path, LedgerStore or None
+        An SQLite file on a local disk, or another store; None keeps the ledger in memory, for this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
     expected_head : str, optional
@@ -44,15 +65,14 @@ class Ledger(LedgerAccounts, LedgerAnswers):
     Raises
     ------
     LedgerError
-        When the file cannot be opened, is empty or not a ledger, lacks its triggers and checks, or is not what its last
-        entries and their totals say.
+        When the file cannot be opened, is empty or not a ledger, lacks its triggers and checks, or is not what its
+        entries add up to.
 
     Notes
     -----
-    Opening takes time that goes with the accounts, not with the history. A ledger of an older format is verified and
-    brought to the format of today.
+    Opening verifies all entries up to 100,000, and beyond that the last 10,000 and digests of the earlier ones.
 
-    No privacy cost: the ledger never sees protected data. It stores what it is given: digests and public
+    No privacy cost: the ledger never sees protected data. It stores what it is given: digests, plans and public
     descriptions of measurements, keys that were asked for, and noisy values. Measurement descriptions, source names
     and units must be public.
 
@@ -68,14 +88,201 @@ class Ledger(LedgerAccounts, LedgerAnswers):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, create: bool = True, expected_head: str | None = None
+        self,
+        path: str | os.PathLike[str] | LedgerStore | None = None,
+        *,
+        create: bool = True,
+        expected_head: str | None = None,
     ) -> None:
         expected = None if expected_head is None else Head.parse(expected_head)
-        super().__init__(LedgerFile(None if path is None else os.fspath(path), create, expected))
-        self._raised: dict[str, int] = {}  # partitions whose demands were those of the entries, and by when
+        self._store: LedgerStore
+        if path is None or isinstance(path, (str, os.PathLike)):
+            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
+        else:
+            self._store = path
+        self._remembered: dict[str, Stored] = {}  # the last used last
+
+        def check(transaction: Transaction) -> None:
+            verify(transaction, self._store.name, whole=False)
+            if expected is not None:
+                chain.check_head(transaction, self._store.name, expected, EXPECTED)
+
+        try:
+            self._store.snapshot(check)
+        except BaseException:
+            self._store.close()
+            raise
+
+    # accounts
+
+    def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
+        """Record a source with its budget, or find it again with what it spent.
+
+        Parameters
+        ----------
+        name, schema, unit : str
+            The source, its record type as text, and the protected unit in words.
+        unit_weight : Fraction
+            Positive.
+        budget : int
+            Nano-epsilon, from 0 to below 2⁶².
+
+        Returns
+        -------
+        Account
+
+        Raises
+        ------
+        LedgerError
+            When the account exists with another schema, unit, unit weight or budget: money set aside for one
+            promise cannot be spent under another, and a budget is changed by `set_budget` only.
+        """
+        terms = AccountTerms(name=name, schema=schema, unit=unit, unit_weight=unit_weight, budget=budget)
+        (account,) = self.open_accounts([terms])
+        return account
+
+    def open_accounts(
+        self, terms: Iterable[AccountTerms], refuse: Callable[[tuple[Account, ...]], None] | None = None
+    ) -> tuple[Account, ...]:
+        """Open accounts or find them again, all or none, in one transaction.
+
+        Parameters
+        ----------
+        terms : iterable of AccountTerms
+            The arguments of `open_account`, for each.
+        refuse : callable, optional
+            Shown all accounts that the ledger has, before any is opened; its exception undoes everything. No other
+            writer comes between the two. It must be quick, and must not use the ledger.
+
+        Returns
+        -------
+        tuple of Account
+
+        Raises
+        ------
+        LedgerError
+            As `open_account`.
+        """
+        declared = [declared_account(**each) for each in terms]
+
+        def opened(transaction: Transaction) -> tuple[Account, ...]:
+            if refuse is not None:
+                refuse(all_accounts(transaction))
+            return tuple(open_account(transaction, account, CURATOR) for account in declared)
+
+        return self._store.write(opened)
+
+    def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
+        """Refuse all that `open_account` would refuse, and write nothing.
+
+        It is called before data are read: an account fixes the declaration to which data are held.
+
+        Raises
+        ------
+        LedgerError
+            As `open_account`.
+        """
+        declared = declared_account(name, schema, unit, unit_weight, budget)
+        known = self._store.read(lambda transaction: find_account(transaction, name))
+        if known is not None:
+            check_same(known, declared)
+
+    def set_budget(self, name: str, budget: int, analyst: str | None = None, *, actor: str = CURATOR) -> Account:
+        """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
+
+        Parameters
+        ----------
+        name : str
+            A source with an account.
+        budget : int
+            Nano-epsilon, from what is spent to below 2⁶².
+        analyst : str, optional
+            The analyst, for a budget within that of the source. The first budget opens an account.
+        actor : str
+            The curator's name, for the history.
+
+        Returns
+        -------
+        Account
+
+        Raises
+        ------
+        LedgerError
+            When there is no such account, or more than `budget` is spent.
+        """
+        own = Payer(analyst).named(name)
+        check_budget(own, budget)
+
+        def changed(transaction: Transaction) -> Account:
+            source = get_account(transaction, name)
+            if "/" in name:
+                raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
+            if analyst is not None and MARK in name:
+                raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
+            known = find_account(transaction, own)
+            if known is None:
+                new = replace(source, name=own, schema=OF_ANALYST, budget=budget, spent=0, suspended=False)
+                return open_account(transaction, new, actor)
+            if budget < known.spent:
+                raise LedgerError(
+                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
+                    f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
+                )
+            chain.append(transaction, chain.SET, own, budget, {"previous": known.budget}, actor)
+            transaction.execute("UPDATE accounts SET budget = ? WHERE name = ?", (budget, own))
+            return replace(known, budget=budget)
+
+        return self._store.write(changed)
+
+    def suspend(self, names: Iterable[str]) -> frozenset[str]:
+        """Record that accounts answer no analyst until they are resumed; those that were not suspended before.
+
+        Nothing else changes: budgets and answers stay, and a session without a sandbox answers.
+        """
+        return self._store.write(lambda transaction: set_suspended(transaction, names, True, ""))
+
+    def resume(self, name: str, *, actor: str = CURATOR) -> bool:
+        """Record that an account answers analysts again: an act of the curator. Whether it was suspended."""
+        return bool(self._store.write(lambda transaction: set_suspended(transaction, [name], False, actor)))
+
+    def suspended(self, names: Iterable[str] | None = None) -> frozenset[str]:
+        """The suspended accounts, of all or of some."""
+        found = frozenset(account.name for account in self.accounts() if account.suspended)
+        return found if names is None else found.intersection(names)
+
+    def record_act(self, kind: str, target: str, *, actor: str = CURATOR) -> None:
+        """Record that a curator admitted or removed a user, or renewed a token: "admit", "remove" or "renew"."""
+        if kind not in chain.USER_ACTS:
+            raise LedgerError(f"an act on a user is one of {', '.join(chain.USER_ACTS)}")
+        check_text("the name of a user", target)
+        self._store.write(lambda transaction: chain.append(transaction, kind, target, 0, {}, actor))
+
+    def account(self, name: str) -> Account:
+        """The account of a source. Raises LedgerError when there is none."""
+        return self._store.read(lambda transaction: get_account(transaction, name))
+
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts, by name."""
+        return self._store.read(all_accounts)
+
+    def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
+        """The budgets of all accounts, by name, in epsilon; or an analyst's, by the accounts that they are in."""
+        found = {each.name: each for each in self.accounts()}
+        return tuple(
+            Balance(name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
+            for name, each in (found if analyst is None else Payer(analyst).balances(found.values())).items()
+        )
+
+    # debits
 
     def debit(
-        self, measurements: Mapping[str, str], price: Price, label: str = "", run: str = "", analyst: str | None = None
+        self,
+        measurements: Mapping[str, str],
+        price: Price,
+        label: str = "",
+        run: str = "",
+        analyst: str | None = None,
+        plan: Callable[[str], str] | None = None,
     ) -> frozenset[str]:
         """Pay, in one transaction, for the measurements that were never paid for.
 
@@ -84,15 +291,17 @@ class Ledger(LedgerAccounts, LedgerAnswers):
         measurements : Mapping
             Digest -> public description. A digest stands for everything that an answer depends on.
         price : callable
-            Called at most once for each side that pays, with the digests that are new to it and a function that gives
+            Called at most once for each payer, with the digests that are new to it and a function that gives
             its stored demands of a partition; it must be quick, and must not use the ledger. Other writers wait for it.
         label : str
-            What to write beside the debit; nothing depends on it.
+            A text to keep beside the debit; nothing depends on it.
         run : str
-            A word of the caller's for all that it debits itself: see `debited`.
+            A word of the caller for all its own debits: see `debited`.
         analyst : str, optional
-            Who asks, where that is an analyst with a budget within the sources': beside the sources, which pay for what
+            The analyst who asks, with a budget within the sources'. Beside the sources, which pay for all that
             nobody asked for before, the analyst pays for all that the analyst did not.
+        plan : callable, optional
+            Digest -> the canonical plan, as text, to keep with the debit.
 
         Returns
         -------
@@ -109,23 +318,19 @@ class Ledger(LedgerAccounts, LedgerAnswers):
             When a source has no account, or the pricing is not one. Nothing is spent.
         """
         for digest, description in measurements.items():
-            tables.check_text("the digest of a measurement", digest)
-            tables.check_text("the description of a measurement", description)
+            check_text("the digest of a measurement", digest)
+            check_text("the description of a measurement", description)
             if MARK in digest:
                 raise LedgerError(f"no {MARK} is in the digest of a measurement: it stands before an analyst's name")
-        said = {key: word for key, word in (("label", label), ("run", run)) if word}
-
-        def debited(connection: sqlite3.Connection) -> frozenset[str]:
-            demands = partial(self._demands, connection)
-            new, entries = debit.settled(connection, measurements, price, demands, said, analyst)
-            for entry in entries:
-                self._append(connection, "debit", entry.account, entry.charge, entry.content, entry.first)
-            return new
-
-        return self._file.write(debited)
+        words = {key: word for key, word in (("label", label), ("run", run)) if word}
+        plans = {}
+        if plan is not None:  # written before the transaction, for which others wait
+            paid = self.paid(measurements) & self.paid(measurements, analyst)
+            plans = {digest: plan(digest) for digest in measurements if digest not in paid}
+        return self._store.write(lambda transaction: debit(transaction, measurements, price, plans, words, analyst))
 
     def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
-        """What `debit` would charge now: the sources, or an analyst within them, whom it tells nothing of others.
+        """The charge of `debit` now: to the sources, or to an analyst, which tells nothing of others.
 
         Parameters
         ----------
@@ -139,56 +344,247 @@ class Ledger(LedgerAccounts, LedgerAnswers):
         Mapping
             Account -> nano-epsilon; empty where nothing is new.
         """
-        side, digests = Payer(analyst), list(measurements)
+        payer, digests = Payer(analyst), list(measurements)
 
-        def quoted(connection: sqlite3.Connection) -> Mapping[str, int]:
-            demands = partial(self._demands, connection)
-            return side.priced(side.unpaid(connection, digests), price, demands).charges
+        def quoted(transaction: Transaction) -> Mapping[str, int]:
+            return payer.priced(transaction, payer.unpaid(transaction, digests), price).charges
 
-        return self._file.snapshot(quoted)
+        return self._store.snapshot(quoted)
 
-    def _demands(self, connection: sqlite3.Connection, partition: str) -> dict[str, Fraction]:
-        if self._raised.get(partition) != self._file.rivals:  # who else has written may be no ledger
-            ledger_audit.check_parts(connection, self._file.name, partition)
-            self._raised[partition] = self._file.rivals
-        return tables.demands(connection, partition)
+    def paid(self, measurements: Iterable[str], analyst: str | None = None) -> frozenset[str]:
+        """The digests among these that were paid for, ever: by the sources, or by an analyst."""
+        digests, payer = frozenset(measurements), Payer(analyst)
+        return digests - self._store.read(lambda transaction: payer.unpaid(transaction, digests))
 
     def debited(self, run: str, after: int = 0) -> dict[str, int]:
-        """What was debited under a word of the caller's, by account, in nano-epsilon.
+        """The debits under a word of the caller, by account, in nano-epsilon.
 
         Parameters
         ----------
         run : str
             As given to `debit`.
         after : int
-            The number of an entry after which all that is.
+            The number of an entry before all of them.
         """
-        return self._file.read(lambda connection: chain.debited(connection, run, after))
+        spent: dict[str, int] = {}
+        condition = "kind = 'debit' AND sequence > ?"
+        for entry in self._store.read(lambda transaction: chain.read(transaction, condition, (after,))):
+            if entry.content.get("run") == run:
+                spent[entry.target] = spent.get(entry.target, 0) + entry.amount
+        return spent
 
-    def spent_at(self, name: str, delta: Fraction, analyst: str | None = None) -> Fraction:
-        """What an account spent, read at a δ: see `measure.delta_reading`. What is enforced is the pure sum.
+    def plans(self, analyst: str | None = None) -> dict[int, dict[str, str]]:
+        """Entry -> digest of a measurement -> its canonical plan: of all debits, or of an analyst's own.
+
+        Plans hold the constants of whoever asked: they are for the curator, and an analyst's for that analyst.
+        """
+
+        def found(transaction: Transaction) -> dict[int, dict[str, str]]:
+            mark = f"{MARK}{analyst}"
+            kept = dict(transaction.execute("SELECT digest, plan FROM plans").fetchall())
+            plans = {}
+            for entry in chain.read(transaction, "kind IN ('debit', 'carry')", ()):
+                recorded = entry.content.get("plans")
+                if recorded and (analyst is None or entry.target.endswith(mark)):
+                    pairs = recorded.items() if isinstance(recorded, dict) else zip(recorded, recorded, strict=True)
+                    plans[entry.sequence] = {digest: kept[hashed] for digest, hashed in pairs}
+            return plans
+
+        return self._store.snapshot(found)
+
+    # answers
+
+    def answers(self, measurement: str, keys: Iterable[bytes] | None = None) -> dict[bytes, float]:
+        """The stored answers of a measurement: for these keys, or all by increasing key.
 
         Parameters
         ----------
-        name : str
-            The account.
-        delta : Fraction
-            Between 0 and 1.
-        analyst : str, optional
-            Whose account within it, where it is not the account itself.
+        measurement : str
+            Its digest. One that was never debited has no answers.
+        keys : iterable of bytes, optional
+            The keys to look up.
+
+        Returns
+        -------
+        dict
+            Key -> value, in the order of `keys`. A key without a stored answer is not in it, which means only
+            that it was never asked for.
+        """
+        wanted = None if keys is None else list(dict.fromkeys(keys))
+        if wanted is not None and not all(type(key) is bytes for key in wanted):
+            raise LedgerError("answers are kept for keys of bytes")
+
+        def found(transaction: Transaction) -> dict[bytes, float]:
+            stored = self._stored(transaction, measurement).answers
+            return {key: stored[key] for key in (sorted(stored) if wanted is None else wanted) if key in stored}
+
+        return self._store.snapshot(found)
+
+    def listings(self, measurement: str) -> list[Any]:
+        """The listings of a measurement as `store_listing` was given them, in order.
+
+        Read them before the answers: one that comes in between is found out when the draws are stored.
+        """
+        read = self._store.snapshot(lambda transaction: [*self._stored(transaction, measurement).listings])
+        return [json.loads(listing) for listing in read]
+
+    def store_answers(
+        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
+    ) -> dict[bytes, float] | None:
+        """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
+
+        Parameters
+        ----------
+        measurement : str
+            The digest of a measurement that was debited.
+        answers : Mapping
+            Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
+        listings : int
+            How many listings of the measurement were known when the answers were drawn.
+
+        Returns
+        -------
+        dict or None
+            The same keys -> the values in the ledger, which another process may have put there first. None where there
+            are further listings by now, which may reveal something of the keys: nothing was stored, draw again.
 
         Raises
         ------
         LedgerError
-            When there is no such account, or an entry records what no debit can have recorded.
+            When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        own = Payer(analyst).named(name)
-        spent, history = self._file.snapshot(
-            lambda connection: (tables.get_account(connection, own).spent, chain.charged(connection, own))
-        )
-        return delta_reading.spent_at(delta, history, from_nano(spent))
+        floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
+        if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
+            raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
-    def paid(self, measurements: Iterable[str], analyst: str | None = None) -> frozenset[str]:
-        """Which of these digests were paid for, ever: by the sources, or by an analyst."""
-        digests, side = frozenset(measurements), Payer(analyst)
-        return digests - self._file.read(lambda connection: side.unpaid(connection, digests))
+        def standing(transaction: Transaction) -> dict[bytes, float] | None:
+            stored = self._paid_for(transaction, measurement)
+            if len(stored.listings) != listings:
+                return None
+            stored.add(transaction, measurement, answers, {})
+            first = {key: stored.answers[key] for key in stored.answers.keys() & answers.keys()}
+            return {**dict(zip(answers, map(float, answers.values()), strict=True)), **first}
+
+        return self._store.write(standing)
+
+    def store_listing(
+        self, measurement: str, rows: Mapping[bytes, float], listing: Mapping[str, Any], *, listings: int, answers: int
+    ) -> None:
+        """Store a listing with the rows that it adds, as one entry, unless its basis has changed.
+
+        Parameters
+        ----------
+        measurement : str
+            The digest of a measurement that was debited.
+        rows : Mapping
+            Key -> finite noisy value, of the keys that are listed and had no answer; none is an answer too.
+        listing : Mapping
+            Its public domain and threshold, as plain data.
+        listings, answers : int
+            How many listings and answers of the measurement were known when the rows were drawn. Where there are more
+            by now nothing is stored: read them, and draw again.
+
+        Raises
+        ------
+        LedgerError
+            As `store_answers`.
+        """
+        if not all(map(math.isfinite, rows.values())):
+            raise LedgerError("a listing is of finite floats: nothing was stored")
+
+        def added(transaction: Transaction) -> None:
+            stored = self._paid_for(transaction, measurement)
+            if (len(stored.listings), len(stored.answers)) == (listings, answers):
+                stored.add(transaction, measurement, rows, {"listing": dict(listing)})
+
+        self._store.write(added)
+
+    def _paid_for(self, transaction: Transaction, measurement: str) -> Stored:
+        if Payer().unpaid(transaction, [measurement]):
+            raise LedgerError("a measurement must be debited before its answers are stored: call debit first")
+        return self._stored(transaction, measurement)
+
+    def _stored(self, transaction: Transaction, measurement: str) -> Stored:
+        """All that is stored of a measurement now. The caller is in a transaction."""
+        stored = self._remembered.pop(measurement, None) or Stored()
+        if not chain.holds(transaction, stored.last):  # an older copy was put in the place of the ledger
+            stored = Stored()
+        before = len(stored.answers)
+        stored.catch_up(transaction, self._store.name, measurement)
+        self._remembered[measurement] = stored
+        grown, kept = len(stored.answers) > before, self._remembered
+        while grown and len(kept) > 1 and sum(len(each.answers) for each in kept.values()) > _REMEMBERED:
+            del kept[next(iter(kept))]
+        return stored
+
+    # history
+
+    def head(self) -> str:
+        """The last entry by its number and hash: keep it elsewhere, to recognise a ledger that lost entries."""
+        return str(self._store.read(chain.head))
+
+    def check_head(self, expected: str) -> None:
+        """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
+        known = Head.parse(expected)
+        self._store.read(lambda transaction: chain.check_head(transaction, self._store.name, known, EXPECTED))
+
+    def entries(self) -> Iterator[Entry]:
+        """The history, from the first entry on, as far as it goes when the iteration gets there."""
+        after = 0
+        while page := self._store.read(partial(chain.read, condition="sequence > ?", parameters=(after,), size=500)):
+            yield from page
+            after = page[-1].sequence
+
+    def events(self, analyst: str | None = None) -> tuple[Event, ...]:
+        """The history in epsilon: all entries but those that store answers.
+
+        Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
+        """
+        if analyst is None:
+            shown = (each for each in self.entries() if each.kind != chain.ANSWERS)
+            return tuple(_event(each, each.target, each.sequence) for each in shown)
+        payer = Payer(analyst)
+
+        def own(transaction: Transaction) -> tuple[Event, ...]:
+            names = {each.name: source for source, each in payer.balances(all_accounts(transaction)).items()}
+            marks = ", ".join("?" * len(names))
+            found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,))
+            return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, start=1))
+
+        return self._store.snapshot(own)
+
+    def verify(self) -> None:
+        """Compute the hash chain again, and check every row, answer and plan against the entries.
+
+        Raises
+        ------
+        LedgerError
+            Naming the first entry that is broken, or the row that does not follow from the entries.
+
+        Notes
+        -----
+        No privacy cost. A file that was written anew as a whole, or an old copy with the files beside it, is found out
+        only by a head that is kept elsewhere.
+        """
+
+        def checked(transaction: Transaction) -> None:
+            self._store.check(transaction)
+            verify(transaction, self._store.name, whole=True)
+
+        self._store.snapshot(checked)
+
+    def close(self) -> None:
+        """Close the ledger. All debits and answers are durable already."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _event(entry: Entry, account: str, number: int) -> Event:
+    """An entry as it is shown, under a name of the account and a number."""
+    amount = from_nano(entry.amount)
+    return Event(number, entry.time, entry.kind, account, amount, entry.description, entry.label, entry.actor)

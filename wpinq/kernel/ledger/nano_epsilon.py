@@ -11,7 +11,7 @@ from wpinq.noise.epsilon import NANO
 
 
 def to_nano(epsilon: Fraction) -> int:
-    """A charge in whole nano-epsilon, rounded up, so that a ledger never records less than was lost.
+    """A charge in whole nano-epsilon, rounded up: a ledger never records less than was lost.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def to_nano(epsilon: Fraction) -> int:
 
 
 def budget_to_nano(epsilon: Fraction) -> int:
-    """A budget in whole nano-epsilon, rounded down: never more than was said, and at least 1.
+    """A budget in whole nano-epsilon, rounded down: never more than was given, and at least 1.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def budget_to_nano(epsilon: Fraction) -> int:
 
 @lru_cache(maxsize=1024)
 def from_nano(nano: int) -> Fraction:
-    """The epsilon that a whole number of nano-epsilon stands for, exactly.
+    """The exact epsilon of a whole number of nano-epsilon.
 
     Examples
     --------
@@ -49,3 +49,15 @@ def from_nano(nano: int) -> Fraction:
     if nano < 0:
         raise EpsilonError("a balance cannot be negative: give nano-epsilon of at least 0")
     return Fraction(nano, NANO)
+
+
+def decimal_epsilon(nano: int) -> str:
+    """An amount in nano-epsilon as an exact decimal epsilon.
+
+    Examples
+    --------
+    >>> decimal_epsilon(1_500_000_000)
+    '1.5'
+    """
+    whole, rest = divmod(nano, NANO)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Where a ledger stands: whether it is there, how a new one is made, what is wrong with a place that will not do."""
+"""The place of a ledger file: its absence, its making, and the refusal of an unfit place."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from collections.abc import Iterator
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import schema
-from wpinq.kernel.ledger.head import Head
+from wpinq.kernel.ledger.chain import Head
 
-_BESIDE = ("-wal", "-journal")
-"""What SQLite keeps beside a file that holds part of it."""
+_PARTS = ("-wal", "-journal")
+"""The endings of files beside a ledger in which SQLite keeps part of it."""
+
+INFLIGHT = "-inflight"
+"""The ending of the folder beside a ledger in which a service keeps a record of each release in flight."""
 
 
-def is_there(path: str, known: Head | None, create: bool) -> bool:
+def exists(path: str, known: Head | None, create: bool) -> bool:
     """Whether there is a file that may be a ledger; False where one is to be made.
 
-    `known` is how far the ledger had come, by what was noted beside it.
+    `known` is the head that the ledger had reached, by the file beside it.
 
     Raises
     ------
     LedgerError
-        When there is a file that can be none, or none where there should be one.
+        When the file can be no ledger, or is missing from a place where one was.
     """
     try:
         status = os.stat(path)
@@ -36,13 +39,12 @@ def is_there(path: str, known: Head | None, create: bool) -> bool:
         raise LedgerError(f"{path}: {explain(path)}") from None
     if not stat.S_ISREG(status.st_mode):
         raise LedgerError(f"{path}: {explain(path)}")
-    if status.st_size == 0:
-        # An interrupted copy, or a file that was emptied: to take it for a ledger would give back what was spent.
+    if status.st_size == 0:  # an interrupted copy, or an emptied file: as a new ledger it would have spent nothing
         raise LedgerError(f"{path} is empty, and no ledger: put the ledger back, or remove the file to start a new one")
     if status.st_nlink > 1:
         raise LedgerError(
-            f"{path} has {status.st_nlink} names (hard links), and what is written under one of them is kept beside it "
-            "where the others do not find it: remove the others, and leave the one that has -head or -wal beside it"
+            f"{path} has {status.st_nlink} names (hard links), and the files beside one of them are not found from the "
+            "others: remove the others, and leave the one that has -head or -wal beside it"
         )
     return True
 
@@ -50,7 +52,7 @@ def is_there(path: str, known: Head | None, create: bool) -> bool:
 def check_free(path: str, known: Head | None) -> None:
     """Refuse a place from which a ledger is missing: a new one would have spent nothing."""
     whole = os.path.realpath(path)
-    for suffix in _BESIDE:
+    for suffix in _PARTS:
         if os.path.exists(whole + suffix):
             raise LedgerError(
                 f"{path} is not there, and {whole}{suffix}, which is part of it, is: put the ledger back, or remove "
@@ -63,8 +65,18 @@ def check_free(path: str, known: Head | None) -> None:
         )
 
 
+def check_no_release(path: str) -> None:
+    """Refuse a ledger with records of releases in flight."""
+    folder = path + INFLIGHT
+    if os.path.isdir(folder) and any(not name.startswith(".") for name in os.listdir(folder)):
+        raise LedgerError(
+            f"releases over {path} are in flight, or the service ended in the middle of one, by {folder}: wait for "
+            "them, or start the service once more, which suspends the accounts of such releases"
+        )
+
+
 def make(path: str) -> None:
-    """Make a new ledger, of which nobody sees a part, for its owner's eyes only. The caller is alone."""
+    """Make a new ledger, complete when it appears, of mode 0600. The caller has the turn."""
     if os.path.exists(path):
         return
     whole = os.path.realpath(path)
@@ -82,20 +94,19 @@ def make(path: str) -> None:
 
 @contextlib.contextmanager
 def unfinished(path: str) -> Iterator[str]:
-    """A file beside a path, of mode 0600, that is gone afterwards, unless it was finished."""
-    # A name of its own: one that is made up may be that of another ledger, or of what another process is making.
+    """A file beside a path, of mode 0600 and a random name, that is removed afterwards unless it was finished."""
     descriptor, part = tempfile.mkstemp(prefix=f"{os.path.basename(path)}-new-", dir=os.path.dirname(path))
     os.close(descriptor)
     try:
         yield part
     finally:
-        for suffix in ("", *_BESIDE):
+        for suffix in ("", *_PARTS):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(part + suffix)
 
 
 def finish(part: str, path: str) -> None:
-    """Give a file that is whole and closed its name, durably."""
+    """Give a complete and closed file its name, durably."""
     os.rename(part, path)
     directory = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
@@ -106,7 +117,7 @@ def finish(part: str, path: str) -> None:
 
 
 def explain(path: str, error: OSError | None = None) -> str:
-    """What is wrong with a place where a ledger cannot be opened or written."""
+    """The reason why a ledger cannot be opened or written at a place."""
     directory, whole = os.path.dirname(path), os.path.realpath(path)
     if not os.path.isdir(directory):
         return f"the directory {directory} does not exist: create it first"

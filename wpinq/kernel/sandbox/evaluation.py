@@ -17,8 +17,7 @@ from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import Engine, find_unoptimised
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
-from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.suspensions import SuspensionError
+from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected
 from wpinq.kernel.sandbox import process

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wpinq.errors import WpinqError
-from wpinq.kernel.ledger.suspensions import SuspensionError
+from wpinq.kernel.ledger.ledger import SuspensionError
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session

@@ -9,7 +9,6 @@ import pytest
 
 from wpinq.cli.main import main
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
@@ -33,12 +32,12 @@ def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Pa
         assert not ledger.resume("edges")
         ledger.set_budget("nodes", 2 * 10**9)
         assert ledger.suspended() == {"nodes"}
-        said = [(event.kind, event.account, event.description) for event in ledger.events()][2:]
+        said = [(event.kind, event.account, event.actor, event.description) for event in ledger.events()][2:]
         assert said == [
-            ("set budget", "edges", "closed to analysts, the budget stays"),
-            ("set budget", "nodes", "closed to analysts, the budget stays"),
-            ("set budget", "edges", "open to analysts, the budget stays"),
-            ("set budget", "nodes", "budget 1 -> 2"),
+            ("suspend", "edges", "", "answers no analyst after a failed evaluation"),
+            ("suspend", "nodes", "", "answers no analyst after a failed evaluation"),
+            ("resume", "edges", "curator", "answers analysts again"),
+            ("set budget", "nodes", "curator", "budget 1 -> 2"),
         ]
         assert [account.budget for account in ledger.accounts()] == [10**9, 2 * 10**9]
         ledger.verify()
@@ -76,15 +75,7 @@ def test_a_copy_is_closed_where_the_ledger_was_and_after_it_is_restored(path: Pa
         assert ledger.suspended() == {"edges"}
 
 
-@pytest.mark.parametrize(
-    "content", [{"previous": 10**9, "analysts": "ajar"}, {"previous": 10**9 - 1, "analysts": "open"}]
-)
-def test_an_entry_that_says_what_no_gate_can_is_found(path: Path, content: dict[str, object]) -> None:
-    with Ledger(path) as ledger, pytest.raises(LedgerError, match="a gate is closed or open"):
-        ledger._file.write(lambda connection: chain.append(connection, "set budget", "edges", 10**9, content))
-
-
-def test_a_gate_that_is_cut_off_is_noticed(path: Path) -> None:
+def test_a_suspension_that_is_cut_off_is_noticed(path: Path) -> None:
     with Ledger(path) as ledger:
         before = path.read_bytes()
         ledger.suspend(["edges"])
@@ -99,16 +90,16 @@ def test_a_gate_that_is_cut_off_is_noticed(path: Path) -> None:
 def test_the_command_line_shows_what_is_closed_and_opens_it(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Ledger(path) as ledger:
         ledger.suspend(["edges"])
-    assert main(["budget", str(path)]) == 0
-    assert "closed to analysts, for an evaluation failed; --reopen edges answers them again" in capsys.readouterr().out
-    assert main(["budget", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["closed"] == ["edges"]
-    assert main(["budget", str(path), "--reopen", "nodes"]) == 2
-    assert "'nodes' is open to analysts" in capsys.readouterr().err
-    assert main(["budget", str(path), "--reopen", "edges", "--history"]) == 0
-    shown = capsys.readouterr().out
-    assert "closed to analysts, for" not in shown
-    assert "set budget edges 1 open to analysts, the budget stays" in shown
+    assert main(["ledger", "show", str(path)]) == 0
+    assert "suspended, for an evaluation failed; set --resume edges answers analysts again" in capsys.readouterr().out
+    assert main(["ledger", "show", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["suspended"] == ["edges"]
+    assert main(["ledger", "set", str(path), "--resume", "nodes"]) == 2
+    assert "'nodes' answers analysts" in capsys.readouterr().err
+    assert main(["ledger", "set", str(path), "--resume", "edges"]) == 0
+    assert "suspended, for" not in capsys.readouterr().out
+    assert main(["ledger", "show", str(path), "--history"]) == 0
+    assert "resume edges 0 answers analysts again" in capsys.readouterr().out
 
 
 def test_what_a_debit_that_was_undone_had_read_is_not_remembered(path: Path) -> None:
