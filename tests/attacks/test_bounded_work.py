@@ -226,13 +226,13 @@ def test_common_plans_are_within_the_bounds() -> None:
     both = edges.concat(edges.select(lambda e: F.record(src=e.dst, dst=e.src)))
     paths = both.join(both, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
     ccdf = both.select(lambda e: e.src).shave(1.0).select(lambda p: p.index)
-    assert shared.plan.reach.records == 1
-    assert both.plan.reach.records == 2
-    assert paths.plan.reach.records == 4
-    assert ccdf.plan.reach.records == 4  # two records of weight 1 have at most two whole pieces and two rests
-    assert ranges(NUMBERS, MILLION).select(lambda x: x % 10).plan.reach.records == MILLION
+    assert shared.plan.unit_growth.records == 1
+    assert both.plan.unit_growth.records == 2
+    assert paths.plan.unit_growth.records == 4
+    assert ccdf.plan.unit_growth.records == 4  # two records of weight 1 have at most two whole pieces and two rests
+    assert ranges(NUMBERS, MILLION).select(lambda x: x % 10).plan.unit_growth.records == MILLION
     labels = PEOPLE.select_many(lambda p: mapped(1000, lambda i: p.name + ": bin " + F.cast(i, str)))
-    assert labels.plan.reach.text == 27
+    assert labels.plan.unit_growth.text == 27
 
 
 def test_the_work_of_a_function_is_counted_once_where_it_is_shared() -> None:

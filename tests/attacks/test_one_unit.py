@@ -120,12 +120,12 @@ def allowed(plan: Node) -> int:
     while stack:
         node = stack.pop()
         stack += node.inputs
-        steps += node.reach.records * node.type.values
+        steps += node.unit_growth.records * node.type.values
         for parameter in node.operator.parameters:
             function = getattr(node.operator, parameter.name, None)
             if isinstance(function, Lambda):
-                texts = tuple(node.inputs[i].reach.text for i in parameter.of)
-                steps += node.reach.records * work(node.operator.bounded_function(function), texts).steps
+                texts = tuple(node.inputs[i].unit_growth.text for i in parameter.of)
+                steps += node.unit_growth.records * work(node.operator.bounded_function(function), texts).steps
     return steps * LONG
 
 

@@ -87,7 +87,7 @@ def follow(plan: Node, engines: bool = True) -> None:
     nodes = list(topological([plan]))
     if not engines or len(nodes) > FEW_STEPS or certificate is None:
         return
-    if any(node.reach.records > FEW_RECORDS or node.reach.text > SHORT_TEXTS for node in nodes):
+    if any(node.unit_growth.records > FEW_RECORDS or node.unit_growth.text > SHORT_TEXTS for node in nodes):
         return
     evaluate(plan)
 

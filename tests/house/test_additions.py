@@ -54,7 +54,7 @@ class Distinct(RecordKeyed):
     def output_type(self, *inputs: Type) -> Type:
         return inputs[0]
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         return inputs[0]
 
     def rounding_units(self) -> Fraction:

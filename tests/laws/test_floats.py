@@ -10,7 +10,7 @@ def test_floats_keep_their_promises(seed: int) -> None:
     findings = check_floats(seed, plans=200)
     assert not findings.rounding
     assert not findings.order
-    assert not findings.mass
+    assert not findings.norm_bound
     assert not findings.slack
     assert findings.largest > 0.001  # the bound is not so wide that nothing could break it
     assert findings.slack_trials >= 25

@@ -30,7 +30,7 @@ def test_worked_example_in_floats(table: Table) -> None:
     for node in topological([plan]):
         inputs = [held[child.digest] for child in node.inputs]
         source = isinstance(node.operator, Source)
-        held[node.digest] = norm(data[node.operator.source]) if source else node.operator.mass(*inputs)
+        held[node.digest] = norm(data[node.operator.source]) if source else node.operator.norm_bound(*inputs)
     paths = plan_properties(plan).paths
     steps = sum(paths[node.digest] * node.operator.rounding_units() * held[node.digest] for node in topological([plan]))
     assert distance(rounded, exact) <= UNIT_ROUNDOFF * steps

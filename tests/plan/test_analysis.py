@@ -84,8 +84,8 @@ def test_versions_of_the_data_keep_apart() -> None:
     assert not first & second
 
 
-def mass(query: Query) -> Fraction:
-    return plan_properties(query.plan).output.mass
+def norm_bound(query: Query) -> Fraction:
+    return plan_properties(query.plan).output.norm_bound
 
 
 def left(query: Query) -> Fraction:
@@ -97,13 +97,15 @@ def test_masses() -> None:
         return p.age
 
     joined = PEOPLE.join(OTHERS, age, age)
-    assert mass(PEOPLE) == 100
-    assert mass(PEOPLE.select(age).where(lambda a: a > 1).shave(1.0)) == 100
-    assert mass(PEOPLE.select_many(lambda p: [p.age, 1])) == 100
-    assert mass(PEOPLE.group_by(age)) == 50
-    assert mass(joined) == Fraction(100 * 50, 150)
-    assert [mass(q) for q in (PEOPLE.concat(OTHERS), PEOPLE.difference(OTHERS), PEOPLE.union(OTHERS))] == [150] * 3
-    assert mass(REGIONS["north"]) == 100
+    assert norm_bound(PEOPLE) == 100
+    assert norm_bound(PEOPLE.select(age).where(lambda a: a > 1).shave(1.0)) == 100
+    assert norm_bound(PEOPLE.select_many(lambda p: [p.age, 1])) == 100
+    assert norm_bound(PEOPLE.group_by(age)) == 50
+    assert norm_bound(joined) == Fraction(100 * 50, 150)
+    assert [norm_bound(q) for q in (PEOPLE.concat(OTHERS), PEOPLE.difference(OTHERS), PEOPLE.union(OTHERS))] == [
+        150
+    ] * 3
+    assert norm_bound(REGIONS["north"]) == 100
     assert left(joined) == Fraction(1, 2)
     assert left(joined.join(PEOPLE, lambda p: p[0].age, age)) == Fraction(1, 3)
     assert left(PEOPLE.group_by(age).shave(0.5)) == Fraction(1, 2)

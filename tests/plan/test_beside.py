@@ -16,7 +16,7 @@ from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.noise.scales import laplace_scale
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
-from wpinq.plan.demand import charges, demand, least_on_a_way, masses_over_parts, partition_of, unshared
+from wpinq.plan.demand import charges, demand, least_on_a_way, norm_bounds_over_parts, partition_of, unshared
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.properties import PARTITION_SLACK, plan_properties
@@ -131,15 +131,15 @@ def test_steps_weigh_no_more_than_the_parts_that_bound_them(seed: int) -> None:
                 continue
             of_partition: dict[bytes, Fraction] = {}
             shares: dict[bytes, Fraction] = {}
-            masses = masses_over_parts(node)
+            norm_bounds = norm_bounds_over_parts(node)
             for cut, paths in _cuts(node).items():
                 partition, weight = partition_of(cut), norm(reference.evaluate(cut, case.data, EXACT))
                 of_partition[partition] = of_partition.get(partition, Fraction(0)) + paths * weight
-                shares[partition] = shares.get(partition, Fraction(0)) + weight / masses[cut.digest]
+                shares[partition] = shares.get(partition, Fraction(0)) + weight / norm_bounds[cut.digest]
             for partition, bound in of_partition.items():
                 weight = norm(reference.evaluate(node, case.data, EXACT))
                 assert weight <= bound or partition in unshared(node)
-                assert weight <= shares[partition] * masses[node.digest] or partition in unshared(node)
+                assert weight <= shares[partition] * norm_bounds[node.digest] or partition in unshared(node)
                 held, heavier = held + (partition not in unshared(node)), heavier + (weight > bound)
     assert held > 20
     assert heavier > 3
@@ -180,10 +180,10 @@ def test_a_join_with_other_data_rounds_over_all_parts_up_to_the_mass_of_the_part
     data = {"wide": dict.fromkeys(range(400), Fraction(1, 2)), "single": {0: Fraction(1)}}
     joined = [part.join(single, lambda x: 0, lambda y: 0) for part in parts]
     weight = sum((norm(reference.evaluate(query.plan, data, EXACT)) for query in joined), Fraction(0))
-    assert weight == 400 * Fraction(1, 3) > joined[0].plan.operator.mass(Fraction(2**20), Fraction(1))
-    assert masses_over_parts(joined[0].plan)[joined[0].plan.digest] == 2**20 > weight
+    assert weight == 400 * Fraction(1, 3) > joined[0].plan.operator.norm_bound(Fraction(2**20), Fraction(1))
+    assert norm_bounds_over_parts(joined[0].plan)[joined[0].plan.digest] == 2**20 > weight
     itself = parts[0].join(parts[0], lambda x: 0, lambda y: 0).plan
-    assert masses_over_parts(itself)[itself.digest] == 2**19
+    assert norm_bounds_over_parts(itself)[itself.digest] == 2**19
 
 
 def test_on_a_grid_what_is_rounded_goes_with_rows_and_not_with_weights() -> None:
@@ -191,7 +191,7 @@ def test_on_a_grid_what_is_rounded_goes_with_rows_and_not_with_weights() -> None
     light = wp.source("light", int, cap=2**20)
     (part,) = light.partition(lambda x: x // 4, [0]).values()
     plan = part.select_many(lambda x: [x, x + 1, x + 2]).plan
-    masses, certificate = masses_over_parts(plan), plan_properties(plan)
+    norm_bounds, certificate = norm_bounds_over_parts(plan), plan_properties(plan)
     (step,) = (step for step in certificate.steps.values() if step.node.operator.rounding_units())
     rng, rows = Random(2), 12
     for weight in (2.0**-60, 2.0**-20, 1.0):
@@ -202,7 +202,9 @@ def test_on_a_grid_what_is_rounded_goes_with_rows_and_not_with_weights() -> None
         with Database() as database:
             error = distance(exact, database.evaluate(plan, data))
         assert distance(exact, reference.evaluate(plan, data)) <= share
-        assert 0 < error <= share + grid < share + masses[plan.digest] * UNIT_ROUNDOFF / 2**6 * rows / Fraction(2**38)
+        assert (
+            0 < error <= share + grid < share + norm_bounds[plan.digest] * UNIT_ROUNDOFF / 2**6 * rows / Fraction(2**38)
+        )
         assert (error > share) == (weight < 2.0**-50)
 
 

@@ -152,7 +152,7 @@ def test_what_takes_most_is_told_by_what_functions_do_and_not_by_rows_alone() ->
 @pytest.mark.parametrize(("even", "made"), [(True, (10, 2)), (False, (15, 3))])
 def test_a_weight_that_was_rounded_up_leaves_one_piece_more(even: bool, made: tuple[int, int]) -> None:
     """Of weights that are one exact number for all data there is no such rest."""
-    below = Sized(RowBounds(5), mass=Fraction(10**6), largest=Fraction(1), even=even)
+    below = Sized(RowBounds(5), norm_bound=Fraction(10**6), largest=Fraction(1), even=even)
     assert pieces(below, Fraction(1, 2), None) == made
 
 

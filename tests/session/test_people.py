@@ -86,7 +86,7 @@ def test_what_one_person_becomes_is_bounded_by_all_of_the_persons_rows() -> None
             lambda r: F.flatten(F.map(F.first(r.n, 100), lambda a: F.map(F.first(r.n, 100), lambda b: (a, b))))
         )
 
-    assert pairs(100).plan.reach.records == 100 * 10_000
+    assert pairs(100).plan.unit_growth.records == 100 * 10_000
     with pytest.raises(wp.PlanError, match="may become"):
         pairs(1_000)
 

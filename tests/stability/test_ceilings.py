@@ -47,7 +47,7 @@ QUERIES: dict[str, Callable[[Query], Query]] = {
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_ceiling_is_no_higher_than_what_it_is_over(name: str) -> None:
     query = QUERIES[name](EDGES)
-    found = upward(query.plan, lambda node, below: node.operator.ceiling(*below))[query.plan.digest]
+    found = upward(query.plan, lambda node, below: node.operator.weight_bound(*below))[query.plan.digest]
     weights = wp.evaluate(query, DATA, exact=True)
     assert found.largest or found.a_key
     assert not heavier(weights, found)

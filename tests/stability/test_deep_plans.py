@@ -81,8 +81,8 @@ def test_what_a_step_descends_from_does_not_grow_with_each(step: Callable[[Query
     for plan in moves.followed(grown(step, 10).plan):
         for way in plan.ways:
             for moved in way.moved.values():
-                assert 1 <= len(moved.lineages) <= 4
-                assert all(len(lineage.parts) <= ATOMS_LIMIT for lineage in moved.lineages)
+                assert 1 <= len(moved.proportions) <= 4
+                assert all(len(lineage.parts) <= ATOMS_LIMIT for lineage in moved.proportions)
 
 
 def test_a_rounded_bound_is_never_below_the_exact_one() -> None:

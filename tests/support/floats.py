@@ -19,7 +19,7 @@ class FloatFindings:
 
     rounding: list[Case] = field(default_factory=list)
     order: list[Case] = field(default_factory=list)
-    mass: list[Case] = field(default_factory=list)
+    norm_bound: list[Case] = field(default_factory=list)
     slack: list[Case] = field(default_factory=list)
     largest: Fraction = Fraction(0)
     slack_trials: int = 0
@@ -27,7 +27,7 @@ class FloatFindings:
     @property
     def violations(self) -> list[Case]:
         """All of them."""
-        return [*self.rounding, *self.order, *self.mass, *self.slack]
+        return [*self.rounding, *self.order, *self.norm_bound, *self.slack]
 
 
 def shuffled(rng: Random, data: Data) -> Data:
@@ -58,10 +58,10 @@ def check_floats(seed: int, plans: int, operators: tuple[str, ...] = OPERATORS) 
             findings.order.append(case)
         bounds = plan_properties(case.plan).steps
         if any(
-            norm(reference.evaluate(node, case.data, arithmetic.EXACT)) > bounds[node.digest].mass
+            norm(reference.evaluate(node, case.data, arithmetic.EXACT)) > bounds[node.digest].norm_bound
             for node in topological([case.plan])
         ):
-            findings.mass.append(case)
+            findings.norm_bound.append(case)
         near, distances = neighbour(rng, case.data, {name: source.record for name, source in declared.items()})
         within = all(norm(near[name]) <= source.cap for name, source in declared.items())
         if within and sum(distances.values()) >= 1:

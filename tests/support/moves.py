@@ -216,7 +216,7 @@ def broken(
         for data in (before[node.digest], after[node.digest]):
             if moved.nonnegative and any(weight < 0 for weight in data.values()):
                 yield "sign", node
-            if heavier(data, moved.ceiling) or misplaced(data, moved.ceiling, plan.steps, (before, after)):
+            if heavier(data, moved.weight_bound) or misplaced(data, moved.weight_bound, plan.steps, (before, after)):
                 yield "ceiling", node
     root = plan.steps[-1].digest
     step = plan.cut.digest
@@ -267,11 +267,11 @@ def out_of_ratio(node: Node, sides: Sequence[InputChange], data: Mapping[bytes, 
     return any(balance.values())
 
 
-def heavier(data: Weights, ceiling: WeightBound) -> bool:
+def heavier(data: Weights, weight_bound: WeightBound) -> bool:
     """Whether weights exceed what is said of them."""
-    if ceiling.largest is not None and any(weight > ceiling.largest for weight in data.values()):
+    if weight_bound.largest is not None and any(weight > weight_bound.largest for weight in data.values()):
         return True
-    for fields, bound in ceiling.a_key.items():
+    for fields, bound in weight_bound.a_key.items():
         sums: dict[Any, Fraction] = {}
         for record, weight in data.items():
             key = tuple(_field(record, path) for path in sorted(fields))
@@ -282,12 +282,12 @@ def heavier(data: Weights, ceiling: WeightBound) -> bool:
 
 
 def misplaced(
-    data: Weights, ceiling: WeightBound, steps: Sequence[Node], states: Sequence[Mapping[bytes, Weights]]
+    data: Weights, weight_bound: WeightBound, steps: Sequence[Node], states: Sequence[Mapping[bytes, Weights]]
 ) -> bool:
     """Whether it holds a record that is not in the source of which it is said to be a part, in that direction."""
-    if ceiling.oriented is None:
+    if weight_bound.oriented is None:
         return False
-    name, turned = ceiling.oriented
+    name, turned = weight_bound.oriented
     (source,) = (n.digest for n in steps if isinstance(n.operator, Source) and n.operator.source == name)
     return not any(all((r[::-1] if turned else r) in state[source] for r in data) for state in states)
 

@@ -52,7 +52,7 @@ ONE_SCALE = (
 TWICE_IS_ONCE = ("left.oriented == (right.oriented[0], not right.oriented[1])", "left.oriented[0] == right.oriented[0]")
 ABOVE_A_PART = (
     "type(NO_WEIGHT_BOUND)(Fraction(1)) if isinstance(node.operator, Partition) else "
-    "node.operator.ceiling(*(moved.ceiling for moved in below))"
+    "node.operator.weight_bound(*(moved.weight_bound for moved in below))"
 )
 FIRST_FIELDS = ("list(self._any_key().leaves())", "[part for _, part in self._any_key().paths() if not part.fields]")
 
@@ -70,15 +70,15 @@ CLOSURE_IS_BODY = Mutant(
 LIMIT_IGNORED = Mutant("shares of a list as if it were not cut", select_many.SelectMany, "_shares", (LISTED_WHOLE,))
 RECORD_KEPT = Mutant("a join's records are those that changed", Join, "change", (KEPT_AS_IT_CAME,))
 ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", change, "at_unknown_keys", ONE_SCALE)
-SAME_EDGES_APART = Mutant("edges twice weigh what edges weigh", Concat, "ceiling", (TWICE_IS_ONCE,))
+SAME_EDGES_APART = Mutant("edges twice weigh what edges weigh", Concat, "weight_bound", (TWICE_IS_ONCE,))
 LARGER_OF_KEYS = Mutant(
     "of two sides a key weighs what the heavier does",
     Union,
-    "ceiling",
+    "weight_bound",
     (("left.a_key[fields] + right.a_key[fields]", "max(left.a_key[fields], right.a_key[fields])"),),
 )
 EITHER_DIRECTION = Mutant(
-    "edges and their reverse are edges", Union, "ceiling", ((" if left.oriented == right.oriented else None", ""),)
+    "edges and their reverse are edges", Union, "weight_bound", ((" if left.oriented == right.oriented else None", ""),)
 )
 PART_OF_A_KEY = Mutant(
     "a key is known by one of its fields",
@@ -132,7 +132,7 @@ SET_OFF = Mutant(
     "closed_wedges",
     (("sum(abs(weight) for", "sum(weight for"),),
 )
-WIDE_KEY = Mutant("a key's first fields are the key", Join, "ceiling", (FIRST_FIELDS,))
+WIDE_KEY = Mutant("a key's first fields are the key", Join, "weight_bound", (FIRST_FIELDS,))
 
 DEMAND = sys.modules["wpinq.plan.demand"]
 """The module, whose name its function takes."""
@@ -183,13 +183,13 @@ MUTANTS = (
         "_at",
         (
             ("if exact and nonnegative and not isinstance(node.operator, Partition):", "if nonnegative:"),
-            ("node.operator.ceiling(*(moved.ceiling for moved in below))", ABOVE_A_PART),
+            ("node.operator.weight_bound(*(moved.weight_bound for moved in below))", ABOVE_A_PART),
         ),
     ),
     Mutant(
         "edges are simple without the fact",
         Source,
-        "ceiling",
+        "weight_bound",
         (('if "simple" in self.facts else None', "if True else None"),),
     ),
     Mutant(
@@ -259,13 +259,13 @@ MUTANTS = (
     Mutant(
         "two bounds a key: the smaller",
         Concat,
-        "ceiling",
+        "weight_bound",
         (("left.a_key[fields] + right.a_key[fields]", "min(left.a_key[fields], right.a_key[fields])"),),
     ),
     Mutant(
         "two weights: the larger",
         Concat,
-        "ceiling",
+        "weight_bound",
         (
             (
                 "max(left.largest, right.largest) if apart else left.largest + right.largest",
@@ -273,7 +273,7 @@ MUTANTS = (
             ),
         ),
     ),
-    Mutant("what merges keeps its weight", Select, "ceiling", (("if injective(before, after) else None", ""),)),
+    Mutant("what merges keeps its weight", Select, "weight_bound", (("if injective(before, after) else None", ""),)),
     Mutant(
         "a bound outlives its key",
         weight_bound,
@@ -307,11 +307,11 @@ MUTANTS = (
     Mutant("a constant is its type", records, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
     Mutant("both pieces of a pair hold its first", records, "any_record", (("path=(*path, place))", "path=path)"),)),
     Mutant("a null key is a record", records, "any_record", (("and not type_.nullable]", "]"),)),
-    Mutant("weight that is cut off is in the ratio", Shave, "lineages", ((" or self.bound is not None", ""),)),
+    Mutant("weight that is cut off is in the ratio", Shave, "proportions", ((" or self.bound is not None", ""),)),
     Mutant(
         "every element descends with all of the weight",
         select_many.SelectMany,
-        "lineages",
+        "proportions",
         ((".times(share) for element", ".times(Fraction(1)) for element"),),
     ),
     TWO_RATIOS,
@@ -361,7 +361,7 @@ MUTANTS = (
     Mutant(
         "pairs descend with the weight of one side",
         Join,
-        "lineages",
+        "proportions",
         (("of.mapped(self._of_left).times(ratio.left)", "of.mapped(self._of_left)"),),
     ),
     Mutant(
@@ -374,15 +374,15 @@ MUTANTS = (
     Mutant(
         "what is put together descends as the first does",
         Concat,
-        "lineages",
-        (("return summed(product(left.lineages, right.lineages))", "return left.lineages"),),
+        "proportions",
+        (("return summed(product(left.proportions, right.proportions))", "return left.proportions"),),
     ),
     Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
     Mutant("half a way", stability, "_bound", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
     Mutant(
         "of two bounds the larger would do",
         Intersect,
-        "ceiling",
+        "weight_bound",
         (("least([left.largest, right.largest])", "left.largest and left.largest / 2"),),
     ),
 )

@@ -136,15 +136,15 @@ def ratios(plan: Node, data: Data, found: Mapping[Any, Any]) -> Iterator[Fractio
     yield distance(exact, found) / (UNIT_ROUNDOFF * _mass(plan, data))
     for key in range(BINS):
         own = {name: {r: w for r, w in held.items() if r[0] == key} for name, held in data.items()}
-        wanted, mass = reference.evaluate(plan, own, EXACT), _mass(plan, own)
-        if mass:
-            yield distance(wanted, {r: found[r] for r in wanted if r in found}) / (UNIT_ROUNDOFF * mass)
+        wanted, norm_bound = reference.evaluate(plan, own, EXACT), _mass(plan, own)
+        if norm_bound:
+            yield distance(wanted, {r: found[r] for r in wanted if r in found}) / (UNIT_ROUNDOFF * norm_bound)
 
 
 def _mass(plan: Node, data: Data) -> Fraction:
     declared = [child.operator for child in plan.inputs]
     assert all(getattr(operator, "source", None) in sources([plan]) for operator in declared)
-    return plan.operator.mass(*(norm(data[operator.source]) for operator in declared))
+    return plan.operator.norm_bound(*(norm(data[operator.source]) for operator in declared))
 
 
 def worst(name: str, evaluate: Callable[[Node, Data], Mapping[Any, Any]], trials: int) -> Fraction:

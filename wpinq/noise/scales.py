@@ -203,7 +203,7 @@ def lattice_scale(certificate: PlanProperties, epsilon: Fraction) -> float:
         When the lattice is too fine for the floats of an engine, or for the noise.
     """
     step = certificate.require_lattice()
-    check_exact(step, certificate.rounding_error, certificate.output.mass)
+    check_exact(step, certificate.rounding_error, certificate.output.norm_bound)
     return geometric_scale(epsilon, step, certificate.slack(exact=True))
 
 
@@ -236,5 +236,5 @@ def ladder_scale(certificate: PlanProperties, epsilon: Fraction, sensitivity: Fr
     >>> ladder_scale(plan_properties(edges.plan), Fraction(1, 2), Fraction(2))
     4.0
     """
-    check_exact(Fraction(1), certificate.rounding_error, certificate.output.mass)
+    check_exact(Fraction(1), certificate.rounding_error, certificate.output.norm_bound)
     return max(LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon") / sensitivity, _ONE, Fraction(0)))

@@ -50,8 +50,8 @@ def _read_by(node: Node, inputs: list[PartsRead]) -> PartsRead:
         own = frozenset((partition_of(node),))
         return PartsRead(own, own, frozenset(), nonnegative)
     read, missed = (frozenset[bytes]().union(*sets) for sets in ([b.read for b in inputs], [b.missed for b in inputs]))
-    bounding = node.operator.bounding(*inputs)
-    return PartsRead(read, bounding, missed | (read - bounding), nonnegative)
+    dominating = node.operator.dominating_partitions(*inputs)
+    return PartsRead(read, dominating, missed | (read - dominating), nonnegative)
 
 
 def unshared(root: Node) -> frozenset[bytes]:
@@ -69,20 +69,20 @@ def unshared(root: Node) -> frozenset[bytes]:
     return _reads(root)[root.digest].missed
 
 
-def masses_over_parts(root: Node) -> Mapping[bytes, Fraction]:
+def norm_bounds_over_parts(root: Node) -> Mapping[bytes, Fraction]:
     """Bounds on the norms of the steps of a plan over parts, of which a step over a share of a part takes that share.
 
-    They are the masses of the steps, but where a Join has sides over different partitions, or over none. It weighs up
-    to `ab/(a + b)`, and with a share of a alone more than that share of it; but no more than that share of a.
+    They are the norm bounds of the steps, but where a Join has sides over different partitions, or over none. It
+    weighs up to `ab/(a + b)`, and with a share of a alone more than that share of it; but no more than that share of a.
     """
     reads = _reads(root)
 
     def of_step(node: Node, inputs: list[Fraction]) -> Fraction:
-        mass = node.operator.mass(*inputs)
-        sides = [(reads[child.digest].bounding, below) for child, below in zip(node.inputs, inputs, strict=True)]
-        if len({bounding for bounding, _ in sides}) < 2:
-            return mass
-        return max(mass, *(below for bounding, below in sides if bounding))
+        norm_bound = node.operator.norm_bound(*inputs)
+        sides = [(reads[child.digest].dominating, below) for child, below in zip(node.inputs, inputs, strict=True)]
+        if len({partitions for partitions, _ in sides}) < 2:
+            return norm_bound
+        return max(norm_bound, *(below for partitions, below in sides if partitions))
 
     return upward(root, of_step)
 

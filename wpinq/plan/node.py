@@ -14,7 +14,7 @@ from wpinq.expr.nodes import Constant, Lambda, below_first, check_function, dige
 from wpinq.expr.types import Type, is_record_type
 from wpinq.plan.operator import REGISTRY, Operator, Parameter
 from wpinq.plan.operators.source import Source
-from wpinq.plan.unit_growth import UnitGrowth, reach
+from wpinq.plan.unit_growth import UnitGrowth, unit_growth
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Node:
         The type of the records that come out.
     digest : bytes
         The digest of the step and all that is below it: equality and hashing, whatever the depth.
-    reach : UnitGrowth
+    unit_growth : UnitGrowth
         The most that one protected unit can become here.
     """
 
@@ -43,7 +43,7 @@ class Node:
     inputs: tuple[Node, ...] = ()
     type: Type = field(init=False)
     digest: bytes = field(init=False)
-    reach: UnitGrowth = field(init=False)
+    unit_growth: UnitGrowth = field(init=False)
 
     def __post_init__(self) -> None:
         kind, name = type(self.operator), self.operator.name
@@ -56,8 +56,8 @@ class Node:
         digest = digest_of(self.operator.identity(), *(node.digest for node in self.inputs))
         object.__setattr__(self, "digest", digest)
         shared = len({node.digest for node in self.inputs}) < len(self.inputs)
-        below = tuple(node.reach for node in self.inputs)
-        object.__setattr__(self, "reach", reach(self.operator, below, self.type, shared=shared))
+        below = tuple(node.unit_growth for node in self.inputs)
+        object.__setattr__(self, "unit_growth", unit_growth(self.operator, below, self.type, shared=shared))
 
     def _check_arguments(self) -> None:
         """Whichever way it was written: a plan from a file is held to the same as one from a lambda."""

@@ -1,8 +1,8 @@
 """What an operator is, the families that carry most rules, and the registry.
 
-An operator is engine-free: a frozen dataclass with its name, its record type, its exact meaning, and what a
-certificate says of its output: stability, mass, rounding, sign, lattice, public domain. What a family cannot know of
-its operators is refused, or taken for the worst, until an operator says it. Engines own their rules elsewhere.
+An operator is engine-free: a frozen dataclass with its name, its record type, its exact meaning, and
+the properties of its output: stability, norm bound, rounding, sign, lattice, public domain. A property that a family
+cannot know of its operators is refused, or taken for the worst, until an operator gives it. Engines own their rules.
 Everything that must know all operators (the text language, the fluent methods, the documentation, the engines'
 coverage tests) reads the registry.
 """
@@ -40,16 +40,16 @@ class InputChange:
         How the input changes.
     nonnegative : bool
         Whether none of its weights is negative, before and after.
-    ceiling : WeightBound
+    weight_bound : WeightBound
         What its weights do not exceed, before and after.
-    lineages : tuple of Proportions
+    proportions : tuple of Proportions
         What its weights descend from; nothing where one may be negative.
     """
 
     change: Change
     nonnegative: bool
-    ceiling: WeightBound
-    lineages: KnownProportions
+    weight_bound: WeightBound
+    proportions: KnownProportions
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class PartsRead:
     ----------
     read : frozenset of bytes
         The partitions of which it reads parts.
-    bounding : frozenset of bytes
+    dominating : frozenset of bytes
         Those of them whose parts, as far as they are read, it does not outweigh.
     missed : frozenset of bytes
         Those that it, or a step below it, reads and is not bounded by.
@@ -69,7 +69,7 @@ class PartsRead:
     """
 
     read: frozenset[bytes]
-    bounding: frozenset[bytes]
+    dominating: frozenset[bytes]
     missed: frozenset[bytes]
     nonnegative: bool
 
@@ -120,11 +120,11 @@ class Operator(ABC):
         """The type of the output's records; PlanError where the inputs do not fit."""
 
     @abstractmethod
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         """A bound on the output's norm, given bounds on the inputs' norms."""
 
-    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
-        """The most records that one protected unit becomes, if it is these many in the inputs, of norm `mass` in all.
+    def unit_records(self, inputs: tuple[int, ...], norm_bound: Fraction) -> int:
+        """The most records that one protected unit becomes, if it is these many in the inputs, of this norm in all.
 
         Records that come of a unit together with the records of others, in a Join, are as many as the data has and
         cannot be counted from the plan.
@@ -136,7 +136,7 @@ class Operator(ABC):
         return function
 
     def rounding_units(self) -> Fraction:
-        """How many rounding_units of the mass of its output, in norm, every engine keeps the operator's rounding
+        """How many rounding units of its output's norm bound every engine keeps the operator's rounding
         within.
 
         An engine may round a sum later than at the operator that calls for it, after steps that only drop records; it
@@ -147,9 +147,9 @@ class Operator(ABC):
             f"define rounding_units() in {type(self).__module__}"
         )
 
-    def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
+    def dominating_partitions(self, *inputs: PartsRead) -> frozenset[bytes]:
         """The partitions whose parts the output does not outweigh: those of all inputs, which outweigh it together."""
-        first, *others = (below.bounding for below in inputs) if inputs else (frozenset[bytes](),)
+        first, *others = (below.dominating for below in inputs) if inputs else (frozenset[bytes](),)
         return first.intersection(*others)
 
     def nonnegative(self, *inputs: bool) -> bool:
@@ -180,15 +180,15 @@ class Operator(ABC):
         """
         return anything(moved.change for moved in inputs)
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         """What the output's weights do not exceed, given that of the inputs, where none is negative."""
         return NO_WEIGHT_BOUND
 
     def disjoint_images(self, *inputs: WeightBound) -> bool:
-        """Whether no record of the output comes of two of the input, or twice of one; inputs have these ceilings."""
+        """Whether no record of the output comes of two of the input, or twice of one; inputs have these bounds."""
         return False
 
-    def lineages(self, *inputs: InputChange) -> KnownProportions:
+    def proportions(self, *inputs: InputChange) -> KnownProportions:
         """What the output's weights descend from, given what those of the inputs do; empty where nothing is known."""
         return ()
 
@@ -215,7 +215,7 @@ class PerRecord(Operator):
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         """The function from a record to its images and their coefficients."""
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         return inputs[0]
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
@@ -255,7 +255,7 @@ class Merging(Operator):
     def output_type(self, *inputs: Type) -> Type:
         return common_type(self.name, *inputs)
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         return sum(inputs, Fraction(0))
 
     def rounding_units(self) -> Fraction:

@@ -20,7 +20,7 @@ from typing import TypeVar
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.demand import demand, least_on_a_way, masses_over_parts
+from wpinq.plan.demand import demand, least_on_a_way, norm_bounds_over_parts
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.lattice import NoLattice
 from wpinq.plan.node import Node, sources, topological, upward
@@ -43,7 +43,7 @@ class StepProperties:
         The step.
     paths : int
         The number of paths from the root to it.
-    mass : Fraction
+    norm_bound : Fraction
         A bound on its norm, from the caps of the sources.
     weight_left : Fraction
         The same, for sources of norm 1 (or their cap, if that is less): the most that one record of weight 1 leaves
@@ -58,7 +58,7 @@ class StepProperties:
 
     node: Node
     paths: int
-    mass: Fraction
+    norm_bound: Fraction
     weight_left: Fraction
     rounding: Fraction
     nonnegative: bool
@@ -113,7 +113,7 @@ class PlanProperties:
     def steps(self) -> Mapping[bytes, StepProperties]:
         """Digest to step, inputs before users, the root last.
 
-        PlanError where a step's mass has no bound to work with, or its operator leaves undone what is needed here.
+        PlanError where a step's norm has no bound to work with, or its operator leaves undone what is needed here.
         """
         found = upward(self.root, lambda node, inputs: _step(node, inputs, self.paths[node.digest]))
         return MappingProxyType(found)
@@ -169,12 +169,14 @@ class PlanProperties:
         over_parts = bool(self.output.splits) and not by_uses
         moved = least_on_a_way(self.root) if over_parts else self.uses if by_uses else self.stability
         least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
-        masses = (
-            masses_over_parts(self.root) if over_parts else {digest: step.mass for digest, step in self.steps.items()}
+        norm_bounds = (
+            norm_bounds_over_parts(self.root)
+            if over_parts
+            else {digest: step.norm_bound for digest, step in self.steps.items()}
         )
-        rounded = readouts * SUM_ROUNDING_UNITS * masses[self.root.digest]
+        rounded = readouts * SUM_ROUNDING_UNITS * norm_bounds[self.root.digest]
         for digest, step in self.steps.items():
-            rounded += step.paths * step.node.operator.rounding_units() * masses[digest]
+            rounded += step.paths * step.node.operator.rounding_units() * norm_bounds[digest]
         widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
         if self.output.splits:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
@@ -219,7 +221,7 @@ facts=["unit_weights"], or use Laplace noise
     def counted(self) -> Counted | NoCount:
         """What the output's weights count, in which factor; or the step at which they stop to be counts, and why.
 
-        Where a weight is at least the factor and at most a ceiling of the same size, each record is one thing.
+        Where a weight is at least the factor and at most a bound of the same size, each record is one thing.
 
         Examples
         --------
@@ -267,12 +269,12 @@ facts=["unit_weights"], or use Laplace noise
         if isinstance(node.operator, Source):  # at most so many records of weight 1
             counted = rows.records if node.operator.exact else None
             return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
-        return rows, node.operator.mass(*(mass for _, mass in inputs))
+        return rows, node.operator.norm_bound(*(norm_bound for _, norm_bound in inputs))
 
-    def _sized(self, node: Node, rows: RowBounds, mass: Fraction) -> Sized:
-        step, (_, _, ceiling) = self.steps[node.digest], self._counts[node.digest]
+    def _sized(self, node: Node, rows: RowBounds, norm_bound: Fraction) -> Sized:
+        step, (_, _, weight_bound) = self.steps[node.digest], self._counts[node.digest]
         even = node.digest in self.equal_weights
-        return Sized(rows, mass, ceiling.largest if step.nonnegative else None, even, step.nonnegative)
+        return Sized(rows, norm_bound, weight_bound.largest if step.nonnegative else None, even, step.nonnegative)
 
     @cached_property
     def _counts(self) -> Mapping[bytes, _Counts]:
@@ -308,17 +310,17 @@ def plan_properties(root: Node) -> PlanProperties:
 
 def _step(node: Node, inputs: list[StepProperties], paths: int) -> StepProperties:
     operator = node.operator
-    mass = operator.mass(*(below.mass for below in inputs))
+    norm_bound = operator.norm_bound(*(below.norm_bound for below in inputs))
     splits = max((below.splits for below in inputs), default=0)
     if isinstance(operator, Source):
-        least, known = min(mass, Fraction(1)), operator.nonnegative()
-        return StepProperties(node, paths, mass, least, operator.rounding_units() * mass, known, splits)
+        least, known = min(norm_bound, Fraction(1)), operator.nonnegative()
+        return StepProperties(node, paths, norm_bound, least, operator.rounding_units() * norm_bound, known, splits)
     return StepProperties(
         node,
         paths,
-        mass,
-        operator.mass(*(below.weight_left for below in inputs)),
-        operator.rounding_units() * mass,
+        norm_bound,
+        operator.norm_bound(*(below.weight_left for below in inputs)),
+        operator.rounding_units() * norm_bound,
         operator.nonnegative(*(below.nonnegative for below in inputs)),
         splits + isinstance(operator, Partition),
     )
@@ -328,7 +330,7 @@ _Counts = tuple[Counted | NoCount, bool, WeightBound]
 """What a step counts, whether no weight is negative, and what none exceeds."""
 
 _RowsAndMass = tuple[RowBounds, Fraction]
-"""Bounds on the rows of a step, and its mass as far as the number of records of its sources bounds it."""
+"""Bounds on the rows of a step, and its norm as far as the number of records of its sources bounds it."""
 
 _COUNTS: dict[bytes, _Counts] = {}
 _ROWS: dict[bytes, _RowsAndMass] = {}
@@ -356,7 +358,7 @@ def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
 def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
     operator = node.operator
     nonnegative = operator.nonnegative(*(known for _, known, _ in inputs))
-    ceiling = operator.ceiling(*(bound for _, _, bound in inputs)) if nonnegative else NO_WEIGHT_BOUND
+    weight_bound = operator.weight_bound(*(bound for _, _, bound in inputs)) if nonnegative else NO_WEIGHT_BOUND
     things = [found for found, _, _ in inputs if isinstance(found, Counted)]
     broken = (found for found, _, _ in inputs if isinstance(found, NoCount))
     found = next(broken) if len(things) < len(inputs) else operator.counted(*things)
@@ -364,5 +366,5 @@ def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
         one_of_one = all(below.even for below in things) and operator.disjoint_images(
             *(bound for _, _, bound in inputs)
         )
-        found = replace(found, even=found.even or ceiling.largest == found.factor or one_of_one)
-    return found, nonnegative, ceiling
+        found = replace(found, even=found.even or weight_bound.largest == found.factor or one_of_one)
+    return found, nonnegative, weight_bound

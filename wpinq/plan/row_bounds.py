@@ -50,7 +50,7 @@ class Sized:
     ----------
     rows : RowBounds
         Its records.
-    mass : Fraction
+    norm_bound : Fraction
         A bound on its norm.
     largest : Fraction or None
         What no weight exceeds, where none is negative.
@@ -61,7 +61,7 @@ class Sized:
     """
 
     rows: RowBounds
-    mass: Fraction
+    norm_bound: Fraction
     largest: Fraction | None = None
     even: bool = False
     nonnegative: bool = False
@@ -91,7 +91,9 @@ def pieces(below: Sized, width: Fraction, limit: int | None) -> tuple[int | None
         ratio = below.largest / width
         largest = math.ceil(ratio) if below.even else math.floor(ratio) + 1
     one = fewest([limit, largest])
-    shared = both(below.rows.records, math.floor(below.mass / width) + 1)  # whole ones share the mass; a rest each
+    shared = both(
+        below.rows.records, math.floor(below.norm_bound / width) + 1
+    )  # whole ones share the norm; a rest each
     return fewest([times(below.rows.records, one), shared]), one
 
 

@@ -37,29 +37,29 @@ class UnitGrowth:
     records : int
         How many records. Pairs that a Join makes with records of other units are not counted: they are as many as
         the data has.
-    mass : Fraction
+    norm_bound : Fraction
         Their norm.
     text : int
         The longest string that they hold, in multiples of the longest of the source.
     """
 
     records: int
-    mass: Fraction
+    norm_bound: Fraction
     text: int
 
 
-def reach(operator: Operator, inputs: tuple[UnitGrowth, ...], type_: Type, *, shared: bool) -> UnitGrowth:
-    """The reach of a step from those of its inputs; PlanError where it is too far.
+def unit_growth(operator: Operator, inputs: tuple[UnitGrowth, ...], type_: Type, *, shared: bool) -> UnitGrowth:
+    """The growth of one unit up to a step, from that of its inputs; PlanError where it is too large.
 
     `shared` says that the inputs are one and the same dataset, so that their records are too.
     """
     if isinstance(operator, Source):
         person = operator.person
         return UnitGrowth(1 if person is None else person.weight, operator.unit_weight, 1)
-    mass = Fraction(math.ceil(operator.mass(*(below.mass for below in inputs)) * _GRAIN), _GRAIN)
+    norm_bound = Fraction(math.ceil(operator.norm_bound(*(below.norm_bound for below in inputs)) * _GRAIN), _GRAIN)
     counts = tuple(below.records for below in inputs)
     union = type(operator).unit_records is Operator.unit_records
-    records = max(counts) if shared and union else operator.unit_records(counts, mass)
+    records = max(counts) if shared and union else operator.unit_records(counts, norm_bound)
     _check(operator, records, FANOUT_LIMIT, "become {} records")
     _check(operator, records * type_.values, VALUES_LIMIT, "become records of {} values in all")
     text = max(below.text for below in inputs)
@@ -72,7 +72,7 @@ def reach(operator: Operator, inputs: tuple[UnitGrowth, ...], type_: Type, *, sh
             count = math.prod(inputs[i].records for i in parameter.of)
             _check(operator, count * done.steps, WORK_LIMIT, "take {} steps")
             text = max(text, done.text)
-    return UnitGrowth(records, mass, text)
+    return UnitGrowth(records, norm_bound, text)
 
 
 def _work(operator: Operator, parameter: Parameter, function: Lambda, texts: tuple[int, ...]) -> CallWork:

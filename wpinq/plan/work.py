@@ -108,7 +108,7 @@ def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
     for parameter in node.operator.parameters:
         function = getattr(node.operator, parameter.name, None)
         if parameter.kind in ("function", "widths") and isinstance(function, Lambda):
-            texts = tuple(node.inputs[i].reach.text for i in parameter.of)
+            texts = tuple(node.inputs[i].unit_growth.text for i in parameter.of)
             once = len(parameter.of) == 1 and not parameter.group  # of each record of an input, else of each row made
             often = rows[node.inputs[parameter.of[0]].digest].records if once else handled
             taken = work(node.operator.bounded_function(function), texts)

@@ -137,7 +137,9 @@ def _facts(root: Node) -> Callable[[Node], Relation]:
 
     def facts(node: Node) -> Relation:
         step = properties.steps[node.digest]
-        return Relation((), node.type, step.mass, step.nonnegative, each=properties.equal_weights.get(node.digest))
+        return Relation(
+            (), node.type, step.norm_bound, step.nonnegative, each=properties.equal_weights.get(node.digest)
+        )
 
     return facts
 

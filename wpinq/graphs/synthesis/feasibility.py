@@ -19,9 +19,9 @@ from wpinq.sinks.sink import Stated
 def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
     """The measurements whose noise hides the most that a graph within the bounds could give, each with the reason.
 
-    The most is the bound on the mass of the plan's output (`Operator.mass`), with as many edges at the source as the
-    bounds leave room for; of a count of triangles, as many as there is room for; of the largest degree, the bound on
-    it. A measurement is hopeless where the noise of one number is more than that in a tenth of all draws or more: then
+    The most is the bound on the norm of the plan's output (`Operator.norm_bound`), with as many edges at the source as
+    the bounds leave room for; of a count of triangles, as many as there is room for; of the largest degree, the
+    bound on it. A measurement is hopeless where the noise of one number is more than that in a tenth of all draws or more: then
     an interval of 90 % never rules out that there is nothing.
 
     Parameters
@@ -110,6 +110,6 @@ def _mass(plan: Node, edges: Fraction) -> Fraction:
     def of_step(node: Node, inputs: list[Fraction]) -> Fraction:
         if isinstance(node.operator, Source):
             return min(node.operator.cap, edges * Fraction(node.operator.unit_weight))
-        return node.operator.mass(*inputs)
+        return node.operator.norm_bound(*inputs)
 
     return upward(plan, of_step)[plan.digest]

@@ -140,8 +140,8 @@ def contents(root: Node, record: int) -> dict[bytes, int | None]:
             content = None
         else:
             known = [amount for amount in inputs if amount is not None]
-            text = max(1, *(below.reach.text for below in node.inputs))  # reach: in multiples of the source's longest
-            content = max(known) * math.ceil(Fraction(max(text, node.reach.text), text))
+            text = max(1, *(below.unit_growth.text for below in node.inputs))  # multiples of the source's longest
+            content = max(known) * math.ceil(Fraction(max(text, node.unit_growth.text), text))
             if isinstance(node.operator, GroupBy):
                 group = node.operator.group(rows[node.inputs[0].digest])
                 content = None if group is None else content * group

@@ -38,11 +38,11 @@ class Concat(Combination):
         of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
         return both(self.name, left, right, of)
 
-    def lineages(self, *inputs: InputChange) -> KnownProportions:
+    def proportions(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs
-        return summed(product(left.lineages, right.lineages))
+        return summed(product(left.proportions, right.proportions))
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs
         a_key: dict[Fields, Fraction] = {
             fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key

@@ -60,7 +60,7 @@ class GroupBy(Keyed):
     def output_type(self, *inputs: Type) -> Type:
         return record_type({"key": function_type(self.name, self.key), "val": function_type(self.name, self.reduce)})
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         return inputs[0] / 2
 
     def rounding_units(self) -> Fraction:
@@ -106,7 +106,7 @@ class GroupBy(Keyed):
     def change(self, *inputs: InputChange) -> Change:
         (below,) = inputs
         rules = set(below.change.rules)
-        limit = below.ceiling.largest
+        limit = below.weight_bound.largest
 
         def of_key(key: Term, move: ChangeBounds) -> tuple[Term, ChangeBounds]:
             # A record that moves gives half of it to its own prefix, and takes that half from the one before.
@@ -119,7 +119,7 @@ class GroupBy(Keyed):
         atoms = [of_key(key, move) for key, move in below.change.by(lambda term: applied(self.key, [term]))]
         return added(atoms, rules)
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
         if below.largest is None:
             return WeightBound()

@@ -35,7 +35,7 @@ class Intersect(Extreme):
     which: ClassVar[str] = "the fewer at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs  # the output is no more than either
         a_key = {**left.a_key, **right.a_key}
         for fields in left.a_key.keys() & right.a_key.keys():
@@ -51,10 +51,12 @@ class Intersect(Extreme):
             a_key[fields] = min(left.a_key[fields], right.a_key[fields])
         return RowBounds(fewest([left.records, right.records]), kept(a_key), both(left.records, right.records))
 
-    def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
+    def dominating_partitions(self, *inputs: PartsRead) -> frozenset[bytes]:
         left, right = inputs  # |min(a, b)| <= |a| where b >= 0
-        one, other = (side.bounding if partner.nonnegative else frozenset() for side, partner in (inputs, inputs[::-1]))
-        return (left.bounding & right.bounding) | one | other
+        one, other = (
+            side.dominating if partner.nonnegative else frozenset() for side, partner in (inputs, inputs[::-1])
+        )
+        return (left.dominating & right.dominating) | one | other
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs)

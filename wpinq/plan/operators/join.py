@@ -80,18 +80,18 @@ class Join(Keyed):
             raise PlanError(f"Join: {left} cannot be a key")
         return function_type(self.name, self.result)
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         left, right = inputs
         return left * right / (left + right) if left + right else Fraction(0)
 
-    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+    def unit_records(self, inputs: tuple[int, ...], norm_bound: Fraction) -> int:
         return inputs[0] * inputs[1]
 
     def rounding_units(self) -> Fraction:
         return 7 + SUM_ROUNDING_UNITS  # a product, a sum of norms, a quotient: 3; norms: 3, and 1 for their grid
 
-    def bounding(self, *inputs: PartsRead) -> frozenset[bytes]:
-        return frozenset[bytes]().union(*(below.bounding for below in inputs))  # it weighs no more than either side
+    def dominating_partitions(self, *inputs: PartsRead) -> frozenset[bytes]:
+        return frozenset[bytes]().union(*(below.dominating for below in inputs))  # it weighs no more than either side
 
     def nonnegative(self, *inputs: bool) -> bool:
         return all(inputs)  # two negative weights have a positive product, but not with every partner
@@ -108,7 +108,7 @@ class Join(Keyed):
     def change(self, *inputs: InputChange) -> Change:
         left, right = inputs
         signed = not (left.nonnegative and right.nonnegative)
-        limit = None if signed else self._at_key(left.ceiling, right.ceiling)
+        limit = None if signed else self._at_key(left.weight_bound, right.weight_bound)
         rules = set(left.change.rules | right.change.rules)
         sides = [dict(moved.change.by(partial(_key_of, key))) for moved, key in zip(inputs, self._keys, strict=True)]
         atoms: list[tuple[Term, ChangeBounds]] = []
@@ -146,15 +146,15 @@ class Join(Keyed):
         return added(atoms, left.change.rules | right.change.rules | ratio.scale.rules | {RATIO})
 
     def _ratio(self, left: InputChange, right: InputChange) -> Ratio | None:
-        return ratio_of(left.lineages, right.lineages, [partial(_key_of, key) for key in self._keys])
+        return ratio_of(left.proportions, right.proportions, [partial(_key_of, key) for key in self._keys])
 
-    def lineages(self, *inputs: InputChange) -> KnownProportions:
+    def proportions(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs
         ratio = self._ratio(left, right)
         if ratio is None:
             return ()
-        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.lineages)
-        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.lineages)
+        by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.proportions)
+        by_right = (of.mapped(self._of_right).times(ratio.right) for of in right.proportions)
         return some(chain(by_left, by_right))
 
     @property
@@ -198,7 +198,7 @@ class Join(Keyed):
                 lower(a_key, fields | others, most * more)
         return RowBounds(pairs, kept(a_key), both(both(left.records, right.records), pairs))
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         """A join weighs no more at a key than either side, and `M·M′/(M + M′)` where both are bounded."""
         limit = self._at_key(*inputs)
         if limit is None:

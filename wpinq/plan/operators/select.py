@@ -62,10 +62,10 @@ class Select(Passing):
     def change(self, *inputs: InputChange) -> Change:
         return inputs[0].change.mapped(lambda term: applied(self.function, [term]))
 
-    def lineages(self, *inputs: InputChange) -> KnownProportions:
-        return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].lineages)
+    def proportions(self, *inputs: InputChange) -> KnownProportions:
+        return tuple(below.mapped(lambda term: applied(self.function, [term])) for below in inputs[0].proportions)
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
         before, after = self._traced()
         largest = below.largest if injective(before, after) else None  # else records merge, and weights add up

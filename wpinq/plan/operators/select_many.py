@@ -79,7 +79,7 @@ class SelectMany(PerRecord):
     def bounded_function(self, function: Lambda) -> Lambda:
         return limited(function, self.bound)
 
-    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+    def unit_records(self, inputs: tuple[int, ...], norm_bound: Fraction) -> int:
         return inputs[0] * self.bound
 
     def rows(self, *inputs: Sized) -> RowBounds:
@@ -142,13 +142,13 @@ class SelectMany(PerRecord):
         moves = (ChangeBounds.any_sign(move.total) if signed else move for move in below.change.atoms.values())
         return added(((UNKNOWN, move) for move in moves), below.change.rules)
 
-    def lineages(self, *inputs: InputChange) -> KnownProportions:
+    def proportions(self, *inputs: InputChange) -> KnownProportions:
         shares = [(element, share) for element, share in self.written_shares() or () if share]
         if not shares:
             return ()
         return summed(
             [of.mapped(partial(self._element_of, element)).times(share) for element, share in shares]
-            for of in inputs[0].lineages
+            for of in inputs[0].proportions
             if len(shares) * len(of.parts) <= ATOMS_LIMIT
         )
 

@@ -79,7 +79,7 @@ class Shave(RecordKeyed):
             return required_bound(self.name, self.widths.type.bound, self.limit, "the list of widths")
         return self.limit if self.limit is None else required_bound(self.name, None, self.limit, "the pieces")
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         if not isinstance(self.widths, Lambda) and self.limit is None:
             pieces = inputs[0] / Fraction(self.widths)
             if pieces > PIECES_LIMIT:
@@ -93,12 +93,12 @@ class Shave(RecordKeyed):
     def bounded_function(self, function: Lambda) -> Lambda:
         return function if self.bound is None else limited(function, self.bound)
 
-    def unit_records(self, inputs: tuple[int, ...], mass: Fraction) -> int:
+    def unit_records(self, inputs: tuple[int, ...], norm_bound: Fraction) -> int:
         limited = None if self.bound is None else inputs[0] * self.bound
         if isinstance(self.widths, Lambda):
             assert limited is not None
             return limited
-        pieces = inputs[0] + math.ceil(mass / Fraction(self.widths))  # whole ones share the mass; a rest each
+        pieces = inputs[0] + math.ceil(norm_bound / Fraction(self.widths))  # whole ones share the norm
         return pieces if limited is None else min(pieces, limited)
 
     def rows(self, *inputs: Sized) -> RowBounds:
@@ -139,13 +139,13 @@ class Shave(RecordKeyed):
         # every piece is monotone in the weight, and widths are a function of the record alone
         return inputs[0].change.mapped(lambda term: record((term, UNKNOWN)))
 
-    def lineages(self, *inputs: InputChange) -> KnownProportions:
+    def proportions(self, *inputs: InputChange) -> KnownProportions:
         (below,) = inputs
         if isinstance(self.widths, Lambda) or self.bound is not None:
             return ()  # weight may be cut off
-        return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.lineages)
+        return tuple(of.mapped(lambda term: record((term, UNKNOWN))) for of in below.proportions)
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
         a_key = {frozenset((0, *path) for path in fields): bound for fields, bound in below.a_key.items()}
         return WeightBound(below.largest, a_key)

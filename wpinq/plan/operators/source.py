@@ -147,7 +147,7 @@ class Source(Operator):
     def output_type(self, *inputs: Type) -> Type:
         return self.record
 
-    def mass(self, *inputs: Fraction) -> Fraction:
+    def norm_bound(self, *inputs: Fraction) -> Fraction:
         return self.cap
 
     def rounding_units(self) -> Fraction:
@@ -214,7 +214,7 @@ class Source(Operator):
             return (pair, Fraction(2)), (added([(record((one, one)), ONE)]), Fraction(1))
         return ((added([(any_record("unit", self.record), ONE)]), Fraction(1)),)
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         if not self.exact:
             return WeightBound()
         return WeightBound(Fraction(1), {}, (self.source, False) if "simple" in self.facts else None)

@@ -37,7 +37,7 @@ class Union(Extreme):
     def rounding_units(self) -> Fraction:
         return Fraction(0)  # a maximum is one of its arguments, and no engine puts it together otherwise
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs
         a_key = {fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key}
         if left.largest is None or right.largest is None:

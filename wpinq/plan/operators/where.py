@@ -59,7 +59,7 @@ class Where(Passing):
     def change(self, *inputs: InputChange) -> Change:
         return inputs[0].change  # a null predicate drops the record
 
-    def ceiling(self, *inputs: WeightBound) -> WeightBound:
+    def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         return inputs[0]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:

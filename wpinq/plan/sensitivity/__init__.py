@@ -1,6 +1,6 @@
-"""How far one protected unit moves what a plan gives: rules sharper than counting paths, each proved.
+"""How far one protected unit moves a plan's output: rules sharper than counting paths, each proved.
 
-From the ground: symbolic records (`terms`), the change of a dataset (`change`), bounds on weights (`ceiling`), what a
-Join does to changes (`joining`). Operators say their own rule in these words; `plan/sensitivity/stability.py` puts
-them together. The proofs are in docs/proofs/stability.md.
+From the ground: symbolic records (`records`), the change of a dataset and its rule at a Join (`change`), bounds on
+weights (`weight_bound`), weights in fixed proportions (`proportions`). Each operator states its rule in these terms,
+and `stability` combines them. The proofs are in docs/proofs/stability.md.
 """

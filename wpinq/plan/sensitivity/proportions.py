@@ -15,8 +15,8 @@ from wpinq.expr.types import Type
 from wpinq.plan.sensitivity.change import Change, together
 from wpinq.plan.sensitivity.records import Term, any_record
 
-_LINEAGES, _PARTS = 4, 64
-"""The most lineages of a step that are told apart, and the most parts of one: so that deep plans take no longer than
+_KEPT, _PARTS = 4, 64
+"""The most `Proportions` of a step that are kept, and the most parts of one: so that deep plans take no longer than
 they are deep. To know fewer is sound, and may miss a ratio."""
 
 
@@ -59,7 +59,7 @@ KnownProportions = tuple[Proportions, ...]
 def with_itself(known: KnownProportions, digest: bytes, type_: Type, change: Change) -> KnownProportions:
     """What a dataset descends from, and the dataset as its own ground: all of its fields are known there."""
     itself = Proportions({(digest, any_record("ground", type_)): Fraction(1)}, change)
-    return (*known[: _LINEAGES - 1], itself)
+    return (*known[: _KEPT - 1], itself)
 
 
 def summed(ways: Iterable[Sequence[Proportions]]) -> KnownProportions:
@@ -69,12 +69,12 @@ def summed(ways: Iterable[Sequence[Proportions]]) -> KnownProportions:
 
 def some(found: Iterable[Proportions]) -> KnownProportions:
     """As many as are kept of what is known of one dataset."""
-    return tuple(islice((lineage for lineage in found if len(lineage.parts) <= _PARTS), _LINEAGES))
+    return tuple(islice((one for one in found if len(one.parts) <= _PARTS), _KEPT))
 
 
 def _sum(chosen: Sequence[Proportions]) -> Proportions:
-    parts = _added(item for lineage in chosen for item in lineage.parts.items())
-    return Proportions(parts, together(lineage.change for lineage in chosen))
+    parts = _added(item for one in chosen for item in one.parts.items())
+    return Proportions(parts, together(one.change for one in chosen))
 
 
 def _added(items: Iterable[tuple[tuple[bytes, Term], Fraction]]) -> Parts:
@@ -103,7 +103,7 @@ class Ratio:
 
 def ratio_of(left: KnownProportions, right: KnownProportions, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
     """The ratio of the sides of a Join by these keys, where what they descend from tells it."""
-    by_key, others = ([lineage.mapped(key) for lineage in side] for side, key in zip((left, right), keys, strict=True))
+    by_key, others = ([one.mapped(key) for one in side] for side, key in zip((left, right), keys, strict=True))
     for one, other in product(by_key, others):
         times = _multiple(one.parts, other.parts)
         if times is not None:  # c = times · c′

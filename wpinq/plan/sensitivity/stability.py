@@ -171,16 +171,16 @@ def _at(node: Node, found: Mapping[bytes, InputChange], nonnegative: bool, way: 
     of_cut = way.change if node == way.cut else NOTHING_MOVES
     of_node = of_cut if _is_cut(node) else node.operator.change(*below)
     exact = isinstance(way.cut.operator, Source) and way.cut.operator.exact
-    ceiling = NO_WEIGHT_BOUND
+    weight_bound = NO_WEIGHT_BOUND
     if exact:
         of_node = _by_form(node, of_node, found, way.cut)
     if exact and nonnegative and not isinstance(node.operator, Partition):
-        ceiling = node.operator.ceiling(*(moved.ceiling for moved in below))
-    lineages: KnownProportions = ()
+        weight_bound = node.operator.weight_bound(*(moved.weight_bound for moved in below))
+    proportions: KnownProportions = ()
     if way.ratios and nonnegative:
-        known = () if _is_cut(node) else node.operator.lineages(*below)
-        lineages = with_itself(known, node.digest, node.type, of_node)
-    return InputChange(of_node, nonnegative, ceiling, lineages)
+        known = () if _is_cut(node) else node.operator.proportions(*below)
+        proportions = with_itself(known, node.digest, node.type, of_node)
+    return InputChange(of_node, nonnegative, weight_bound, proportions)
 
 
 def _by_form(node: Node, change: Change, found: Mapping[bytes, InputChange], cut: Node) -> Change:
