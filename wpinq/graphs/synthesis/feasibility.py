@@ -20,8 +20,8 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     """The measurements whose noise hides the most that a graph within the bounds could give, each with the reason.
 
     The most is the bound on the norm of the plan's output (`Operator.norm_bound`), with as many edges at the source as
-    the bounds leave room for; of a count of triangles, as many as there is room for; of the largest degree, the
-    bound on it. A measurement is hopeless where the noise of one number is more than that in a tenth of all draws or more: then
+    the bounds leave room for. Of a count of triangles it is as many as there is room for; of the largest degree, the
+    bound on it. A measurement is hopeless where the noise of one number is more than that in a tenth of all draws: then
     an interval of 90 % never rules out that there is nothing.
 
     Parameters
