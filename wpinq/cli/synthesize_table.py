@@ -43,15 +43,15 @@ from wpinq.expr.types import (
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
-from wpinq.marginals.feasibility import refuse_infeasible_marginals
 from wpinq.marginals.models.joint_model import check_rows
 from wpinq.marginals.models.model_fit import check_model
 from wpinq.marginals.released import MarginalTables
-from wpinq.marginals.report import marginal_report, rows_page
+from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.checkpoint import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.workflows.table import plan_table, synthesize_table
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 
@@ -186,11 +186,11 @@ def add_parser(commands: Any) -> None:
     closed = "no cell for other values of this attribute: rows with such are left out"
     measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
     measured.add_argument("--epsilon", metavar="E", help="the whole cost, to one unit")
-    order = "of how many attributes each marginal is (default 2)"
+    order = "of how many attributes each marginal is: 1 or 2 by the cells, epsilon and --records unless told"
     measured.add_argument("--order", type=int, metavar="K", help=order)
     wanted = "a marginal that is wanted, instead of all of an order"
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
-    many = "a public number of records, roughly: what it shows to be hopeless is refused"
+    many = "a public number of records, roughly: what it shows to be infeasible is refused"
     measured.add_argument("--records", type=float, metavar="N", help=many)
     measured.add_argument("--name", metavar="NAME", help="of the source, in the ledger (default: that of the file)")
     measured.add_argument("--unit", metavar="WORDS", help="what one unit is (default: one row, or one person)")
@@ -306,8 +306,6 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
     declared = _source(options)
     asked = _asked(options, declared)
-    if options.records is not None:
-        refuse_infeasible_marginals(asked, options.records)
     measuring = asked.measuring
     check_model(_model(options), measuring.attributes, measuring.measured)
     if options.draw is not None:
@@ -376,8 +374,8 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     if options.marginal and options.order is not None:
         raise UsageError("--order wants all marginals of an order, --marginal these: give one of them")
     workload = [tuple(given.split(",")) for given in options.marginal] or None
-    order = min(2, len(attributes)) if options.order is None else options.order
-    return declared.marginals(attributes, order, epsilon=options.epsilon, workload=workload)
+    wanted = {"order": options.order, "workload": workload, "records": options.records}
+    return plan_table(declared, attributes, options.epsilon, **wanted)
 
 
 def _print_accuracy(asked: MarginalTabulation) -> None:
@@ -394,17 +392,14 @@ def _print_accuracy(asked: MarginalTabulation) -> None:
 
 def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: Path) -> None:
     """The model, the rows, the report and the page."""
-    fitted = marginals.fit(_model(options), seed=options.seed)
-    if options.weighted_rows is not None:
-        rows = fitted.weighted_rows(options.weighted_rows, seed=options.seed)
-    else:
-        rows = fitted.rows(options.draw, seed=options.seed)
-    report = marginal_report(marginals, fitted, rows)
+    how = {"count": options.draw, "copies": options.weighted_rows, "seed": options.seed}
+    made = synthesize_table(marginals, _model(options), **how)
+    rows, report = made.rows, made.report
     write_answers(rows, options.out)
     try:
         write_atomically(report_file, (json.dumps(report, indent=1) + "\n").encode())
         if options.page is not None:
-            write_atomically(options.page, rows_page(marginals, fitted, rows, report).encode())
+            write_atomically(options.page, rows_page(marginals, made.model, rows, report).encode())
     except CheckpointError as error:
         raise OSError(str(error)) from None
     total = report["total"]
