@@ -82,7 +82,7 @@ class EvaluationFailed(WpinqError):
     """An engine failed after the debit. The message is a constant: the reason may depend on protected data."""
 
 
-class SourceClosed(SessionError):
+class SourceSuspended(SessionError):
     """A source answers no analyst until its curator opens it again. The message is a constant."""
 
 

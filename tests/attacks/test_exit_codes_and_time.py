@@ -99,14 +99,14 @@ def test_a_child_that_fails_in_any_way_is_one_error_at_one_moment_and_closes_the
         + faults
         + f"""
 seen, told_to, real = [], [], LaplaceSink.draw
-with opened({str(ledger)!r}, on_closed=told_to.append) as session:
+with opened({str(ledger)!r}, on_suspended=told_to.append) as session:
     protected(session)
     for number in range({len(FAULTS)}):
         LaplaceSink.draw = globals()["fault_" + str(number)]
         begun = session._releaser._evaluator.clock.now()
         first = outcome(lambda: session.release(asked))
         seen.append([first, session._releaser._evaluator.clock.now() - begun, session.suspended()])
-        session.reopen("numbers")
+        session.resume("numbers")
     spent = str(session.spent("numbers"))
     outcome(lambda: session.release(asked))
 tell(seen=seen, told=told_to, spent=spent)
@@ -146,11 +146,11 @@ with opened() as session:
     assert found["seen"][0] == "EvaluationFailed"
     answered, failed = found["marks"]
     assert answered == pytest.approx(failed)
-    assert {tuple(each) for each in found["later"]} == {("SourceClosed", CLOSED, "None", "None")}
+    assert {tuple(each) for each in found["later"]} == {("SourceSuspended", CLOSED, "None", "None")}
     assert found["fine"][0] == "answers"
 
 
-CLOSED = "a source of this release answers no analyst until its curator opens it again: ask the curator, who was told"
+CLOSED = "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
 
 
 def test_after_a_restart_a_closed_source_is_still_closed_and_its_curator_opens_it(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ with opened(LEDGER) as session:
     protected(session)
     shut = [outcome(lambda: session.release(each)) for each in (asked, before)]
     history = [event.description for event in session.history() if event.kind == "set budget"]
-    opening = [session.reopen("numbers"), session.reopen("numbers")]
+    opening = [session.resume("numbers"), session.resume("numbers")]
     after = [outcome(lambda: session.release(each)) for each in (asked, before)]
     spent = str(session.spent("numbers"))
     session._ledger.verify()
@@ -184,7 +184,7 @@ with wp.Session(LEDGER) as trusting:
 tell(shut=shut, history=history, opening=opening, after=after, spent=spent, trusted=trusted)
 """
     )
-    assert [each[0] for each in found["shut"]] == ["SourceClosed"] * 2
+    assert [each[0] for each in found["shut"]] == ["SourceSuspended"] * 2
     assert found["history"] == ["closed to analysts, the budget stays"]
     assert found["opening"] == [True, False]
     assert [each[0] for each in [*found["after"], found["trusted"]]] == ["answers"] * 3
@@ -228,11 +228,11 @@ with opened() as session:
         if fails:
             LaplaceSink.draw = broken
         seen.append(outcome(lambda: session.release(asked if fails else before)))
-        session.reopen("numbers")
+        session.resume("numbers")
     tell(seen=seen)
 """
     )["seen"]
-    assert found[0] == found[1] == ["SourceClosed", CLOSED, "None", "None"]
+    assert found[0] == found[1] == ["SourceSuspended", CLOSED, "None", "None"]
 
 
 def test_what_is_stored_is_replayed_at_the_moment_of_what_is_drawn() -> None:
@@ -292,7 +292,7 @@ def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     ledger, noted = tmp_path / "ledger", tmp_path / "child"
     program = breaking(f"open({str(noted)!r}, 'w').write(str(os.getpid()) + '.')\n    time.sleep(10**6)")
     program += f"""
-session = wp.Session({str(ledger)!r}, untrusted=wp.Limits())
+session = wp.Session({str(ledger)!r}, sandbox=wp.Limits())
 session.protect(numbers, [1], budget=1)
 LaplaceSink.draw = broken
 class ForEver(confinement.Clock):
@@ -329,7 +329,7 @@ def test_the_log_says_which_source_was_closed_and_nothing_of_the_data() -> None:
 import io, logging
 text = io.StringIO()
 logging.getLogger("wpinq").addHandler(logging.StreamHandler(text))
-with opened(on_closed=lambda names: 1 / 0) as session:
+with opened(on_suspended=lambda names: 1 / 0) as session:
     protected(session)
     LaplaceSink.draw = broken
     tell(seen=outcome(lambda: session.release(asked)), log=text.getvalue(), shut=session.suspended())

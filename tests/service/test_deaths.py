@@ -121,7 +121,7 @@ def kill(pid: int) -> None:
 def closed_then_opened(service: RunningService, alice: str, curator: str) -> None:
     """The source is closed to analysts until its curator opens it."""
     answer = service.release(alice, COUNT.format(name="x", epsilon="0.125"))
-    told(answer, 409, "SourceClosed")
+    told(answer, 409, "SourceSuspended")
     assert not service.ask("GET", "v1/sources", alice).json()[0]["open"]
     assert any(each["event"] == "closed to analysts" for each in service.events())
     assert service.ask("POST", "v1/open", curator, {"account": "edges"}).json() is True

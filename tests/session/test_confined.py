@@ -121,7 +121,7 @@ def test_data_with_a_record_larger_than_the_limits_take_are_refused_when_they_ar
 texts = wp.source("texts", t=str, items=list[int], n=int | None, records_at_most=10, cap=100)
 seen = []
 for row in (("x" * 50, [1], 1), ("x" * 51, [1], 1), ("", list(range(30)), 1), ("", [1], None)):
-    with opened(limits=wp.Limits(record=50)) as session:
+    with opened(limits=wp.Limits(max_record_bytes=50)) as session:
         def protect():
             session.protect(texts, [("short", [1, 2], 1), row], budget=1)
             return session.release(texts.select(lambda r: F.length(r.t) % 2).noisy_count(.1, over=[0]))
@@ -130,7 +130,7 @@ tell(seen=seen)
 """
     )["seen"]
     assert [kind for kind, _ in found] == ["answers", "SourceRejected", "SourceRejected", "answers"]
-    assert all("Limits(record=...)" in words for kind, words in found if kind == "SourceRejected")
+    assert all("Limits(max_record_bytes=...)" in words for kind, words in found if kind == "SourceRejected")
 
 
 def test_a_process_with_another_thread_is_refused_before_the_debit_and_told_what_to_do() -> None:
@@ -185,13 +185,13 @@ tell(seen=seen, after=after, spent=str(session.spent("numbers")))
 @pytest.mark.parametrize("engine", ["reference", "spark"])
 def test_engines_of_which_no_bounds_were_measured_are_refused(engine: str) -> None:
     with pytest.raises(wp.PlanError, match='untrusted mode needs engine="duckdb"'):
-        wp.Session(engine=engine, untrusted=wp.Limits())
+        wp.Session(engine=engine, sandbox=wp.Limits())
 
 
 @for_each(
     "options",
     [
-        {"seconds": 0}, {"seconds": float("nan")}, {"seconds": True}, {"margin": 0.5}, {"settling": -1}, {"record": 0},
+        {"seconds": 0}, {"seconds": float("nan")}, {"seconds": True}, {"safety_factor": 0.5}, {"grace_seconds": -1}, {"max_record_bytes": 0},
         {"record": 1.5}, {"memory": "much"}, {"memory": 10**9}, {"memory": "50%"},
     ],
 )  # fmt: skip
@@ -202,9 +202,9 @@ def test_limits_that_are_none_are_refused(options: dict[str, Any]) -> None:
 
 def test_untrusted_mode_shows_no_steps() -> None:
     with pytest.raises(wp.SessionError, match="shows no steps"):
-        wp.Session(untrusted=wp.Limits(), progress=True)
+        wp.Session(sandbox=wp.Limits(), progress=True)
     with pytest.raises(wp.SessionError, match="takes limits"):
-        wp.Session(untrusted=True)
+        wp.Session(sandbox=True)
 
 
 def test_a_process_that_ignores_its_children_is_refused() -> None:

@@ -30,7 +30,7 @@ class AtTheEnd(confinement.Clock):
         self.slept.append(self.moment)
 
 def opened(ledger=None, limits=None, **options):
-    session = wp.Session(ledger, untrusted=limits or wp.Limits(), **options)
+    session = wp.Session(ledger, sandbox=limits or wp.Limits(), **options)
     session._releaser._evaluator.clock = AtTheEnd()
     return session
 

@@ -121,14 +121,14 @@ class Protector:
         What reads and holds data.
     protected : dict
         What the session protects, by source.
-    untrusted : Limits or None
+    sandbox : Limits or None
         In untrusted mode, which bound records too.
     """
 
     def __init__(
-        self, ledger: Ledger, engine: Engine, protected: dict[str, Protected], untrusted: Limits | None
+        self, ledger: Ledger, engine: Engine, protected: dict[str, Protected], sandbox: Limits | None
     ) -> None:
-        self._ledger, self._engine, self._protected, self._untrusted = ledger, engine, protected, untrusted
+        self._ledger, self._engine, self._protected, self._sandbox = ledger, engine, protected, sandbox
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
 
@@ -169,7 +169,7 @@ class Protector:
         self._origins.keep(name, origin)
         self._protected[name] = Protected(declared, label, words, weights)
         self._engine.forget(name)
-        if self._untrusted is not None:
+        if self._sandbox is not None:
             self._engine.rest()
 
     def _read(self, declared: Source, data: object) -> Data:
@@ -188,10 +188,10 @@ class Protector:
                 database=self._engine.connection,
             )
         )
-        if self._untrusted is not None:
+        if self._sandbox is not None:
             assert isinstance(checked, StoredColumns)  # of the engine that untrusted mode takes
             with self._engine.connection() as connection:
-                enforce_content(connection, self._untrusted.record, checked)
+                enforce_content(connection, self._sandbox.max_record_bytes, checked)
         return checked
 
     def _same(self, one: Data, other: Data) -> bool:

@@ -70,7 +70,7 @@ class SessionBudgets:
         self._releaser.check_open()
         self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
 
-    def reopen(self, source: str) -> bool:
+    def resume(self, source: str) -> bool:
         """Answer analysts again over a source that a failed evaluation closed: a recorded act of the curator.
 
         Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
@@ -90,14 +90,14 @@ class SessionBudgets:
         return self._ledger.resume(self._paying(source))
 
     def suspended(self) -> tuple[str, ...]:
-        """The accounts that answer no analyst until `reopen`, by name; also those that other sessions closed."""
+        """The accounts that answer no analyst until `resume`, by name; also those that other sessions closed."""
         self._releaser.check_open()
         return tuple(sorted(self._ledger.suspended()))
 
     def suspend(self, source: str) -> None:
-        """Answer no analyst over a source from now on, until `reopen`: on record, before this returns.
+        """Answer no analyst over a source from now on, until `resume`: on record, before this returns.
 
-        For who runs untrusted sessions in processes: where one of those ended in the middle of a release, nothing else
+        For who runs sandboxed sessions in processes: where one of those ended in the middle of a release, nothing else
         closes its sources.
         """
         self._releaser.check_open()
@@ -236,10 +236,10 @@ class Session(SessionBudgets):
         Told the name of each operator before it runs, for progress displays; never a count or a size.
     progress : bool
         Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
-    untrusted : Limits, optional
+    sandbox : Limits, optional
         Answers analysts who are not trusted: plans are admitted by bounds that sources declare, evaluated in a child
         process under limits, and answered at a moment that was fixed before. docs/untrusted.md.
-    on_closed : callable, optional
+    on_suspended : callable, optional
         In untrusted mode, told the names of accounts that a failed evaluation closed, for the curator.
 
     Examples
@@ -265,11 +265,11 @@ class Session(SessionBudgets):
         threads: int | None = None,
         on_step: OnStep | None = None,
         progress: bool = False,
-        untrusted: Limits | None = None,
-        on_closed: Callable[[tuple[str, ...]], object] | None = None,
+        sandbox: Limits | None = None,
+        on_suspended: Callable[[tuple[str, ...]], object] | None = None,
     ) -> None:
-        if not (untrusted is None or isinstance(untrusted, Limits)):
-            raise SessionError("untrusted takes limits: Session(..., untrusted=wp.Limits())")
+        if not (sandbox is None or isinstance(sandbox, Limits)):
+            raise SessionError("sandbox takes limits: Session(..., sandbox=wp.Limits())")
         self._engine = find_engine(engine)(memory_limit, threads)
         self._owns_ledger = not isinstance(ledger, Ledger)
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expected_head=expected_head)
@@ -277,15 +277,15 @@ class Session(SessionBudgets):
             book.check_head(expected_head)
         protected: dict[str, Protected] = {}
         steps = StepDisplay(on_step, progress)
-        if untrusted is None:
+        if sandbox is None:
             evaluator = NoisyEvaluator(self._engine, protected, steps)
         else:
             if steps.told is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
-            evaluator = SandboxedEvaluator(self._engine, protected, steps, untrusted, book, on_closed)
+            evaluator = SandboxedEvaluator(self._engine, protected, steps, sandbox, book, on_suspended)
         run = secrets.token_hex(8)
         super().__init__(book, protected, Releaser(book, self._engine, protected, steps, run, evaluator), run)
-        self._door = Protector(book, self._engine, protected, untrusted)
+        self._door = Protector(book, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:
         return self

@@ -9,11 +9,11 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from wpinq.errors import SourceClosed
+from wpinq.errors import SourceSuspended
 from wpinq.kernel.ledger.debit import no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
-from wpinq.kernel.sandbox.evaluation import IS_CLOSED
+from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
 from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal, busy, failure, refusal_of, too_often
 from wpinq.service.fair_queue import FairQueue
@@ -119,7 +119,7 @@ class Front:
                 first = await run_in_threadpool(self._close, name)
                 await asyncio.sleep(began + told["seconds"] - asyncio.get_running_loop().time())
                 # where another release closed them, its bit is not to be repeated
-                raise failure() if first else refusal_of(SourceClosed(IS_CLOSED)) from None
+                raise failure() if first else refusal_of(SourceSuspended(IS_SUSPENDED)) from None
         return read_answer(answer)
 
     def _see_to_others(self) -> None:

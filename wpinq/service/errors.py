@@ -14,7 +14,7 @@ from wpinq.errors import (
     LanguageError,
     PlanError,
     SessionError,
-    SourceClosed,
+    SourceSuspended,
     WpinqError,
 )
 
@@ -23,7 +23,7 @@ FAILED = "the request failed; what was debited stays spent, and nothing of the r
 
 _STATUS: tuple[tuple[type[WpinqError], int], ...] = (
     (BudgetExceeded, 409),
-    (SourceClosed, 409),
+    (SourceSuspended, 409),
     (LanguageError, 400),
     (PlanError, 400),
     (ExpressionError, 400),

@@ -187,12 +187,12 @@ def admitted(order: PreparedMeasurement, keys: Collection[Value], limits: Limits
             f"{missing}"
         )
     seconds, size = granted_seconds(cost, limits), granted_bytes(cost, limits)
-    if seconds + limits.settling > limits.seconds or size > limits.bytes:
+    if seconds + limits.grace_seconds > limits.seconds or size > limits.bytes:
         work = plan_work(plan)
         dominant = work.dominant
         raise PlanError(
             f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
-            f"grant {limits.seconds - limits.settling:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of it is "
+            f"grant {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of it is "
             f"{dominant.node.operator.name}, with up to {dominant.rows:,} rows: {_help(plan, order, number, limits)}"
         )
     return cost
@@ -200,12 +200,12 @@ def admitted(order: PreparedMeasurement, keys: Collection[Value], limits: Limits
 
 def granted_seconds(cost: Cost, limits: Limits) -> float:
     """How long a child may take: on the clock, and of processor time."""
-    return cost.seconds * limits.margin
+    return cost.seconds * limits.safety_factor
 
 
 def granted_bytes(cost: Cost, limits: Limits) -> int:
     """How much memory a child may take."""
-    return int(cost.bytes * min(limits.margin, 2.0))
+    return int(cost.bytes * min(limits.safety_factor, 2.0))
 
 
 def _cost(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> Cost | None:
@@ -214,7 +214,7 @@ def _cost(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> 
     if listing is not None:
         expected = int(listing.expected_by_noise(sink, sink.answer_scale(order.scale)))
         keys = expected * (1 + _largest(listing.domain) // KEY_CONTENT)
-    cost = cost_of(plan, keys, whole, limits.record)
+    cost = cost_of(plan, keys, whole, limits.max_record_bytes)
     return cost if isinstance(cost, Cost) else None
 
 

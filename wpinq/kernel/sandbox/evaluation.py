@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import Engine, find_unoptimised
-from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceClosed
+from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator
@@ -25,8 +25,8 @@ from wpinq.kernel.sandbox.admission import admitted, granted_bytes, granted_seco
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.runtime.progress import StepDisplay
 
-IS_CLOSED = (
-    "a source of this release answers no analyst until its curator opens it again: ask the curator, who was told"
+IS_SUSPENDED = (
+    "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
 )
 
 _NUMBERS, _ROWS = b"N", b"R"
@@ -52,7 +52,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         What one asking may take.
     ledger : Ledger
         Where it is recorded that accounts are closed.
-    on_closed : callable, optional
+    on_suspended : callable, optional
         Told the names of the accounts that were closed, for the curator.
     """
 
@@ -63,20 +63,20 @@ class SandboxedEvaluator(NoisyEvaluator):
         steps: StepDisplay,
         limits: Limits,
         ledger: Ledger,
-        on_closed: Callable[[tuple[str, ...]], object] | None,
+        on_suspended: Callable[[tuple[str, ...]], object] | None,
     ) -> None:
         super().__init__(engine, protected, steps)
         stepwise = find_unoptimised(engine.name)
         if stepwise is None:
             raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
         process.check_platform()
-        self._stepwise, self._limits, self._ledger, self._on_closed = stepwise, limits, ledger, on_closed
+        self._stepwise, self._limits, self._ledger, self._on_suspended = stepwise, limits, ledger, on_suspended
         self.clock = process.Clock()
 
     def check(self, order: PreparedMeasurement, keys: Collection[Value]) -> None:
         """Refuse what the limits do not admit, or what is over a source that is closed."""
         if self._closed([order]):
-            raise SourceClosed(IS_CLOSED)
+            raise SourceSuspended(IS_SUSPENDED)
         admitted(order, keys, self._limits)
         self._stepwise.check(order.measurement.plan)
 
@@ -89,14 +89,14 @@ class SandboxedEvaluator(NoisyEvaluator):
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
         """
-        until = self.clock.now() + sum(self._seconds(order, keys) + self._limits.settling for order, keys in looks)
+        until = self.clock.now() + sum(self._seconds(order, keys) + self._limits.grace_seconds for order, keys in looks)
         done: list[T] = []
         failed = closed = False
         try:
             done.append(work())
         except EvaluationFailed:
             failed = True
-        except SourceClosed:
+        except SourceSuspended:
             closed = True
         except LedgerError:
             self.clock.sleep_until(until)
@@ -105,7 +105,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         if failed:
             raise EvaluationFailed(FAILED)
         if closed or self._closed([order for order, _ in looks]):  # by another asking, whose bit is not to be repeated
-            raise SourceClosed(IS_CLOSED)
+            raise SourceSuspended(IS_SUSPENDED)
         return done[0]
 
     def suspend(self, orders: Sequence[PreparedMeasurement]) -> bool:
@@ -120,9 +120,9 @@ class SandboxedEvaluator(NoisyEvaluator):
                 "untrusted mode: a confined evaluation failed, and answers no analyst until it is opened: %s",
                 ", ".join(names),
             )
-            if self._on_closed is not None:
+            if self._on_suspended is not None:
                 with suppress(Exception):  # it is told, and has no say in what is answered
-                    self._on_closed(names)
+                    self._on_suspended(names)
         return bool(closed)
 
     def _guarded(self, function: Callable[..., Any], prepared: PreparedMeasurement, *args: Any, **kw: Any) -> Any:
@@ -158,7 +158,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         # As of here nothing tells how it failed. Where another look closed the accounts before, this one tells nothing.
         if self.suspend([order]):
             raise EvaluationFailed(FAILED)
-        raise SourceClosed(IS_CLOSED)
+        raise SourceSuspended(IS_SUSPENDED)
 
     def _seconds(self, order: PreparedMeasurement, keys: Collection[Value]) -> float:
         return granted_seconds(admitted(order, keys, self._limits), self._limits)

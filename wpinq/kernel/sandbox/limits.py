@@ -1,4 +1,4 @@
-"""Limits: what one asking of an analyst who is not trusted may take, and what is held back beside it."""
+"""Limits of the sandbox: time and memory of one release, and the time kept for its end."""
 
 from __future__ import annotations
 
@@ -14,43 +14,45 @@ _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one asking may take in untrusted mode. Public, and chosen without looking at the data.
+    """Limits of one release in untrusted mode. Public, and chosen without looking at the data.
 
     Parameters
     ----------
     seconds : float
-        The longest that one asking is held: a plan whose bound asks for more is refused before the debit.
+        The longest time of one release: a plan with a higher bound is refused before the debit.
     memory : str
-        The most that the child process of an asking may be granted, "2GB".
-    record : int
-        The most code points and elements of lists that one record may hold in any one field; data with more are refused
-        when they are protected.
-    margin : float
-        How many times the time is granted that the worst data took, within a plan's bound, on the machine of the
-        measurements: more for a slower machine, or one whose cores are not the service's own.
-    settling : float
-        Seconds after a child's time is up, in which answers are stored or a source is closed; a part of `seconds`.
+        The most memory of a child process, "2GB".
+    max_record_bytes : int
+        The largest field of a record, in code points of text or elements of lists, each of which is a byte at least.
+        Data with larger ones are refused by `protect`.
+    safety_factor : float
+        The granted time over the bound, which was measured on the worst data: more for a slower machine, or for one
+        whose cores the service shares.
+    grace_seconds : float
+        The time after a child's end to store its answers or to suspend a source; a part of `seconds`.
 
     Examples
     --------
     >>> import wpinq as wp
     >>> wp.Limits(seconds=30, memory="1GB")
-    Limits(seconds=30, memory='1GB', record=1000, margin=3.0, settling=1.0)
+    Limits(seconds=30, memory='1GB', max_record_bytes=1000, safety_factor=3.0, grace_seconds=1.0)
     """
 
     seconds: float = 60.0
     memory: str = "2GB"
-    record: int = 1000
-    margin: float = 3.0
-    settling: float = 1.0
+    max_record_bytes: int = 1000
+    safety_factor: float = 3.0
+    grace_seconds: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, least in (("seconds", 0.0), ("margin", 1.0), ("settling", 0.0)):
+        for name, least in (("seconds", 0.0), ("safety_factor", 1.0), ("grace_seconds", 0.0)):
             number = getattr(self, name)
             if type(number) not in (int, float) or not (math.isfinite(number) and number >= least and number > 0):
                 raise SessionError(f"Limits: {name} is a number above {least:g}, not {number!r}")
-        if type(self.record) is not int or self.record < 1:
-            raise SessionError(f"Limits: record is a whole number of at least 1, not {self.record!r}")
+        if type(self.max_record_bytes) is not int or self.max_record_bytes < 1:
+            raise SessionError(
+                f"Limits: max_record_bytes is a whole number of at least 1, not {self.max_record_bytes!r}"
+            )
         if not isinstance(self.memory, str) or _MEMORY.fullmatch(self.memory.strip()) is None:
             raise SessionError(f'Limits: memory is a text such as "2GB" or "500MB", not {self.memory!r}')
 

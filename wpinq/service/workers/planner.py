@@ -83,7 +83,7 @@ class Clerk:
 
     def _seconds(self, order: PreparedMeasurement) -> float:
         seconds = granted_seconds(admitted(order, order.keys_at_once, self._limits), self._limits)
-        return seconds + self._limits.settling if order.evaluates_at_once else 0.0
+        return seconds + self._limits.grace_seconds if order.evaluates_at_once else 0.0
 
     def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
         """What it costs this analyst now, and how often more the own budgets cover it."""

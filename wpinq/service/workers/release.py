@@ -63,7 +63,7 @@ class Keeper:
 
     def _protect(self) -> Session:
         told = self._configuration
-        session = Session(told.ledger, untrusted=told.untrusted, on_closed=_log_closed)
+        session = Session(told.ledger, sandbox=told.untrusted, on_suspended=_log_closed)
         known = {each.account: each.budget for each in session.accounts()}
         for offered in told.sources.values():
             account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
