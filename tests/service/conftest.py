@@ -25,7 +25,9 @@ class Peopled:
 @pytest.fixture(scope="session")
 def peopled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peopled]:
     with running(
-        configured(tmp_path_factory.mktemp("service"), "slots = 4\nclerks = 4", "body_bytes = 20000", margin=8.0)
+        configured(
+            tmp_path_factory.mktemp("service"), "release_workers = 4\nplanners = 4", "body_bytes = 20000", margin=8.0
+        )
     ) as service:
         tokens = (service.admit("alice", "edges=4"), service.admit("bob", "edges=4"))
         yield Peopled(service, *tokens, service.admit("curator", curator=True))

@@ -15,37 +15,37 @@ from wpinq.service.server import server_context
 def test_what_is_declared_is_read(tmp_path: Path) -> None:
     people = '[sources.people]\nfile = "people.csv"\nbudget = 2\nversion = "2024"\n'
     (tmp_path / "people.csv").write_text("name,town\na,b\n")
-    found = read_configuration(configured(tmp_path, "slots = 3", "queue = 7", people))
+    found = read_configuration(configured(tmp_path, "release_workers = 3", "queue = 7", people))
     assert list(found.declared) == ["edges", "people"]
     assert found.sources["people"].budget == 2
     assert found.sources["people"].data == tmp_path / "people.csv"
     assert found.sources["edges"].query.plan.operator.facts == ("unit_weights",)  # which the edge list promises
-    assert (found.slots, found.limits.queue, found.untrusted.margin) == (3, 7, 16.0)
+    assert (found.release_workers, found.limits.queue, found.sandbox.safety_factor) == (3, 7, 16.0)
     assert found.ledger == tmp_path / "ledger.db"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[service]", "[serivce]", "has no 'serivce'"),
-        ("declarations", "declaration", "has no 'declaration'"),
-        ('ledger = "ledger.db"', "", 'ledger = "FILE" is missing'),
-        ('register = "register.db"', "register = 3", "register in [service] is of type str"),
-        ("port = 0", "port = 99999", "a port from 0"),
-        ("port = 0", 'port = "80"', "port in [service] is of type int"),
-        ("port = 0", "slots = 0", "at least one of slots"),
-        ("port = 0", "slots = true", "slots in [service] is of type int"),
+        ("[service]", "[serivce]", "serivce in the configuration"),
+        ("declarations", "declaration", "declaration in the configuration"),
+        ('ledger = "ledger.db"', "", "ledger in [service]: Field required"),
+        ('users = "users.db"', "users = 3", "users in [service]: Input should be an instance of Path"),
+        ("port = 0", "port = 99999", "port in [service]: Input should be less than 65536"),
+        ("port = 0", 'port = "80"', "port in [service]: Input should be a valid integer"),
+        ("port = 0", "release_workers = 0", "release_workers in [service]: Input should be greater than or equal to 1"),
+        ("port = 0", "release_workers = true", "release_workers in [service]: Input should be a valid integer"),
         ("port = 0", 'host = "0.0.0.0"', "in clear"),
         ("port = 0", 'certificate = "cert.pem"', "TLS takes both"),
         ("port = 0", 'certificate = "a.pem"\nkey = "b.pem"', "there is no file"),
-        ("at_once = 64", "at_onec = 64", "[limits] has no 'at_onec'"),
-        ('register = "register.db"', 'register = "./ledger.db"', "are two files"),
-        ("at_once = 64", "at_once = 0", "more than 0"),
-        ("at_once = 64", "release_seconds = inf", "more than 0, and finite"),
-        ("at_once = 64", "slow_seconds = nan", "more than 0, and finite"),
-        ("margin = 16.0", "margin = 0.5", "[untrusted]: Limits: margin"),
-        ("margin = 16.0", 'memory = "much"', "[untrusted]: Limits: memory"),
-        ("budget = '10'", "", "budget is missing in [sources.edges]"),
+        ("at_once = 64", "at_onec = 64", "at_onec in [limits]: Extra inputs are not permitted"),
+        ('users = "users.db"', 'users = "./ledger.db"', "are two files"),
+        ("at_once = 64", "at_once = 0", "greater than or equal to 1"),
+        ("at_once = 64", "release_seconds = inf", "a finite number"),
+        ("at_once = 64", "slow_seconds = nan", "a finite number"),
+        ("safety_factor = 16.0", "safety_factor = 0.5", "[sandbox]: Limits: safety_factor"),
+        ("safety_factor = 16.0", 'memory = "much"', "[sandbox]: Limits: memory"),
+        ("budget = '10'", "", "budget in [sources.edges]: Field required"),
         ("budget = '10'", "budget = -1", "epsilon"),
         ('file = "edges.txt"', 'file = "nothing.txt"', "there is no file"),
         ('edge_list = "undirected"', "", 'edge_list = "directed" in [sources.edges]'),
@@ -53,7 +53,7 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
         ("[sources.edges]", "[sources.nodes]", "each source of the declarations"),
         ("source edges(src: int, dst: int)", "source edges(src: int, dst: wrong)", "there is no type `wrong`"),
         ("records_at_most = 100;", "records_at_most = 100; var x = edges.Select(e => 1);", "source statements alone"),
-        ("[limits]", "[[limits]]", "is a table"),
+        ("[limits]", "[[limits]]", "limits in the configuration: Input should be a valid dictionary"),
         ("[limits]", "[limits", "is no TOML"),
     ],
 )

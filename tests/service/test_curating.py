@@ -10,7 +10,7 @@ import pytest
 
 from tests.service.test_doors import told
 from tests.support.service import RunningService, configured, running
-from wpinq.service.users import CURATOR, Register, UsersError, matching, new_token, token_hash
+from wpinq.service.users import CURATOR, UsersError, UserStore, matching, new_token, token_hash
 
 
 @pytest.fixture(scope="module")
@@ -26,28 +26,28 @@ def curator(service: RunningService) -> str:
 
 def test_somebody_is_let_in_given_another_token_and_turned_away(service: RunningService, curator: str) -> None:
     given = {"name": "alice", "budgets": {"edges": "1/2"}}
-    made = service.ask("POST", "v1/callers", curator, given)
+    made = service.ask("POST", "v1/users", curator, given)
     assert made.status_code == 201, made.text
     first = made.json()["token"]
     assert service.ask("GET", "v1/remaining", first).json()[0]["remaining"] == "0.5"
-    told(service.ask("POST", "v1/callers", curator, given), 409, "UsersError")
+    told(service.ask("POST", "v1/users", curator, given), 409, "UsersError")
 
-    second = service.ask("POST", "v1/callers/alice/token", curator).json()["token"]
+    second = service.ask("POST", "v1/users/alice/token", curator).json()["token"]
     told(service.ask("GET", "v1/me", first), 401, "NoToken")
     assert service.ask("GET", "v1/me", second).status_code == 200
 
-    set_to = service.ask("PUT", "v1/callers/alice/budgets", curator, {"budgets": {"edges": "2"}}).json()
+    set_to = service.ask("PUT", "v1/users/alice/budgets", curator, {"budgets": {"edges": "2"}}).json()
     assert [each["budget"] for each in set_to] == ["2"]
-    listed = {each["name"]: each for each in service.ask("GET", "v1/callers", curator).json()}
+    listed = {each["name"]: each for each in service.ask("GET", "v1/users", curator).json()}
     assert listed["alice"]["budgets"][0]["budget"] == "2"
     assert listed["alice"]["admitted"]
     assert "token" not in listed["alice"]
 
-    assert service.ask("DELETE", "v1/callers/alice", curator).status_code == 204
+    assert service.ask("DELETE", "v1/users/alice", curator).status_code == 204
     told(service.ask("GET", "v1/me", second), 401, "NoToken")
-    assert not {each["name"]: each for each in service.ask("GET", "v1/callers", curator).json()}["alice"]["admitted"]
-    for method, path in (("POST", "v1/callers/eve/token"), ("DELETE", "v1/callers/eve")):
-        told(service.ask(method, path, curator), 404, "NoSuchCaller")
+    assert not {each["name"]: each for each in service.ask("GET", "v1/users", curator).json()}["alice"]["admitted"]
+    for method, path in (("POST", "v1/users/eve/token"), ("DELETE", "v1/users/eve")):
+        told(service.ask(method, path, curator), 404, "NoSuchUser")
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
     ],
 )
 def test_what_cannot_be_given_changes_nothing(service: RunningService, curator: str, given: dict[str, object]) -> None:
-    before = service.ask("GET", "v1/callers", curator).json(), service.ask("GET", "v1/accounts", curator).json()
-    assert service.ask("POST", "v1/callers", curator, given).status_code in (400, 409)
+    before = service.ask("GET", "v1/users", curator).json(), service.ask("GET", "v1/accounts", curator).json()
+    assert service.ask("POST", "v1/users", curator, given).status_code in (400, 409)
     assert before == (
-        service.ask("GET", "v1/callers", curator).json(),
+        service.ask("GET", "v1/users", curator).json(),
         service.ask("GET", "v1/accounts", curator).json(),
     )
 
@@ -94,7 +94,7 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
     assert service.wpinq("remove", "carol").returncode == 0
     told(service.ask("GET", "v1/me", renewed), 401, "NoToken")
     second = service.wpinq("add", "dora", "--curator").stdout.split()[-1]
-    assert service.ask("GET", "v1/callers", second).status_code == 200
+    assert service.ask("GET", "v1/users", second).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -129,23 +129,23 @@ def test_nobody_is_added_before_there_is_a_ledger(tmp_path: Path) -> None:
 
 
 def test_a_register_is_its_owner_s_alone(tmp_path: Path) -> None:
-    path = tmp_path / "register.db"
-    with Register(path) as register:
+    path = tmp_path / "users.db"
+    with UserStore(path) as register:
         token = register.add("alice")
-        assert register.whose(token) is not None
-        assert register.whose(token[:-1]) is None
-        assert register.whose("") is None
-        assert register.whose("x" * 10**6) is None
+        assert register.find(token) is not None
+        assert register.find(token[:-1]) is None
+        assert register.find("") is None
+        assert register.find("x" * 10**6) is None
     assert path.stat().st_mode & 0o777 == 0o600
     rows = sqlite3.connect(path).execute("SELECT token FROM people").fetchall()
     assert rows == [(token_hash(token),)]
     path.chmod(0o640)
     with pytest.raises(UsersError, match="chmod 600"):
-        Register(path)
+        UserStore(path)
     link = tmp_path / "link.db"
     link.symlink_to(path)
     with pytest.raises(UsersError):
-        Register(link)
+        UserStore(link)
 
 
 def test_tokens_are_random_and_found_whoever_s_they_are() -> None:
@@ -158,8 +158,8 @@ def test_tokens_are_random_and_found_whoever_s_they_are() -> None:
 
 
 def test_a_role_is_one_of_two(tmp_path: Path) -> None:
-    with Register(tmp_path / "register.db") as register:
+    with UserStore(tmp_path / "users.db") as register:
         register.add("dora", CURATOR)
         with pytest.raises(UsersError):
             register.add("eve", "owner")
-        assert [each.name for each in register.people()] == ["dora"]
+        assert [each.name for each in register.users()] == ["dora"]

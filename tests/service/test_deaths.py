@@ -75,14 +75,16 @@ def spent(service: RunningService, analyst: str | None = None) -> Fraction:
 
 def looking(service: RunningService) -> int:
     """The slot that holds a release whose look has begun, so that it is paid for; the look itself may have ended."""
-    slots: list[int] = until(lambda: [slot for slot in service.processes("slot") if any(map(confined, children(slot)))])
-    return slots[0]
+    workers: list[int] = until(
+        lambda: [worker for worker in service.processes("release") if any(map(confined, children(worker)))]
+    )
+    return workers[0]
 
 
 def caught_looking(service: RunningService, asked: Asked) -> int | None:
     """A child that looks at data, stopped in the midst; None where the release ended and none was seen."""
     while asked.runs():
-        for child in filter(confined, children(*service.processes("slot"))):
+        for child in filter(confined, children(*service.processes("release"))):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGSTOP)
             if until(lambda child=child: state(child) not in "RSD") and state(child) == "T":
@@ -122,14 +124,14 @@ def closed_then_opened(service: RunningService, alice: str, curator: str) -> Non
     """The source is closed to analysts until its curator opens it."""
     answer = service.release(alice, COUNT.format(name="x", epsilon="0.125"))
     told(answer, 409, "SourceSuspended")
-    assert not service.ask("GET", "v1/sources", alice).json()[0]["open"]
-    assert any(each["event"] == "closed to analysts" for each in service.events())
-    assert service.ask("POST", "v1/open", curator, {"account": "edges"}).json() is True
+    assert not service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
+    assert any(each["event"] == "suspended" for each in service.events())
+    assert service.ask("POST", "v1/resume", curator, {"account": "edges"}).json() is True
 
 
 def test_a_slot_that_dies_over_a_release_closes_its_source_and_another_takes_its_place(service: RunningService) -> None:
     alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
-    for pid in service.processes("slot"):
+    for pid in service.processes("release"):
         kill(pid)  # idle ones: nothing is lost, and nothing closed
     asked = Asked(service, alice, "0.25")
     slot = looking(service)
@@ -154,21 +156,21 @@ def test_the_front_comes_back_and_what_was_paid_for_is_answered_once_and_for_not
     alice = service.admit("alice", "edges=1")
     asked = Asked(service, alice, "0.25")
     slot = looking(service)
-    front = service.one("front")
+    front = service.one("web")
     kill(front)
     assert isinstance(asked.end(), httpx.HTTPError)
     until(lambda: not comm(slot))  # it ends its release all the same
-    until(lambda: service.processes("front"))
+    until(lambda: service.processes("web"))
     assert service.ask("GET", "v1/me", alice).json() == {"name": "alice", "role": "analyst"}
     first, second = (service.release(alice, COUNT.format(name="x", epsilon="0.25")).json() for _ in range(2))
     assert first["answers"] == second["answers"]
     assert spent(service) == spent(service, "alice") == Fraction(1, 4)
-    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
+    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
 
 
 def test_a_clerk_that_dies_is_replaced(service: RunningService) -> None:
     alice = service.admit("alice", "edges=1")
-    for pid in service.processes("clerk"):
+    for pid in service.processes("planner"):
         kill(pid)
     answer = service.ask("POST", "v1/explain", alice, {"program": COUNT.format(name="x", epsilon="0.25")})
     assert answer.status_code == 200, answer.text
@@ -176,13 +178,13 @@ def test_a_clerk_that_dies_is_replaced(service: RunningService) -> None:
 
 def test_without_the_keeper_the_service_ends_and_nothing_of_it_stays(service: RunningService) -> None:
     all_others = below(service.process.pid)
-    kill(service.one("keeper"))
+    kill(service.one("data"))
     assert service.ended() == 1
     until(lambda: not any(comm(pid).startswith("wpinq") for pid in all_others))
-    assert "keeper ended" in service.log.read_text()
+    assert "data process ended" in service.log.read_text()
 
 
-def test_with_the_first_process_all_end_and_what_was_under_way_closes(service: RunningService) -> None:
+def test_with_the_first_process_all_end_and_what_was_inflight_closes(service: RunningService) -> None:
     alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
     asked = Asked(service, alice, "0.25")
     looking(service)
@@ -204,12 +206,12 @@ def test_a_slot_and_the_front_that_die_over_one_release_close_its_source(service
     for number, first in enumerate(("slot", "front")):
         asked = Asked(service, alice, f"0.25{number}")
         slot = looking(service)
-        front = service.one("front")
+        front = service.one("web")
         for pid in (slot, front) if first == "slot" else (front, slot):
             os.kill(pid, signal.SIGKILL)
         asked.end()
-        until(lambda front=front: not comm(front) and service.processes("front"))
-        until(lambda: not service.ask("GET", "v1/sources", alice).json()[0]["open"])
+        until(lambda front=front: not comm(front) and service.processes("web"))
+        until(lambda: not service.ask("GET", "v1/sources", alice).json()[0]["suspended"])
         closed_then_opened(service, alice, curator)
 
 
@@ -220,7 +222,7 @@ def test_a_stop_in_good_order_closes_nothing(service: RunningService) -> None:
     assert service.stop() == 0
     asked.end()
     service.start()
-    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
+    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
     assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
     assert spent(service) == Fraction(1, 4)
 
@@ -249,7 +251,7 @@ def test_a_stop_that_is_said_to_every_process_closes_nothing(service: RunningSer
     assert service.ended() == 0
     asked.end()
     service.start()
-    assert service.ask("GET", "v1/sources", alice).json()[0]["open"]
+    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
 
 
 def test_a_restart_forgets_nothing(service: RunningService) -> None:
@@ -272,9 +274,9 @@ def test_a_budget_that_the_curator_set_outlives_a_restart(service: RunningServic
 
 def test_fifty_analysts_spend_one_budget_and_not_a_bit_more(tmp_path: Path) -> None:
     """Each may spend all of it by the own budget; ten can."""
-    path = configured(tmp_path, "slots = 10\nclerks = 4", "queue_seconds = 900.0", budget="1")
+    path = configured(tmp_path, "release_workers = 10\nplanners = 4", "queue_seconds = 900.0", budget="1")
     # ten looks at once, each of which has to be over by its moment
-    path.write_text(path.read_text().replace("margin = 16.0", "margin = 60.0"))
+    path.write_text(path.read_text().replace("safety_factor = 16.0", "safety_factor = 60.0"))
     with running(path) as service:
         tokens = [service.admit(f"analyst{i}", "edges=1") for i in range(50)]
         # each with an epsilon of its own in the ninth digit: what another paid for would be replayed for nothing

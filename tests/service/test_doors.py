@@ -74,7 +74,7 @@ def test_analysts_and_curators_keep_to_what_is_theirs(peopled: Peopled) -> None:
             (peopled.curator, for_all or not for_analysts),
         ):
             if not allowed:
-                valid = {"v1/release": {"program": "x"}, "v1/callers": {"name": "eve"}, "v1/open": {"account": "edges"}}
+                valid = {"v1/release": {"program": "x"}, "v1/users": {"name": "eve"}, "v1/resume": {"account": "edges"}}
                 given = valid.get(path, {"budgets": {}}) if body is not None and method != "GET" else None
                 told(
                     service.ask(method, path, token, given),
@@ -151,7 +151,7 @@ def test_what_is_no_http_gets_the_same_shape(peopled: Peopled) -> None:
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Any:
     limits = "slow_seconds = 2.0\nexplain_seconds = 2.5"
-    path = configured(tmp_path_factory.mktemp("strict"), "clerks = 1", limits)
+    path = configured(tmp_path_factory.mktemp("strict"), "planners = 1", limits)
     text = path.read_text().replace("requests_a_minute = 6000", "requests_a_minute = 6")
     path.write_text(text.replace("releases_a_minute = 6000", "releases_a_minute = 1"))
     with running(path) as service:
@@ -231,7 +231,7 @@ def test_tokens_are_kept_as_hashes_in_files_of_the_owner(peopled: Peopled) -> No
         for token in (peopled.alice, peopled.bob, peopled.curator):
             assert token.encode() not in held, path
             assert token.removeprefix("wpinq_").encode() not in held, path
-    for name in ("register.db", "ledger.db"):
+    for name in ("users.db", "ledger.db"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
 
 

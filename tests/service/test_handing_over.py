@@ -1,4 +1,4 @@
-"""Desks: requests reach a worker, and whatever becomes of the worker the front is told something."""
+"""Channels: requests reach a worker, and whatever becomes of the worker the front is told something."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import pytest
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError
 from wpinq.service.errors import FAILED, Refusal
 from wpinq.service.fair_queue import FairQueue
-from wpinq.service.ipc import Desk, NoAnswer, NoWorker, read_answer, serve_one
+from wpinq.service.ipc import Channel, NoAnswer, NoWorker, read_answer, serve_one
 
 
 def asked(work: Callable[[Any], Any], request: Any = None, seconds: float = 300.0) -> Any:
     """What the front gets for a request on which a worker does some work."""
-    desk = Desk.made()
-    with desk.front, desk.back:
-        worker = threading.Thread(target=serve_one, args=(desk, work))
+    channel = Channel.create()
+    with channel.sender, channel.receiver:
+        worker = threading.Thread(target=serve_one, args=(channel, work))
         worker.start()
         try:
-            return asyncio.run(desk.ask(request or {}, seconds))
+            return asyncio.run(channel.ask(request or {}, seconds))
         finally:
             worker.join()
 
@@ -68,52 +68,52 @@ def test_what_json_cannot_say_is_a_failure_and_no_death(answer: Any) -> None:
 
 
 def test_a_worker_that_dies_is_noticed() -> None:
-    desk = Desk.made()
-    with desk.front, desk.back:
+    channel = Channel.create()
+    with channel.sender, channel.receiver:
 
         def die() -> None:
-            desk.take().close()
+            channel.take().close()
 
         worker = threading.Thread(target=die)
         worker.start()
         with pytest.raises(NoAnswer):
-            asyncio.run(desk.ask({}, 300.0))
+            asyncio.run(channel.ask({}, 300.0))
         worker.join()
 
 
 def test_a_worker_that_dies_while_it_answers_is_noticed() -> None:
-    desk = Desk.made()
-    with desk.front, desk.back:
+    channel = Channel.create()
+    with channel.sender, channel.receiver:
 
         def begin() -> None:
-            with desk.take() as taken:
-                taken.sendall(b'{"told": {"answers": 1')
+            with channel.take() as taken:
+                taken.sendall(b'{"answer": {"answers": 1')
 
         worker = threading.Thread(target=begin)
         worker.start()
         with pytest.raises(NoAnswer):
-            asyncio.run(desk.ask({}, 300.0))
+            asyncio.run(channel.ask({}, 300.0))
         worker.join()
 
 
 def test_nobody_answers_in_time() -> None:
-    desk = Desk.made()
-    with desk.front, desk.back, pytest.raises(NoAnswer):
-        asyncio.run(desk.ask({}, 0.01))
+    channel = Channel.create()
+    with channel.sender, channel.receiver, pytest.raises(NoAnswer):
+        asyncio.run(channel.ask({}, 0.01))
 
 
 def test_a_front_that_dies_over_a_request_ends_the_worker_s_work_in_peace() -> None:
-    desk = Desk.made()
-    with desk.front, desk.back:
+    channel = Channel.create()
+    with channel.sender, channel.receiver:
         for sent in (b"", b'{"asked": {"program'):
             mine, theirs = socket.socketpair()
             with mine, theirs:
-                socket.send_fds(desk.front, [b"."], [theirs.fileno()])
+                socket.send_fds(channel.sender, [b"."], [theirs.fileno()])
                 mine.sendall(sent)
-            serve_one(desk, lambda request: pytest.fail("this is no request"))
+            serve_one(channel, lambda request: pytest.fail("this is no request"))
         mine, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(desk.front, [b"."], [theirs.fileno()])
+            socket.send_fds(channel.sender, [b"."], [theirs.fileno()])
         mine.sendall(json.dumps({}).encode())
         mine.shutdown(socket.SHUT_WR)
 
@@ -121,20 +121,20 @@ def test_a_front_that_dies_over_a_request_ends_the_worker_s_work_in_peace() -> N
             mine.close()  # it died while the worker worked
             return {}
 
-        serve_one(desk, work)
+        serve_one(channel, work)
 
 
-def test_a_desk_that_is_full_says_so() -> None:
-    desk = Desk.made()
-    with desk.front, desk.back:
+def test_a_channel_that_is_full_says_so() -> None:
+    channel = Channel.create()
+    with channel.sender, channel.receiver:
         mine, theirs = socket.socketpair()
         with mine, theirs:
             with pytest.raises(BlockingIOError):
                 while True:
-                    socket.send_fds(desk.front, [b"."], [theirs.fileno()])
+                    socket.send_fds(channel.sender, [b"."], [theirs.fileno()])
             before = len(os.listdir("/proc/self/fd"))
             with pytest.raises(NoWorker):
-                asyncio.run(desk.ask({}, 300.0))
+                asyncio.run(channel.ask({}, 300.0))
             assert len(os.listdir("/proc/self/fd")) == before
 
 

@@ -14,17 +14,17 @@ import pytest
 from tests.support.service import COUNT, configured
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.service.app import Front
+from wpinq.service.app import create_app
 from wpinq.service.config import read_configuration
+from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Desk
+from wpinq.service.ipc import Channel
 from wpinq.service.middleware import RequestGuard
-from wpinq.service.routes.analyst import web_application
-from wpinq.service.users import Register, UsersError
+from wpinq.service.users import UsersError, UserStore
 
 
-class HeldDesk(Desk):
-    """A desk whose workers answer all the same, when they are let."""
+class HeldChannel(Channel):
+    """A channel whose workers answer all the same, when they are let."""
 
     def __init__(self, **told: object) -> None:
         object.__setattr__(self, "told", told)
@@ -34,25 +34,25 @@ class HeldDesk(Desk):
     async def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
         self.asked.append(request)
         await self.let.wait()
-        return {"told": self.told}
+        return {"answer": self.told}
 
 
 @pytest.mark.parametrize("change", ["remove", "renew"])
 def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: Path, change: str) -> None:
     """Otherwise what an analyst had put in line would be debited and answered after the curator took the token away."""
-    configuration = read_configuration(configured(tmp_path, "slots = 1"))
+    configuration = read_configuration(configured(tmp_path, "release_workers = 1"))
     InflightReleases(configuration.ledger).begin()
     body = {"program": COUNT.format(name="x", epsilon="0.1")}
 
     async def asked() -> tuple[httpx.Response, httpx.Response, int]:
-        clerks = HeldDesk(unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
-        slots = HeldDesk(answers={}, remaining={})
-        clerks.let.set()
-        with Ledger(configuration.ledger) as ledger, Register(configuration.register) as register:
-            alice, bob = register.add("alice"), register.add("bob")
-            front = Front(configuration, {}, ledger, clerks, slots)
-            front.begin()
-            guard = RequestGuard(web_application(front), front.register.whose, configuration.limits, encrypted=False)
+        planners = HeldChannel(unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
+        releases = HeldChannel(answers={}, remaining={})
+        planners.let.set()
+        with Ledger(configuration.ledger) as ledger, UserStore(configuration.users) as users:
+            alice, bob = users.add("alice"), users.add("bob")
+            dispatcher = Dispatcher(configuration, {}, ledger, planners, releases)
+            dispatcher.start()
+            guard = RequestGuard(create_app(dispatcher), dispatcher.users.find, configuration.limits, encrypted=False)
             transport = httpx.ASGITransport(app=guard)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
 
@@ -60,16 +60,16 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
                     return client.post("/v1/release", json=body, headers={"Authorization": f"Bearer {token}"})
 
                 first = asyncio.create_task(release(alice))
-                while not slots.asked:
+                while not releases.asked:
                     await asyncio.sleep(0.01)
                 second = asyncio.create_task(release(bob))
-                while not front._slot_line._waiting:
+                while not dispatcher._release_queue._waiting:
                     await asyncio.sleep(0.01)
-                getattr(register, change)("bob")
-                slots.let.set()
+                getattr(users, change)("bob")
+                releases.let.set()
                 answers = await first, await second
-                front.register.close()
-                return (*answers, len(slots.asked))
+                dispatcher.users.close()
+                return (*answers, len(releases.asked))
 
     first, second, handed_over = asyncio.run(asked())
     assert first.status_code == 200
@@ -79,18 +79,18 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
 
 def test_a_register_that_was_removed_or_replaced_knows_nobody(tmp_path: Path) -> None:
     """Otherwise the service would go by the file that is gone: who is removed from the new one could go on asking."""
-    path = tmp_path / "register.db"
-    with Register(path) as register:
-        token = register.add("alice")
+    path = tmp_path / "users.db"
+    with UserStore(path) as users:
+        token = users.add("alice")
         os.rename(path, tmp_path / "away.db")
         for _ in range(2):
             with pytest.raises(UsersError, match="removed or replaced"):
-                register.whose(token)
+                users.find(token)
             with pytest.raises(UsersError, match="removed or replaced"):
-                register.add("bob")
-            Register(path).close()  # another one in its place
+                users.add("bob")
+            UserStore(path).close()  # another one in its place
         os.rename(tmp_path / "away.db", path)
-        assert register.whose(token) is not None
+        assert users.find(token) is not None
 
 
 def test_a_ledger_is_served_by_one_service_at_a_time(tmp_path: Path) -> None:

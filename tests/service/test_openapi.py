@@ -26,7 +26,7 @@ def test_every_address_has_schemas_security_and_errors(peopled: Peopled) -> None
         for method, told in methods.items():
             assert told["summary"], path
             assert told["security"] == [{"HTTPBearer": []}], path
-            assert ("requestBody" in told) == (method in ("post", "put") and path != "/v1/callers/{name}/token"), path
+            assert ("requestBody" in told) == (method in ("post", "put") and path != "/v1/users/{name}/token"), path
             for status in ("400", "401", "403", "409", "413", "429", "500", "503"):
                 held = told["responses"][status]["content"]["application/json"]["schema"]
                 assert held == {"$ref": "#/components/schemas/ErrorResponse"}, path

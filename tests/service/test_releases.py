@@ -29,7 +29,7 @@ def spent_of_source(peopled: Peopled) -> Fraction:
 def test_a_source_is_told_with_its_declaration(peopled: Peopled) -> None:
     (source,) = peopled.service.ask("GET", "v1/sources", peopled.alice).json()
     assert wp.parse(source["declaration"]).sources["edges"] == EDGES
-    assert {"account": "edges", "version": "first", "open": True, "unit": "one edge"}.items() <= source.items()
+    assert {"account": "edges", "version": "first", "suspended": False, "unit": "one edge"}.items() <= source.items()
 
 
 def test_a_program_is_explained_for_nothing(peopled: Peopled) -> None:

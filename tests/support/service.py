@@ -40,7 +40,7 @@ source edges(src: int, dst: int) with unit = "one edge", records_at_most = 100;
 
 [service]
 ledger = "ledger.db"
-register = "register.db"
+users = "users.db"
 port = 0
 {service}
 
@@ -50,9 +50,9 @@ releases_a_minute = 6000
 at_once = 64
 {limits}
 
-[untrusted]
-margin = {margin}
-settling = 0.5
+[sandbox]
+safety_factor = {margin}
+grace_seconds = 0.5
 
 [sources.edges]
 file = "edges.txt"
@@ -111,11 +111,11 @@ class RunningService:
     def admit(self, name: str, *budgets: str, curator: bool = False) -> str:
         """A token for somebody new, in the way of the command line."""
         from wpinq.kernel.ledger.ledger import Ledger
-        from wpinq.service.users import ANALYST, CURATOR, Register, admit
+        from wpinq.service.users import ANALYST, CURATOR, UserStore, admit
 
         role = CURATOR if curator else ANALYST
         held = dict(each.split("=") for each in budgets)
-        with Register(self.folder / "register.db") as register, Ledger(self.folder / "ledger.db") as ledger:
+        with UserStore(self.folder / "users.db") as register, Ledger(self.folder / "ledger.db") as ledger:
             return admit(register, ledger, name, role, held)
 
     def ask(self, method: str, path: str, token: str | None, body: Any = None, **more: Any) -> httpx.Response:

@@ -1,4 +1,4 @@
-"""`wpinq serve`: the service, and who may ask it."""
+"""`wpinq serve`: the service, its users, and a trial of one graph."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import importlib.util
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.arguments import pairs
 from wpinq.cli.exits import check_stdout
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.runtime.optional_imports import install
-from wpinq.service.config import Configuration, configuration_of, read_configuration
-from wpinq.service.users import ANALYST, CURATOR, Register, admit
+
+if TYPE_CHECKING:
+    from wpinq.service.config import Configuration
 
 _ACTIONS = ("add", "renew", "remove")
 _TRIAL_PORT = 8765
@@ -28,21 +29,21 @@ _TRIAL_EDGES = "undirected,drop-loops,drop-duplicates"
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
     made = commands.add_parser("serve", help="answer analysts over HTTP, each under budgets of their own")
-    told = (
-        "SERVICE.toml serves; SERVICE.toml add NAME lets somebody in, renew NAME gives another token, remove NAME "
-        "turns them away; GRAPH --trial serves an edge list for a look"
+    actions = (
+        "SERVICE.toml serves; SERVICE.toml add NAME adds a user, renew NAME gives another token, remove NAME "
+        "revokes it; GRAPH --trial serves an edge list for a look"
     )
-    made.add_argument("what", nargs="+", metavar="SERVICE.toml", help=told)
+    made.add_argument("what", nargs="+", metavar="SERVICE.toml", help=actions)
     budgets = "with add: of an analyst, within that of an account; with --trial: of edges (default 10)"
     made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help=budgets)
-    made.add_argument("--curator", action="store_true", help="with add: a curator, who sets budgets and lets others in")
+    made.add_argument("--curator", action="store_true", help="with add: a curator, who sets budgets and adds users")
     trial = "serve one edge list to this machine, with a ledger that ends with the service, and print tokens"
     made.add_argument("--trial", action="store_true", help=trial)
     words = f"with --trial: how to read it (default: {_TRIAL_EDGES})"
     made.add_argument("--edge-list", metavar="OPTION,...", help=words)
     ends = "with --trial: the columns of a csv or parquet file that hold an edge (default: src,dst)"
     made.add_argument("--columns", metavar="ONE,OTHER", help=ends)
-    most = "with --trial: a public bound on its edges, from which follows what a program may take (default: 1000)"
+    most = "with --trial: a public bound on its edges, which bounds the work of a program (default: 1000)"
     made.add_argument("--records-at-most", type=int, metavar="N", help=most)
     made.add_argument("--port", type=int, metavar="N", help=f"with --trial: where to listen (default: {_TRIAL_PORT})")
     made.set_defaults(command=run)
@@ -51,6 +52,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """The command."""
     check_stdout()
+    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise UsageError(f"wpinq serve needs fastapi and uvicorn: {install('serve')}")
     path, *action = options.what
     budgets = pairs(options.budget, "--budget")
     for name in ("edge_list", "columns", "port", "records_at_most"):
@@ -59,93 +62,85 @@ def run(options: argparse.Namespace) -> None:
     if options.trial:
         if action or options.curator:
             raise UsageError("--trial takes one edge list, and makes an analyst and a curator itself")
-        _try_out(path, options, budgets)
+        _serve_trial(path, options, budgets)
         return
-    configuration = read_configuration(Path(path))
-    if not action:
-        if budgets or options.curator:
-            raise UsageError("--budget and --curator go with add NAME")
-        _serve(configuration)
-        return
-    if len(action) != 2 or action[0] not in _ACTIONS:
+    if action[:1] != ["add"] and (budgets or options.curator):
+        raise UsageError("--budget and --curator go with add NAME")
+    if action and (len(action) != 2 or action[0] not in _ACTIONS):
         raise UsageError(f"after the configuration stands one of {', '.join(_ACTIONS)}, and a name")
-    _change(configuration, action[0], action[1], budgets, options.curator)
+    from wpinq.service.config import read_configuration
+
+    configuration = read_configuration(Path(path))
+    if action:
+        _change_user(configuration, *action, budgets, options.curator)
+    else:
+        _serve(configuration)
 
 
 def _serve(configuration: Configuration) -> None:
+    from wpinq.service.main import serve
+    from wpinq.service.users import UserStore
+
     def ready(address: str, ledger: Ledger) -> None:
         print(f"Serving at {address}", flush=True)
-        with Register(configuration.register) as register:
-            if not register.people():
-                print("Nobody may ask yet: wpinq serve SERVICE.toml add NAME --budget ACCOUNT=EPSILON", flush=True)
+        with UserStore(configuration.users) as users:
+            if not users.all():
+                print("There is no user yet: wpinq serve SERVICE.toml add NAME --budget ACCOUNT=EPSILON", flush=True)
 
-    _runner()(configuration, ready)
-
-
-def _runner() -> Any:
-    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
-        raise UsageError(f"wpinq serve needs fastapi and uvicorn: {install('serve')}")
-    from wpinq.service.main import serve
-
-    return serve
+    serve(configuration, ready)
 
 
-def _change(configuration: Configuration, action: str, name: str, budgets: dict[str, str], curator: bool) -> None:
-    if action != "add" and (budgets or curator):
-        raise UsageError("--budget and --curator go with add NAME")
-    with Register(configuration.register) as register:
+def _change_user(configuration: Configuration, action: str, name: str, budgets: dict[str, str], curator: bool) -> None:
+    from wpinq.service.users import ANALYST, CURATOR, UserStore, admit
+
+    with UserStore(configuration.users) as users:
         if action == "remove":
-            register.remove(name)
-            print(f"{name} is turned away from now on; what was spent stays spent.")
+            users.remove(name)
+            print(f"The token of {name} is revoked; what was spent stays spent.")
             return
         if action == "renew":
-            token = register.renew(name)
+            token = users.renew(name)
         elif curator:
-            token = register.add(name, CURATOR)
+            token = users.add(name, CURATOR)
+        elif not budgets:
+            raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
+        elif not configuration.ledger.exists():
+            raise UsageError(f"there is no ledger {configuration.ledger} yet: start the service once, which makes it")
         else:
-            token = _add_analyst(configuration, register, name, budgets)
+            with Ledger(configuration.ledger, create=False) as ledger:
+                token = admit(users, ledger, name, ANALYST, budgets)
     print(f"The token of {name}, shown this once:\n{token}", flush=True)
 
 
-def _add_analyst(configuration: Configuration, register: Register, name: str, budgets: dict[str, str]) -> str:
-    if not budgets:
-        raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
-    if not configuration.ledger.exists():
-        raise UsageError(f"there is no ledger {configuration.ledger} yet: start the service once, which makes it")
-    with Ledger(configuration.ledger, create=False) as ledger:
-        return admit(register, ledger, name, ANALYST, budgets)
+def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]) -> None:
+    from wpinq.service.config import configuration_of
+    from wpinq.service.main import serve
+    from wpinq.service.users import ANALYST, CURATOR, UserStore, admit
 
-
-def _try_out(path: str, options: argparse.Namespace, budgets: dict[str, str]) -> None:
-    serve = _runner()
     if budgets.keys() - {_TRIAL_SOURCE}:
         raise UsageError(f"--trial has one account: --budget {_TRIAL_SOURCE}=EPSILON")
     budget = budgets.get(_TRIAL_SOURCE, "10")
     records = _TRIAL_RECORDS if options.records_at_most is None else options.records_at_most
+    port = _TRIAL_PORT if options.port is None else options.port
+    source = {
+        "file": os.path.abspath(path),
+        "edge_list": options.edge_list or _TRIAL_EDGES,
+        "budget": budget,
+        "version": "trial",
+        **({} if options.columns is None else {"columns": options.columns}),
+    }
     with tempfile.TemporaryDirectory(prefix="wpinq-trial-") as folder:
         given = {
             "declarations": _TRIAL_DECLARATION.format(records),
-            "service": {
-                "ledger": "ledger.db",
-                "register": "register.db",
-                "port": _TRIAL_PORT if options.port is None else options.port,
-            },
-            "sources": {
-                _TRIAL_SOURCE: {
-                    "file": os.path.abspath(path),
-                    "edge_list": options.edge_list or _TRIAL_EDGES,
-                    "budget": budget,
-                    "version": "trial",
-                    **({} if options.columns is None else {"columns": options.columns}),
-                }
-            },
+            "service": {"ledger": "ledger.db", "users": "users.db", "port": port},
+            "sources": {_TRIAL_SOURCE: source},
         }
         configuration = configuration_of(given, Path(folder))
 
         def ready(address: str, ledger: Ledger) -> None:
-            with Register(configuration.register) as register:
-                analyst = admit(register, ledger, "analyst", ANALYST, {_TRIAL_SOURCE: budget})
-                curator = admit(register, ledger, "curator", CURATOR, {})
+            with UserStore(configuration.users) as users:
+                analyst = admit(users, ledger, "analyst", ANALYST, {_TRIAL_SOURCE: budget})
+                curator = admit(users, ledger, "curator", CURATOR, {})
             print(f"Serving at {address}\ntoken of an analyst: {analyst}\ntoken of the curator: {curator}")
             print("A trial: Ctrl-C ends it, and its ledger with it.", flush=True)
 

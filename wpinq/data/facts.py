@@ -71,7 +71,8 @@ def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(columns)} LIMIT 1").fetchall():
             raise SourceRejected(
                 f"Refused as a whole, the data: a text or a list is larger than the {most:,} code points that the "
-                "limits of untrusted mode take, a list as it is written. Raise Limits(max_record_bytes=...), or cut the data"
+                "limits of untrusted mode take, a list as it is written. Raise Limits(max_record_bytes=...), or cut "
+                "the data"
             )
 
 

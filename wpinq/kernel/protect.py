@@ -125,9 +125,7 @@ class Protector:
         In untrusted mode, which bound records too.
     """
 
-    def __init__(
-        self, ledger: Ledger, engine: Engine, protected: dict[str, Protected], sandbox: Limits | None
-    ) -> None:
+    def __init__(self, ledger: Ledger, engine: Engine, protected: dict[str, Protected], sandbox: Limits | None) -> None:
         self._ledger, self._engine, self._protected, self._sandbox = ledger, engine, protected, sandbox
         self._origins = Origins()
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of

@@ -1,148 +1,76 @@
-"""The front: HTTP for analysts and curators. It has no protected data, and reads no program: clerks and slots do."""
+"""The web application: routes, errors in one shape, and the page for people."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
-from wpinq.errors import SourceSuspended
-from wpinq.kernel.ledger.debit import no_budget
-from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.prepare import DeclaredSource
-from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
-from wpinq.service.config import Configuration
-from wpinq.service.errors import Refusal, busy, failure, refusal_of, too_often
-from wpinq.service.fair_queue import FairQueue
-from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Desk, NoAnswer, NoWorker, read_answer
-from wpinq.service.logs import log
-from wpinq.service.middleware import Rates
-from wpinq.service.users import Register
-from wpinq.service.workers.release import GRACE
+import wpinq
+from wpinq.errors import WpinqError
+from wpinq.service.dispatcher import Dispatcher
+from wpinq.service.errors import Refusal, refusal_of, response_parts
+from wpinq.service.middleware import GUARDED
+from wpinq.service.routes import admin, analyst
+from wpinq.service.schemas import ErrorResponse
 
-_CLERK_GRACE = 20.0
-"""Seconds that a clerk may take beyond its processor time, on a busy machine."""
-_SLOT_GRACE = 5.0
-_CURATORS = ""
-"""Who stands in line for what no analyst asks: a name that no analyst has."""
-
-
-Check = Callable[[], object]
+PAGE = Path(__file__).parent / "page"
+_MOST_FAULTS = 3
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorResponse}
+    for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 503, "default")  # the last instead of FastAPI's own 422
+}
+_WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 
 
-class Front:
-    """What the process has that clients talk to.
+def create_app(dispatcher: Dispatcher) -> FastAPI:
+    """The application. The middleware puts the user into the state of each request."""
+    app = FastAPI(
+        title="wpinq service",
+        version=wpinq.__version__,
+        description="Differentially private releases, under budgets of each analyst within those of the sources.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # it would answer with an address that the client made up
+        responses=_ERRORS,
+        dependencies=[Depends(HTTPBearer(auto_error=False, description="the token that the curator gave you"))],
+        exception_handlers={
+            Refusal: _refused,
+            WpinqError: _own_error,
+            RequestValidationError: _malformed,
+            HTTPException: _no_request,
+        },
+    )
+    app.state.dispatcher = dispatcher
+    for router in (analyst.router, admin.router):
+        app.include_router(router, prefix=GUARDED.rstrip("/"))
+    app.mount("/", StaticFiles(directory=PAGE, html=True))
+    return app
 
-    Parameters
-    ----------
-    configuration : Configuration
-        Limits, files, TLS.
-    declared : mapping
-        The sources, as the ledger knows them.
-    ledger : Ledger
-        Budgets.
-    clerks, slots : Desk
-        Where requests are handed over.
-    """
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        declared: Mapping[str, DeclaredSource],
-        ledger: Ledger,
-        clerks: Desk,
-        slots: Desk,
-    ) -> None:
-        self.configuration, self.declared, self.ledger = configuration, declared, ledger
-        self._clerks, self._slots = clerks, slots
-        self._releases = Rates(configuration.limits.releases_a_minute)
-        self._under_way = InflightReleases(configuration.ledger)
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    body, headers = response_parts(error)
+    return Response(body, error.status, headers)
 
-    def begin(self) -> None:
-        """Get ready, in the process that is the front."""
-        limits = self.configuration.limits
-        waiting = limits.queue, limits.queue_seconds
-        self.register = Register(self.configuration.register)
-        self._clerk_line = FairQueue(self.configuration.clerks, *waiting)
-        self._slot_line = FairQueue(self.configuration.slots, *waiting)
-        self._see_to_others()
 
-    async def explained(self, asked: Mapping[str, Any], analyst: str | None, check_known: Check) -> dict[str, Any]:
-        """What a clerk tells of a program; what it costs an analyst, where one asks.
+async def _own_error(request: Request, error: Exception) -> Response:
+    return await _refused(request, refusal_of(error))
 
-        Who asks may be turned away while they wait in line: so that is checked again when it is their turn.
-        """
-        request = {"asked": asked, "analyst": analyst, "confidence": asked["confidence"], "fresh": asked["fresh"]}
-        seconds = self.configuration.limits.explain_seconds
-        async with self._clerk_line.place(analyst or _CURATORS):
-            await run_in_threadpool(check_known)
-            try:
-                answer = await self._clerks.ask(request, seconds + _CLERK_GRACE)
-            except NoWorker:
-                raise busy() from None
-            except NoAnswer:
-                raise Refusal(
-                    400,
-                    "TooMuch",
-                    "reading and pricing this takes more time or memory than a request may: ask for less at once",
-                ) from None
-        return read_answer(answer)
 
-    async def released(
-        self, asked: Mapping[str, Any], analyst: str, label: str | None, check_known: Check
-    ) -> dict[str, Any]:
-        """What a slot releases to an analyst, once a clerk found nothing wrong with it. Checked as in `explained`."""
-        if seconds := self._releases.wait(analyst):
-            raise too_often(seconds)
-        told = await self.explained(asked, analyst, check_known)
-        if told["unbudgeted"]:
-            raise Refusal(409, "NoBudget", no_budget(analyst, told["unbudgeted"][0]))
-        if told["not_admitted"]:
-            raise Refusal(400, "PlanError", told["not_admitted"])
-        if told["seconds"] > self.configuration.limits.release_seconds:
-            raise Refusal(400, "TooMuch", "this would hold a slot for longer than one request may: split it")
-        request = {"asked": asked, "analyst": analyst, "label": label, "seconds": told["seconds"]}
-        request |= {"confidence": asked["confidence"], "fresh": asked["fresh"]}
-        request |= {"name": (name := self._under_way.name()), "accounts": list(told["bill"])}
-        async with self._slot_line.place(analyst):
-            await run_in_threadpool(check_known)
-            began = asyncio.get_running_loop().time()
-            try:
-                answer = await self._slots.ask(request, told["seconds"] + GRACE + _SLOT_GRACE)
-            except NoWorker:
-                raise busy() from None
-            except NoAnswer:
-                first = await run_in_threadpool(self._close, name)
-                await asyncio.sleep(began + told["seconds"] - asyncio.get_running_loop().time())
-                # where another release closed them, its bit is not to be repeated
-                raise failure() if first else refusal_of(SourceSuspended(IS_SUSPENDED)) from None
-        return read_answer(answer)
+async def _malformed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = error.errors()[:_MOST_FAULTS]
+    words = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+    return await _refused(request, Refusal(400, "Malformed", f"this is not what is taken here: {words}"))
 
-    def _see_to_others(self) -> None:
-        """Close what was under way when another front died, or the whole service, and its slot as well."""
-        for name in self._under_way.names():
-            if self._under_way.lives(name):
-                threading.Thread(target=self._close_after, args=(name,), daemon=True).start()
-            else:
-                self._close(name)
 
-    def _close_after(self, name: str) -> None:
-        """A slot lives on whose front has died: if it dies too, there is nobody else to close what it is over."""
-        self._under_way.wait(name)
-        self._close(name)
-
-    def _close(self, name: str) -> bool:
-        """Close to analysts what a release is over whose slot gave no answer; False where others had closed it.
-
-        Where there is no record of it, nothing was looked at, or all that there was to look at has an answer.
-        """
-        accounts = self._under_way.accounts(name)
-        closed = self.ledger.suspend(accounts) if accounts else frozenset()
-        self._under_way.forget(name)
-        if closed:
-            log("closed to analysts", accounts=" ".join(sorted(closed)))
-        return bool(closed) or not accounts
+async def _no_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = _WORDS.get(error.status_code, "this request cannot be read")
+    return await _refused(request, Refusal(error.status_code, "NoRequest", words))

@@ -1,37 +1,31 @@
-"""Who asks, as the endpoints of the web application take it, and in which form they tell of budgets."""
+"""Dependencies of the routes: the user of a request, by role, and the dispatcher."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from wpinq.kernel.prepare import DeclaredSource
-from wpinq.language.write import write_source
-from wpinq.measure.statement import Balance, Event
-from wpinq.noise.epsilon import format_epsilon
-from wpinq.service.app import Check
+from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
-from wpinq.service.schemas import BalanceResponse, EventResponse, SourceResponse
-from wpinq.service.users import ANALYST, CURATOR, Caller
+from wpinq.service.users import ANALYST, CURATOR, User
 
 
-def _caller(request: Request) -> Caller:
-    caller: Caller = request.scope["state"]["caller"]  # the guard let nobody through without
-    return caller
+def _user(request: Request) -> User:
+    user: User = request.scope["state"]["user"]  # the middleware refused everybody else
+    return user
 
 
-def _curator(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
-    if caller.role != CURATOR:
+def _curator(user: Annotated[User, Depends(_user)]) -> User:
+    if user.role != CURATOR:
         raise Refusal(403, "NotCurator", "this is for the curator")
-    return caller
+    return user
 
 
-def _analyst(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
-    if caller.role != ANALYST:
+def _analyst(user: Annotated[User, Depends(_user)]) -> User:
+    if user.role != ANALYST:
         raise Refusal(403, "NotAnalyst", "this is for analysts: a curator has no budget to spend; add an analyst")
-    return caller
+    return user
 
 
 def _check_known(request: Request) -> Check:
@@ -39,41 +33,14 @@ def _check_known(request: Request) -> Check:
     return check
 
 
+def _dispatcher(request: Request) -> Dispatcher:
+    dispatcher: Dispatcher = request.app.state.dispatcher
+    return dispatcher
+
+
+AnyUser = Annotated[User, Depends(_user)]
+AnalystUser = Annotated[User, Depends(_analyst)]
+CuratorUser = Annotated[User, Depends(_curator)]
 KnownCheck = Annotated[Check, Depends(_check_known)]
-"""Refuses the caller when their token is known no more."""
-
-AnyCaller = Annotated[Caller, Depends(_caller)]
-AnalystCaller = Annotated[Caller, Depends(_analyst)]
-CuratorCaller = Annotated[Caller, Depends(_curator)]
-
-
-def balance_response(balance: Balance) -> BalanceResponse:
-    """How a budget stands."""
-    budget, spent, left = map(format_epsilon, (balance.budget, balance.spent, balance.remaining))
-    return BalanceResponse(account=balance.account, unit=balance.unit, budget=budget, spent=spent, remaining=left)
-
-
-def event_response(event: Event) -> EventResponse:
-    """What happened to an account."""
-    return EventResponse(
-        number=event.sequence,
-        time=event.time,
-        kind=event.kind,
-        account=event.account,
-        amount=format_epsilon(event.amount),
-        description=event.description,
-        label=event.label,
-    )
-
-
-def source_response(name: str, held: DeclaredSource, closed: Collection[str]) -> SourceResponse:
-    """A source as it was declared."""
-    word, _, version = held.version.partition(" ")
-    return SourceResponse(
-        name=name,
-        account=held.source.account,
-        declaration=write_source(held.source),
-        unit=held.unit + held.source.rows_of_unit,
-        version=version if word == "declared" else None,
-        open=held.source.account not in closed,
-    )
+"""Refuses a user whose token was revoked since."""
+Dispatching = Annotated[Dispatcher, Depends(_dispatcher)]

@@ -1,4 +1,4 @@
-"""What callers are told when they get no answer: one shape, with words that follow from plans and declarations only."""
+"""Errors in one shape: a refusal has words that follow from plans and declarations only, or a constant."""
 
 from __future__ import annotations
 

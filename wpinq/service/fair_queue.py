@@ -1,4 +1,4 @@
-"""Waiting in line: so many are served at once, so many wait, and further ones are turned away at once."""
+"""A fair queue: limited numbers of requests are served and wait, and further ones are refused at once."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from wpinq.service.errors import busy
 
 
 class FairQueue:
-    """A line before some places, which nobody can fill alone.
+    """A queue before some places, which no user can fill alone.
 
-    A place that is free goes to whoever waits and has the fewest, then to whose last turn is longest ago, then to who
-    waits longest. One asker has all places but one at most, where there are several.
+    A free place goes to the waiting user with the fewest places, then to the one with the oldest last turn, then to
+    the one that waits longest. One user has all places but one at most, where there are several.
 
     Parameters
     ----------
     places : int
-        How many are served at once.
+        The number served at once.
     longest : int
-        How many may wait.
+        The number that may wait.
     seconds : float
-        How long one waits.
+        The longest wait.
     """
 
     def __init__(self, places: int, longest: int, seconds: float) -> None:
@@ -35,12 +35,12 @@ class FairQueue:
         self._waiting: dict[asyncio.Future[None], str] = {}
 
     @asynccontextmanager
-    async def place(self, asker: str) -> AsyncIterator[None]:
+    async def place(self, user: str) -> AsyncIterator[None]:
         """A place, for as long as the context lasts; Refusal (503) where there is none to be had."""
         if len(self._waiting) >= self._longest:
             raise busy()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[turn] = asker
+        self._waiting[turn] = user
         self._seat()
         try:
             try:
@@ -52,25 +52,25 @@ class FairQueue:
         finally:
             if self._waiting.pop(turn, None) is None:  # it had its turn, if only in the moment when it gave up
                 self._free += 1
-                self._held[asker] -= 1
-                if not self._held[asker]:
-                    del self._held[asker]
+                self._held[user] -= 1
+                if not self._held[user]:
+                    del self._held[user]
                 self._seat()
 
     def _seat(self) -> None:
         """Give free places to those who wait."""
         while self._free:
-            due = [turn for turn, asker in self._waiting.items() if self._held[asker] < self._most and not turn.done()]
+            due = [turn for turn, user in self._waiting.items() if self._held[user] < self._most and not turn.done()]
             if not due:
                 return
             turn = min(due, key=lambda each: self._before(self._waiting[each]))  # the first of several
-            asker = self._waiting.pop(turn)
-            self._held[asker] += 1
+            user = self._waiting.pop(turn)
+            self._held[user] += 1
             self._free -= 1
             self._turns += 1
-            self._last_turn[asker] = self._turns
+            self._last_turn[user] = self._turns
             turn.set_result(None)
 
-    def _before(self, asker: str) -> tuple[int, int]:
-        """What decides whose turn it is: the least."""
-        return self._held[asker], self._last_turn.get(asker, 0)
+    def _before(self, user: str) -> tuple[int, int]:
+        """The order of turns: the least is next."""
+        return self._held[user], self._last_turn.get(user, 0)

@@ -1,8 +1,7 @@
-"""Releases under way: a record of each, durable before anything is debited, and gone when it has ended in peace.
+"""Releases in flight: a record of each, durable before the debit, and removed at a normal end.
 
-A slot that dies over a release cannot close its sources itself, and whoever would do it for the slot may die as well.
-So what a record tells of is closed to analysts by whoever finds it: the front when its slot gave no answer, and
-otherwise a front that begins, after a death or at the next start of the service.
+A worker that dies over a release cannot suspend its sources itself, and its parents may die as well. So the process
+that finds a record suspends the sources in it: the web process of the request, or else the next one that starts.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from wpinq.kernel.ledger.ledger import SuspensionError
 from wpinq.kernel.ledger.place import INFLIGHT
 
 _UNFINISHED = "."
-"""Where the names of records begin that are not yet written: nothing was looked at for them."""
+"""The beginning of names of unfinished records: no data were read for them."""
 _SERVICE = ".service"
-"""What the one service has locked that keeps its records here."""
+"""The file that the one service of a ledger keeps locked."""
 
 
 class InflightReleases:
-    """Records of releases under way, each a file that is locked while its slot lives.
+    """Records of releases in flight, each a file that is locked while its worker lives.
 
     Parameters
     ----------
@@ -40,9 +39,9 @@ class InflightReleases:
         self._folder = ledger.with_name(f"{ledger.name}{INFLIGHT}")
 
     def begin(self) -> None:
-        """Make the folder, for the one service that this process is the first of.
+        """Make the folder, and lock it for this service.
 
-        Another one would take the records for its own, and its stop would forget them.
+        Another service over the ledger would take the records for its own, and forget them when it stops.
 
         Raises
         ------
@@ -53,7 +52,7 @@ class InflightReleases:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             mode = self._folder.stat().st_mode
         except OSError as error:
-            raise UsageError(f"{self._folder} cannot hold the releases under way ({system_reason(error)})") from None
+            raise UsageError(f"{self._folder} cannot hold the releases in flight ({system_reason(error)})") from None
         if mode & 0o077:
             raise UsageError(f"{self._folder} is open to others: chmod 700 it")
         try:
@@ -77,9 +76,9 @@ class InflightReleases:
 
     @contextmanager
     def recorded(self, name: str, accounts: Collection[str]) -> Iterator[None]:
-        """Keep a record that a release is under way, for as long as the context lasts.
+        """A record of a release in flight, for as long as the context lasts.
 
-        It stays where a look failed and the ledger refused to have its sources closed: somebody else has to.
+        It stays where an evaluation failed and the ledger could not suspend its sources: another process has to.
         """
         written, path = self._folder / f"{_UNFINISHED}{name}", self._folder / name
         file = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -101,26 +100,26 @@ class InflightReleases:
             os.close(file)
 
     def names(self) -> frozenset[str]:
-        """All that there is a record of."""
+        """The names of all records."""
         return frozenset(each for each in os.listdir(self._folder) if not each.startswith(_UNFINISHED))
 
     def accounts(self, name: str) -> frozenset[str]:
-        """The accounts of a release under way; none where there is no record of it."""
+        """The accounts of a release in flight; none where there is no record of it."""
         try:
             return frozenset(json.loads((self._folder / name).read_bytes()))
         except FileNotFoundError:
             return frozenset()
 
     def lives(self, name: str) -> bool:
-        """Whether the slot of a release lives."""
+        """Whether the worker of a release lives."""
         return not self._ended(name, fcntl.LOCK_NB)
 
     def wait(self, name: str) -> None:
-        """Return when the slot of a release has ended, one way or the other."""
+        """Return when the worker of a release has ended, one way or the other."""
         self._ended(name)
 
     def forget(self, name: str) -> None:
-        """Take a record away: it was seen to."""
+        """Remove a record."""
         with suppress(FileNotFoundError):
             os.unlink(self._folder / name)
             self._make_durable()

@@ -1,7 +1,7 @@
-"""How a request gets from the front to a process that works on it, and how what comes of it gets back.
+"""Channels: the way of a request from the web process to a worker, and of its answer back.
 
-For each request the front makes a pair of sockets and sends one end to a desk, from where a free worker takes it. No
-address is involved, so nobody else can connect; and where the worker dies, the front finds its end closed.
+For each request the web process makes a pair of sockets and sends one end over the channel, where a free worker takes
+it. No address is involved, so nobody else can connect; the web process finds its end closed if the worker dies.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ class NoAnswer(Exception):
 
 
 class NoWorker(Exception):
-    """The request was not handed over: no worker has seen it."""
+    """The request was not sent: no worker has seen it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Where requests are left, and taken by whoever is free."""
+class Channel:
+    """Requests on their way to the next free worker."""
 
-    front: socket.socket
-    back: socket.socket
+    sender: socket.socket
+    receiver: socket.socket
 
     @staticmethod
-    def made() -> Desk:
-        """A new one, to be shared by forking."""
-        made = Desk(*socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-        made.front.setblocking(False)  # a full desk must not hold up all that the front does
+    def create() -> Channel:
+        """A new channel, to be shared by forking."""
+        made = Channel(*socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        made.sender.setblocking(False)  # a full channel must not hold up the web process
         return made
 
     async def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """What a worker makes of a request.
+        """A worker's answer to a request.
 
         Raises
         ------
         NoWorker
-            When the desk is full.
+            When the channel is full.
         NoAnswer
-            When it died, or the time is over.
+            When the worker died, or the time is over.
         """
         mine, theirs = socket.socketpair()
         with theirs:
             try:
-                socket.send_fds(self.front, [b"."], [theirs.fileno()])
+                socket.send_fds(self.sender, [b"."], [theirs.fileno()])
             except OSError:
                 mine.close()
                 raise NoWorker from None
@@ -73,45 +73,45 @@ class Desk:
             writer.close()
 
     def take(self) -> socket.socket:
-        """Wait for a request, and take it: for one worker, which then answers it."""
-        _, (descriptor,), _, _ = socket.recv_fds(self.back, 1, 1)
+        """The next request, once there is one: for one worker, which then answers it."""
+        _, (descriptor,), _, _ = socket.recv_fds(self.receiver, 1, 1)
         return socket.socket(fileno=descriptor)
 
 
-def serve_one(desk: Desk, work: Callable[[Any], Mapping[str, Any]]) -> None:
-    """Take one request, and answer it with what some work makes of it.
+def serve_one(channel: Channel, work: Callable[[Any], Mapping[str, Any]]) -> None:
+    """Take one request, and answer it with the outcome of some work.
 
-    What fails from when it was taken on, such as a front that died over it, is no reason to fork no other worker: the
-    front finds its end closed.
+    No failure after that, such as the death of the web process, keeps the next worker from being forked: the web
+    process finds its end closed.
     """
-    with desk.take() as asked, suppress(Exception):
-        request = json.loads(received(asked))
-        asked.sendall(_answered(lambda: work(request)))
+    with channel.take() as taken, suppress(Exception):
+        request = json.loads(receive(taken))
+        taken.sendall(_answer(lambda: work(request)))
 
 
 def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What a worker gave; Refusal where it refused."""
+    """A worker's outcome; Refusal where it refused."""
     if "refused" in answer:
         raise Refusal(*answer["refused"])
-    told: dict[str, Any] = answer["told"]
-    return told
+    found: dict[str, Any] = answer["answer"]
+    return found
 
 
-def received(end: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
+def receive(end: socket.socket) -> bytes:
+    """All bytes until the other side closes."""
     pieces = []
     while piece := end.recv(_PIECE):
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def _answered(work: Callable[[], Mapping[str, Any]]) -> bytes:
-    """What some work gives, or why it is refused: whatever is raised becomes words that may be told."""
+def _answer(work: Callable[[], Mapping[str, Any]]) -> bytes:
+    """The outcome of some work, or its refusal: every error becomes words that may be shown."""
     try:
-        return json.dumps({"told": work()}, allow_nan=False).encode()
+        return json.dumps({"answer": work()}, allow_nan=False).encode()
     except WpinqError as error:
         refusal = refusal_of(error)
     except Exception:
         refusal = failure()
-    told = [refusal.status, refusal.kind, refusal.message, refusal.line, refusal.column]
-    return json.dumps({"refused": told}).encode()
+    refused = [refusal.status, refusal.kind, refusal.message, refusal.line, refusal.column]
+    return json.dumps({"refused": refused}).encode()

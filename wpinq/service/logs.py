@@ -1,4 +1,4 @@
-"""The log: a line of JSON an event. No data, tokens, programs, labels, addresses of clients, or durations."""
+"""The log: one line of JSON an event, without data, tokens, programs, labels, addresses of clients, or durations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The processes of a service: who forks whom, and what ends with whom.
+"""The processes of a service: the first one forks all others, and ends with the data worker.
 
-The parent of all knows the configuration and has no data and no threads. It forks the keeper, which has the data, then
-clerks and the front, which have none. A clerk or a front that dies is forked anew. Without the keeper there is
-nothing to serve, and the service ends.
+The first process knows the configuration and has no data and no threads. It forks the data worker, then planners and
+the web process, which have no data. A planner or a web process that dies is forked anew. Without the data worker there
+is nothing to serve, and the service ends.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.process import ASKED_TO_END
-from wpinq.service.app import Front
 from wpinq.service.config import Configuration
+from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Desk
+from wpinq.service.ipc import Channel
 from wpinq.service.logs import log
 from wpinq.service.server import listen, server_context
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
-from wpinq.service.workers.planner import Clerk
-from wpinq.service.workers.release import DataWorkerDied, Keeper, read_declared
+from wpinq.service.workers.data import DataWorker, DataWorkerDied, read_declared
+from wpinq.service.workers.planner import PlannerWorker
 
 _BACKLOG = 512
 
@@ -37,63 +37,66 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     configuration : Configuration
         The service.
     on_ready : callable
-        Called with the address and the ledger, when the data are protected and before anybody is answered.
+        Called with the address and the ledger, when the data are protected and before any request is answered.
 
     Raises
     ------
     WpinqError
-        When it cannot begin, or the keeper died.
+        When it cannot begin, or the data worker died.
     """
     server_context(configuration)  # refused here, before data are read
     InflightReleases(configuration.ledger).begin()
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
-        clerk_desk, slot_desk, end_of_keeper = Desk.made(), Desk.made(), signal.SIGKILL
+        planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
         children = Supervisor()
         try:
-            declared = _keeper(children, configuration, slot_desk)
+            declared = _fork_data_worker(children, configuration, releases)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
-            end_of_keeper = ASKED_TO_END
+            end_of_data = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
-            _others(children, configuration, declared, ledger, (clerk_desk, slot_desk), listener)
+            _fork_others(children, configuration, declared, ledger, (planners, releases), listener)
             lost = children.tend()
-            end_of_keeper = signal.SIGKILL
-            raise DataWorkerDied(f"the service ends: its {lost.name} ended, and there is no going on without it")
+            end_of_data = signal.SIGKILL
+            raise DataWorkerDied(f"the service ends: its {lost.name} process ended, and it cannot go on without it")
         except StopAsked:
             log("stopping")
         finally:
-            for name, number in (("front", signal.SIGTERM), ("clerk", signal.SIGKILL)):
+            for name, number in (("web", signal.SIGTERM), ("planner", signal.SIGKILL)):
                 children.stop(name, number)
-            children.stop("keeper", end_of_keeper)  # with its slots, each after it has closed what had failed
+            # with its release workers, each after it has suspended the sources of a failed evaluation
+            children.stop("data", end_of_data)
 
 
-def _keeper(children: Supervisor, configuration: Configuration, desk: Desk) -> Mapping[str, DeclaredSource]:
+def _fork_data_worker(
+    children: Supervisor, configuration: Configuration, channel: Channel
+) -> Mapping[str, DeclaredSource]:
     mine, theirs = socket.socketpair()
     with mine:
         with theirs:
-            children.fork(Role("keeper", Keeper(configuration, desk, theirs).work, again=False))
+            children.fork(Role("data", DataWorker(configuration, channel, theirs).work, again=False))
         return read_declared(mine)
 
 
-def _others(
+def _fork_others(
     children: Supervisor,
     configuration: Configuration,
     declared: Mapping[str, DeclaredSource],
     ledger: Ledger,
-    desks: tuple[Desk, Desk],
+    channels: tuple[Channel, Channel],
     listener: socket.socket,
 ) -> None:
     seconds = configuration.limits.explain_seconds
-    clerk = Clerk(desks[0], configuration.declared, declared, ledger, configuration.untrusted, seconds)
-    for _ in range(configuration.clerks):
-        children.fork(Role("clerk", clerk.work, again=True))
-    front = Front(configuration, declared, ledger, *desks)
-    children.fork(Role("front", lambda: listen(front, listener), again=True))
+    planner = PlannerWorker(channels[0], configuration.declared, declared, ledger, configuration.sandbox, seconds)
+    for _ in range(configuration.planners):
+        children.fork(Role("planner", planner.work, again=True))
+    dispatcher = Dispatcher(configuration, declared, ledger, *channels)
+    children.fork(Role("web", lambda: listen(dispatcher, listener), again=True))
 
 
 def _listener(configuration: Configuration) -> socket.socket:
-    """The socket at which clients are heard: bound before data are read, so that a taken port shows at once."""
+    """The socket for clients: bound before data are read, so that a taken port shows at once."""
     host, port = configuration.host, configuration.port
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -103,7 +106,7 @@ def _listener(configuration: Configuration) -> socket.socket:
 
 
 def _address(configuration: Configuration, listener: socket.socket) -> str:
-    """What clients connect to."""
+    """The address for clients."""
     scheme = "http" if configuration.certificate is None else "https"
     host = f"[{configuration.host}]" if ":" in configuration.host else configuration.host
     return f"{scheme}://{host}:{listener.getsockname()[1]}"

@@ -1,6 +1,6 @@
-"""What stands before the application: who asks, how often, how much and how slowly; and what every response carries.
+"""The guard before the application: tokens, rates, sizes, slow clients, security headers, one shape of errors.
 
-A caller is known before anything of the body is read. Whatever goes wrong becomes one shape of JSON.
+The token is checked before anything of the body is read. Every failure becomes one shape of JSON.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from starlette.concurrency import run_in_threadpool
 from wpinq.service.config import ServiceLimits
 from wpinq.service.errors import Refusal, failure, response_parts, too_often
 from wpinq.service.logs import log
-from wpinq.service.users import Caller
-
-# Rates: how often somebody may ask, as a bucket of tries that fills with time.
+from wpinq.service.users import User
 
 
 class Rates:
-    """For each asker a bucket of so many tries, which fills again in a minute.
+    """Rate limits: for each user a bucket of tries, which fills again in a minute.
 
     Parameters
     ----------
     a_minute : int
-        How many tries a bucket holds.
+        The tries of a full bucket.
     clock : callable
         Seconds, as `time.monotonic` tells them.
 
@@ -48,13 +46,13 @@ class Rates:
         self._clock = clock
         self._left: dict[Hashable, tuple[float, float]] = {}
 
-    def wait(self, asker: Hashable) -> float:
-        """Take a try: 0, or the seconds until there will be one, and then none is taken."""
+    def wait(self, user: Hashable) -> float:
+        """Take a try: 0, or the seconds until there is one, and then none is taken."""
         now, each = self._clock(), 60.0 / self._size
-        left, then = self._left.get(asker, (self._size, now))
+        left, then = self._left.get(user, (self._size, now))
         left = min(self._size, left + (now - then) / each)
         taken = left >= 1.0
-        self._left[asker] = (left - 1.0 if taken else left, now)
+        self._left[user] = (left - 1.0 if taken else left, now)
         return 0.0 if taken else (1.0 - left) * each
 
 
@@ -64,7 +62,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 GUARDED = "/v1/"
-"""Where the paths begin that need a token."""
+"""The beginning of all paths that need a token."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -81,7 +79,7 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 _STRICT_TRANSPORT = "max-age=31536000"
-_NOBODY = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
+_NO_TOKEN = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
 
 
 class RequestGuard:
@@ -90,10 +88,10 @@ class RequestGuard:
     Parameters
     ----------
     inner : ASGI application
-        Finds the caller in `scope["state"]["caller"]`, and in `scope["state"]["check_known"]` what refuses them when
-        their token is known no more.
-    whose : callable
-        Who shows a token.
+        Finds the user in `scope["state"]["user"]`, and in `scope["state"]["check_known"]` a check that refuses a token
+        which was revoked since.
+    find : callable
+        The user of a token, if there is one.
     limits : ServiceLimits
         Sizes, rates, times.
     encrypted : bool
@@ -101,9 +99,9 @@ class RequestGuard:
     """
 
     def __init__(
-        self, inner: Application, whose: Callable[[str], Caller | None], limits: ServiceLimits, encrypted: bool
+        self, inner: Application, find: Callable[[str], User | None], limits: ServiceLimits, encrypted: bool
     ) -> None:
-        self._inner, self._whose, self._limits = inner, whose, limits
+        self._inner, self._find, self._limits = inner, find, limits
         self._rates = Rates(limits.requests_a_minute)
         self._at_work: Counter[str] = Counter()
         headers = _HEADERS | ({"strict-transport-security": _STRICT_TRANSPORT} if encrypted else {})
@@ -113,7 +111,7 @@ class RequestGuard:
         """One request."""
         if scope["type"] != "http":
             return
-        told: dict[str, Any] = {"status": 0, "caller": ""}
+        told: dict[str, Any] = {"status": 0, "user": ""}
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -123,7 +121,7 @@ class RequestGuard:
                 await send(message)
 
         try:
-            await self._admitted(scope, receive, sent, told)
+            await self._guarded(scope, receive, sent, told)
         except Refusal as refusal:
             await _refuse(refusal, sent, told)
         except Exception as error:
@@ -131,9 +129,9 @@ class RequestGuard:
             await _refuse(failure(), sent, told)
         finally:
             route = getattr(scope.get("route"), "path", "") or "other"
-            log("request", method=scope["method"], route=route, status=told["status"], caller=told["caller"])
+            log("request", method=scope["method"], route=route, status=told["status"], user=told["user"])
 
-    async def _admitted(self, scope: Message, receive: Receive, send: Send, told: dict[str, Any]) -> None:
+    async def _guarded(self, scope: Message, receive: Receive, send: Send, told: dict[str, Any]) -> None:
         given = {name for name, _ in scope["headers"]}
         if {b"content-length", b"transfer-encoding"} <= given:
             # a proxy that ends it elsewhere would let one client's body swallow the next one's request, token and all
@@ -141,15 +139,15 @@ class RequestGuard:
         if not scope["path"].startswith(GUARDED):
             await self._inner(scope, await self._read(scope, receive), send)
             return
-        caller = await run_in_threadpool(self._known, scope)
-        told["caller"] = name = caller.name
+        user = await run_in_threadpool(self._known, scope)
+        told["user"] = name = user.name
         if seconds := self._rates.wait(name):
             raise too_often(seconds)
         if self._at_work[name] >= self._limits.at_once:
             raise Refusal(429, "TooMany", f"at most {self._limits.at_once} of your requests are worked on at once")
         self._at_work[name] += 1
         try:
-            scope.setdefault("state", {})["caller"] = caller
+            scope.setdefault("state", {})["user"] = user
             scope["state"]["check_known"] = partial(self._known, scope)
             await self._inner(scope, await self._read(scope, receive), send)
         finally:
@@ -157,13 +155,13 @@ class RequestGuard:
             if not self._at_work[name]:
                 del self._at_work[name]
 
-    def _known(self, scope: Message) -> Caller:
+    def _known(self, scope: Message) -> User:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         scheme, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
-        caller = self._whose(token.strip()) if scheme.lower() == "bearer" else None
-        if caller is None:
-            raise Refusal(401, "NoToken", _NOBODY)
-        return caller
+        user = self._find(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise Refusal(401, "NoToken", _NO_TOKEN)
+        return user
 
     async def _read(self, scope: Message, receive: Receive) -> Receive:
         """The body, all of it and in time, given on as one message."""

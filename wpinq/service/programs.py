@@ -1,4 +1,4 @@
-"""What a request asks for: text programs and JSON plans, over the sources that the curator declared and no others."""
+"""Programs of requests: text or JSON plans, over the sources that the curator declared and no others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = "program"
 
 
 def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
-    """All that a request asks to be released, by name.
+    """The releases of a request, by name.
 
     Parameters
     ----------
@@ -30,25 +30,25 @@ def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Re
         With `program`, a text, and perhaps its `parameters`; or with `measurements`, by name, as
         `measurement_to_json` writes them.
     declared : mapping
-        The sources that there are.
+        The declared sources.
 
     Raises
     ------
     LanguageError, PlanError
         At the first thing that is wrong. They follow from the request and the declarations alone.
     """
-    asked = _from_text(request, declared) if request.get(PROGRAM) is not None else _from_plans(request, declared)
-    if not asked:
+    releases = _from_text(request, declared) if request.get(PROGRAM) is not None else _from_plans(request, declared)
+    if not releases:
         raise PlanError("nothing is released: end a query with NoisyCount(epsilon, over: ...) and give it a name")
-    if len(asked) > MOST_RELEASES:
+    if len(releases) > MOST_RELEASES:
         raise PlanError(f"a request releases at most {MOST_RELEASES} measurements; split it")
-    for name, one in asked.items():
+    for name, one in releases.items():
         if waits_for_keys(one):
             raise PlanError(
                 f"{name} has no public keys: write NoisyCount(epsilon, over: range(0, 100)) or the like, for a service "
                 "answers for all keys at once"
             )
-    return asked
+    return releases
 
 
 def _from_text(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:

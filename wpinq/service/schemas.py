@@ -1,4 +1,4 @@
-"""The bodies of requests and responses, as the OpenAPI document shows them."""
+"""Schemas of requests and responses, as the OpenAPI document shows them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.measure.group import LONGEST_LABEL
-from wpinq.service.users import CallerRole
+from wpinq.service.users import UserRole
 
 Epsilon = Annotated[str, Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100)]
 Epsilons = Annotated[dict[str, Epsilon], Field(description="account to epsilon", max_length=1_000)]
 
 
-class GivenBody(BaseModel):
-    """What requests have in common: what is not known is refused."""
+class _Request(BaseModel):
+    """The base of all requests: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ProgramRequest(GivenBody):
-    """What is to be released: a text program, or measurements by name."""
+class ProgramRequest(_Request):
+    """A text program, or measurements by name."""
 
     program: str | None = Field(None, description="a text program; the declared sources are known in it")
     parameters: dict[str, str | int | bool] = Field({}, description="values of its parameters; numbers may be text")
@@ -39,33 +39,33 @@ class ProgramRequest(GivenBody):
 
 
 class ReleaseRequest(ProgramRequest):
-    """What is to be released, and what to write beside the debit."""
+    """A program to release, with a label for the debit."""
 
     label: str | None = Field(None, max_length=LONGEST_LABEL, description="kept in clear in the ledger")
 
 
-class NewUserRequest(GivenBody):
-    """Somebody who is to be given a token."""
+class NewUserRequest(_Request):
+    """A user to add."""
 
     name: str = Field(max_length=64, examples=["alice"])
-    role: CallerRole = "analyst"
+    role: UserRole = "analyst"
     budgets: Epsilons = {}
 
 
-class ResumeRequest(GivenBody):
-    """An account whose sources are to answer analysts again."""
+class ResumeRequest(_Request):
+    """A suspended account to resume."""
 
     account: str
 
 
-class BudgetsRequest(GivenBody):
-    """Budgets that are to be set."""
+class BudgetsRequest(_Request):
+    """Budgets to set."""
 
     budgets: Epsilons
 
 
 class ErrorDetail(BaseModel):
-    """Why a request was refused."""
+    """The reason of a refusal."""
 
     kind: str = Field(description="a word for programs", examples=["BudgetExceeded", "LanguageError", "Failed"])
     message: str
@@ -74,20 +74,20 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    """Every error there is."""
+    """Every error."""
 
     error: ErrorDetail
 
 
 class UserResponse(BaseModel):
-    """Who the caller is to the service."""
+    """The user of a token."""
 
     name: str
-    role: CallerRole
+    role: UserRole
 
 
 class BalanceResponse(BaseModel):
-    """How a budget stands."""
+    """A budget, with its spent and remaining parts."""
 
     account: str
     unit: str = Field(description="what is protected, in words")
@@ -100,17 +100,17 @@ class SourceResponse(BaseModel):
     """A source as the curator declared it."""
 
     name: str
-    account: str = Field(description="whose budget pays")
+    account: str = Field(description="the account that pays")
     declaration: str = Field(description="the statement of a text program")
     unit: str
     version: str | None = Field(
         description="the curator's word for this state of the data; without one nothing replays later"
     )
-    open: bool = Field(description="false where it answers no analyst until the curator opens it")
+    suspended: bool = Field(description="true where it answers no analyst until the curator resumes it")
 
 
-class ExpectedBody(BaseModel):
-    """How exact one number will be."""
+class ExpectedResponse(BaseModel):
+    """The expected accuracy of one number."""
 
     name: str
     kind: str
@@ -121,12 +121,12 @@ class ExpectedBody(BaseModel):
 
 
 class ExplanationResponse(BaseModel):
-    """What a program costs and gives, before anything is spent."""
+    """The cost and the accuracy of a program, before anything is spent."""
 
     bill: Epsilons = Field(description="what it costs, before replay and earlier releases of partitions lower it")
     bill_text: str
     plans: dict[str, str]
-    accuracy: list[ExpectedBody]
+    accuracy: list[ExpectedResponse]
     quote: Epsilons | None = Field(None, description="what would be debited from the own budgets now")
     affords: int | None = Field(None, description="how many more releases, anew each time, the own budgets cover")
     seconds: float | None = Field(None, description="how long a release takes, whatever the data are")
@@ -134,7 +134,7 @@ class ExplanationResponse(BaseModel):
     unbudgeted: list[str] = Field([], description="accounts that it needs and the caller has no budget for")
 
 
-class RowBody(BaseModel):
+class RowResponse(BaseModel):
     """One answer."""
 
     key: list[str]
@@ -144,28 +144,28 @@ class RowBody(BaseModel):
     kind: str
 
 
-class SeriesBody(BaseModel):
+class SeriesResponse(BaseModel):
     """Answers that are shown together."""
 
     title: str
     fields: list[str]
     kind: str
-    rows: list[RowBody]
+    rows: list[RowResponse]
     complete: bool = Field(description="false where there are more rows in `data`")
 
 
-class ReleasedBody(BaseModel):
+class ReleasedResponse(BaseModel):
     """The answers of one release."""
 
     form: Literal["answers", "table", "marginals"]
     data: dict[str, Any] = Field(description="as the library saves it, to be read back by it")
-    series: list[SeriesBody]
+    series: list[SeriesResponse]
 
 
 class AnswersResponse(BaseModel):
     """What was released."""
 
-    answers: dict[str, ReleasedBody]
+    answers: dict[str, ReleasedResponse]
     remaining: Epsilons
 
 
@@ -185,7 +185,7 @@ class AdmittedResponse(BaseModel):
     """Somebody in the register, with their budgets."""
 
     name: str
-    role: CallerRole
+    role: UserRole
     added: str
     admitted: bool
     budgets: list[BalanceResponse]

@@ -1,41 +1,44 @@
-"""What is told of programs before they run, and of answers after: plain data, for pages and clients alike."""
+"""Serializers: explanations, answers, budgets, events and sources as plain data for schemas."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from wpinq.display.explanation import explain_plan
 from wpinq.expr.printing import write_value
+from wpinq.kernel.prepare import DeclaredSource
+from wpinq.language.write import write_source
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.accuracy import Accuracy, accuracy
 from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, Row, key_fields
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import Measurement
+from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.service.programs import Releases
 from wpinq.tables.released import Table
 
 MOST_ROWS = 2_000
-"""The most rows of a series that are put into words for people; `data` holds all."""
+"""The most rows of a series for people; `data` holds all."""
 
 
-def explained(asked: Releases, confidence: float = CONFIDENCE) -> dict[str, Any]:
-    """Bill, plans and expected intervals of what is asked for."""
-    cost = Bill(asked)
+def explained(releases: Releases, confidence: float = CONFIDENCE) -> dict[str, Any]:
+    """Bill, plans and expected intervals of releases."""
+    cost = Bill(releases)
     return {
         "bill": {account: format_epsilon(epsilon) for account, epsilon in cost.items()},
         "bill_text": str(cost),
-        "plans": dict(_plans(asked)),
-        "accuracy": list(_expected(accuracy(asked, confidence))),
+        "plans": dict(_plans(releases)),
+        "accuracy": list(_expected(accuracy(releases, confidence))),
     }
 
 
-def _plans(asked: Releases) -> Iterator[tuple[str, str]]:
-    for name, one in asked.items():
+def _plans(releases: Releases) -> Iterator[tuple[str, str]]:
+    for name, one in releases.items():
         if isinstance(one, Measurement):
             yield name, explain_plan(one.plan, one.epsilon, one.reading, sink=one.sink, listing=one.listing)
         else:
@@ -132,3 +135,29 @@ def _number(value: float | None) -> float | str | None:
     if value is None or (math.isfinite(value) and abs(value) < 2**53):
         return value
     return str(value)
+
+
+def balance_fields(balance: Balance) -> dict[str, Any]:
+    """A budget, with its spent and remaining parts."""
+    amounts = {name: format_epsilon(getattr(balance, name)) for name in ("budget", "spent", "remaining")}
+    return {"account": balance.account, "unit": balance.unit, **amounts}
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """An event of an account."""
+    names = ("time", "kind", "account", "description", "label")
+    texts = {name: getattr(event, name) for name in names}
+    return {"number": event.sequence, "amount": format_epsilon(event.amount), **texts}
+
+
+def source_fields(name: str, held: DeclaredSource, suspended: Collection[str]) -> dict[str, Any]:
+    """A source as it was declared."""
+    word, _, version = held.version.partition(" ")
+    return {
+        "name": name,
+        "account": held.source.account,
+        "declaration": write_source(held.source),
+        "unit": held.unit + held.source.rows_of_unit,
+        "version": version if word == "declared" else None,
+        "suspended": held.source.account in suspended,
+    }

@@ -1,4 +1,4 @@
-"""The web server: uvicorn, with time for clients that are slow to say what they want, and refusals of our shape."""
+"""The web server: uvicorn with TLS, limits on slow clients and connections, and errors of one shape."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wpinq.errors import UsageError
-from wpinq.service.app import Front
+from wpinq.service.app import create_app
 from wpinq.service.config import Configuration
+from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal
 from wpinq.service.middleware import RequestGuard
-from wpinq.service.routes.analyst import web_application
-
-# TLS: the certificate that a service shows, and the key that nobody else may read.
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
-    """What encrypts connections; None where nothing does.
+    """The TLS context; None where connections are not encrypted.
 
     Raises
     ------
@@ -62,12 +60,12 @@ _GRACE = 3
 """Seconds for requests to end when the service is asked to."""
 
 
-def listen(front: Front, listener: socket.socket) -> None:
+def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
     """Answer clients until a signal asks to stop."""
-    front.begin()
-    configuration = front.configuration
+    dispatcher.start()
+    configuration = dispatcher.configuration
     limits, context = configuration.limits, server_context(configuration)
-    application = RequestGuard(web_application(front), front.register.whose, limits, context is not None)
+    application = RequestGuard(create_app(dispatcher), dispatcher.users.find, limits, context is not None)
     config = uvicorn.Config(
         application,
         http=_protocol(limits.slow_seconds, limits.connections, context),

@@ -1,7 +1,7 @@
-"""Child processes of a parent without threads: each does one thing and ends, and another is forked in its place.
+"""The supervisor: forks children for one task each, and another one in the place of each that ends.
 
-Whatever becomes of one, kill -9 included, the parent finds it ended and forks the next from its own memory, which no
-request has touched. Children die with their parent.
+The parent has no threads and has seen no request, so each child starts from clean memory, also after kill -9. Children
+die with their parent.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from wpinq.service.logs import log
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _STOPS = signal.SIGTERM, signal.SIGINT
 UNFIT = 3
-"""What a child ends with that could not even begin: another would fare no better."""
+"""The exit code of a child that could not begin: another would fare no better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a child is for.
+    """The task of a child.
 
     Attributes
     ----------
     name : str
         In the log.
     work : callable
-        What it does. It ends when this returns.
+        The task. The child ends when it returns.
     again : bool
         Whether another is forked when it ends, or its end is the end of all.
     """
@@ -44,11 +44,11 @@ class Role:
 
 
 class StopAsked(BaseException):
-    """Somebody asked this process to stop, by a signal."""
+    """A signal asks this process to stop."""
 
 
 class Supervisor:
-    """The children of this process. It is logged where one did not end as it should."""
+    """The children of this process. An end with an error is logged."""
 
     def __init__(self) -> None:
         self._roles: dict[int, Role] = {}

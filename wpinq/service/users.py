@@ -1,4 +1,4 @@
-"""The register: who may ask, known by the hash of a token, in which role. One SQLite file, for its owner alone."""
+"""Users: names, roles and hashes of tokens, in one SQLite file for its owner alone; and their admission."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.noise.epsilon import parse_epsilon
 
-# Tokens: what analysts and curators show to be known. Random, shown once; only their hashes are kept.
-
 _PREFIX = "wpinq_"
-"""So that scanners for leaked secrets, and people, know one when they see it."""
+"""A mark for scanners of leaked secrets, and for people."""
 
 _BYTES = 32
-"""256 bits: nobody guesses one, so a plain hash is all that must be kept."""
+"""256 bits: a plain hash is enough, for nobody guesses a token."""
 
 LONGEST = 128
-"""The most characters of what is looked up as a token."""
+"""The most characters of a token that is looked up."""
 
 
 def new_token() -> str:
@@ -39,12 +37,12 @@ def new_token() -> str:
 
 
 def token_hash(token: str) -> bytes:
-    """What is kept of a token."""
+    """The stored hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def matching(token: str, held: Iterable[tuple[str, bytes]]) -> str | None:
-    """Whose token this is, of names with hashes: all are compared, each in constant time."""
+    """The name with this token, of names with hashes: all are compared, each in constant time."""
     shown, found = token_hash(token), None
     for name, kept in held:
         if hmac.compare_digest(shown, kept):
@@ -54,15 +52,15 @@ def matching(token: str, held: Iterable[tuple[str, bytes]]) -> str | None:
 
 T = TypeVar("T")
 
-CallerRole = Literal["analyst", "curator"]
-ANALYST: CallerRole = "analyst"
-CURATOR: CallerRole = "curator"
+UserRole = Literal["analyst", "curator"]
+ANALYST: UserRole = "analyst"
+CURATOR: UserRole = "curator"
 
 _PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS people (
+CREATE TABLE IF NOT EXISTS users (
     name TEXT PRIMARY KEY,
     role TEXT NOT NULL CHECK (role IN ('analyst', 'curator')),
     token BLOB,
@@ -72,32 +70,32 @@ CREATE TABLE IF NOT EXISTS people (
 
 
 class UsersError(WpinqError):
-    """The register cannot be used, or does not hold who is named."""
+    """The file of users cannot be used, or does not hold a name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Somebody who may ask.
+class User:
+    """An analyst or a curator.
 
     Attributes
     ----------
     name : str
-        What ledger, log and curator know them by.
+        The name in ledger and log.
     role : "analyst" or "curator"
-        What they may do.
+        The routes that they may use.
     added : str
-        When, UTC, ISO 8601, to the second.
+        UTC, ISO 8601, to the second.
     admitted : bool
-        Whether they have a token: False once they were removed.
+        Whether they have a token: False after `remove`.
     """
 
     name: str
-    role: CallerRole
+    role: UserRole
     added: str
     admitted: bool
 
 
-class Register:
+class UserStore:
     """Analysts and curators, and the hashes of their tokens. Made where it is not there; usable from every thread.
 
     Parameters
@@ -124,21 +122,21 @@ class Register:
             self._identity = self._there()
             self._connection.executescript("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;" + _SCHEMA)
         except (OSError, sqlite3.Error):
-            raise UsersError(f"{self._path} cannot be used as the register of a service") from None
+            raise UsersError(f"{self._path} cannot be used as the users of a service") from None
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
 
-    def __enter__(self) -> Register:
+    def __enter__(self) -> UserStore:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def add(self, name: str, role: CallerRole = ANALYST) -> str:
-        """Take somebody up; their token, which is shown this once."""
+    def add(self, name: str, role: UserRole = ANALYST) -> str:
+        """A new user; the token, which is shown this once."""
         try:
             check_analyst(name)
         except LedgerError as error:
@@ -148,15 +146,15 @@ class Register:
             token, now = new_token(), datetime.now(UTC).isoformat(timespec="seconds")
             row = (name, role, token_hash(token), now)
             try:
-                connection.execute("INSERT INTO people (name, role, token, added) VALUES (?, ?, ?, ?)", row)
+                connection.execute("INSERT INTO users (name, role, token, added) VALUES (?, ?, ?, ?)", row)
             except sqlite3.IntegrityError:
-                raise UsersError(f"{name} is in the register already: a new token for them is renewed") from None
+                raise UsersError(f"{name} is a user already: renew the token") from None
             return token
 
         return self._write(added)
 
     def renew(self, name: str) -> str:
-        """A new token for somebody, in place of the one they had."""
+        """A new token for a user, in place of the former one."""
 
         def renewed(connection: sqlite3.Connection) -> str:
             token = new_token()
@@ -166,25 +164,25 @@ class Register:
         return self._write(renewed)
 
     def remove(self, name: str) -> None:
-        """Turn somebody away from now on. The name stays taken: its account in the ledger is theirs."""
+        """Revoke a token. The name stays taken: its account in the ledger is the user's."""
         self._write(lambda connection: self._change(connection, name, None))
 
-    def people(self) -> tuple[Caller, ...]:
-        """All there are, by name."""
-        rows = self._read("SELECT name, role, added, token IS NOT NULL FROM people ORDER BY name")
-        return tuple(Caller(name, role, added, bool(admitted)) for name, role, added, admitted in rows)
+    def all(self) -> tuple[User, ...]:
+        """All users, by name."""
+        rows = self._read("SELECT name, role, added, token IS NOT NULL FROM users ORDER BY name")
+        return tuple(User(name, role, added, bool(admitted)) for name, role, added, admitted in rows)
 
-    def whose(self, token: str) -> Caller | None:
-        """Who shows a token, if anybody is known by it."""
+    def find(self, token: str) -> User | None:
+        """The user with a token, if there is one."""
         if len(token) > LONGEST:
             return None
-        held = self._read("SELECT name, token FROM people WHERE token IS NOT NULL")
+        held = self._read("SELECT name, token FROM users WHERE token IS NOT NULL")
         name = matching(token, held)
-        return next((person for person in self.people() if person.name == name), None)
+        return next((user for user in self.all() if user.name == name), None)
 
     def _change(self, connection: sqlite3.Connection, name: str, token: bytes | None) -> None:
-        if not connection.execute("UPDATE people SET token = ? WHERE name = ?", (token, name)).rowcount:
-            raise UsersError("the register has nobody of this name")
+        if not connection.execute("UPDATE users SET token = ? WHERE name = ?", (token, name)).rowcount:
+            raise UsersError("there is no user of this name")
 
     def _there(self) -> tuple[int, int] | None:
         try:
@@ -224,11 +222,8 @@ class Register:
                 raise UsersError(f"{self._path} cannot be written") from None
 
 
-# Letting somebody in: a token, and budgets of their own within those of the sources.
-
-
-def admit(register: Register, ledger: Ledger, name: str, role: CallerRole, budgets: Mapping[str, str]) -> str:
-    """Give somebody a token, and an analyst budgets; the token. Nothing is changed where a budget cannot be given.
+def admit(users: UserStore, ledger: Ledger, name: str, role: UserRole, budgets: Mapping[str, str]) -> str:
+    """A new user with a token, an analyst with budgets too; the token. A wrong budget changes nothing.
 
     Raises
     ------
@@ -238,13 +233,13 @@ def admit(register: Register, ledger: Ledger, name: str, role: CallerRole, budge
     if role != ANALYST and budgets:
         raise UsersError("a curator has no budget to spend; give budgets to analysts")
     _check(ledger, budgets)
-    token = register.add(name, role)  # first, for a name that is taken has budgets of its own
+    token = users.add(name, role)  # first, for a name that is taken has budgets of its own
     set_budgets(ledger, budgets, name)
     return token
 
 
 def _check(ledger: Ledger, budgets: Mapping[str, str]) -> None:
-    """Refuse budgets that are none, or of accounts that there are not, before anything is changed."""
+    """Refuse wrong budgets and unknown accounts before anything is changed."""
     known = {each.account for each in ledger.balances() if "/" not in each.account and MARK not in each.account}
     for account, budget in budgets.items():
         budget_to_nano(parse_epsilon(budget))
@@ -253,7 +248,7 @@ def _check(ledger: Ledger, budgets: Mapping[str, str]) -> None:
 
 
 def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None) -> None:
-    """Set budgets of accounts, or of an analyst within them; none where one is no budget, or of no account."""
+    """Set budgets of accounts, or of an analyst within them; all of them, or none where one is wrong."""
     _check(ledger, budgets)
     for account, budget in budgets.items():
         ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst)

@@ -192,8 +192,9 @@ def admitted(order: PreparedMeasurement, keys: Collection[Value], limits: Limits
         dominant = work.dominant
         raise PlanError(
             f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
-            f"grant {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of it is "
-            f"{dominant.node.operator.name}, with up to {dominant.rows:,} rows: {_help(plan, order, number, limits)}"
+            f"grant {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of "
+            f"it is {dominant.node.operator.name}, with up to {dominant.rows:,} rows: "
+            f"{_help(plan, order, number, limits)}"
         )
     return cost
 

@@ -25,9 +25,7 @@ from wpinq.kernel.sandbox.admission import admitted, granted_bytes, granted_seco
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.runtime.progress import StepDisplay
 
-IS_SUSPENDED = (
-    "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
-)
+IS_SUSPENDED = "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
 
 _NUMBERS, _ROWS = b"N", b"R"
 _END = b"."

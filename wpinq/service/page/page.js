@@ -76,7 +76,7 @@ function sourceCard(source) {
     element("pre", {}, source.declaration),
     element("p", { class: "faint" }, `Protects ${source.unit}. `,
       source.version === null ? "Answers are not replayed after a restart." : `Version of the data: ${source.version}.`),
-    source.open ? null : element("p", { class: "closed" }, "Closed: it answers nobody until the curator opens it."),
+    source.suspended ? element("p", { class: "suspended" }, "Suspended: it answers nobody until the curator resumes it.") : null,
     own
       ? element("p", {}, `${own.remaining} of ${own.budget} left of your budget`, meter(amount(own.spent), amount(own.budget)))
       : element("p", { class: "wrong" }, "You have no budget for it: ask the curator."));
@@ -212,7 +212,7 @@ async function loadHistory() {
 // --- the curator ----------------------------------------------------------------------------------------------------
 
 async function loadCurator() {
-  const [sources, accounts, people] = await Promise.all([ask("GET", "sources"), ask("GET", "accounts"), ask("GET", "callers")]);
+  const [sources, accounts, people] = await Promise.all([ask("GET", "sources"), ask("GET", "accounts"), ask("GET", "users")]);
   const payers = accounts.filter((each) => !/[/@]/.test(each.account));
   put("people-table", peopleTable(people, payers));
   put("budget-sources", payers.map((each) => budgetCard(each, sources.filter((source) => source.account === each.account))));
@@ -226,14 +226,14 @@ function peopleTable(people, payers) {
   if (!people.length) return element("p", { class: "faint" }, "Nobody was let in yet.");
   return table("", ["name", "role", "since (UTC)", "budgets", ""], people.map((each) => [
     each.name,
-    each.admitted ? each.role : element("span", { class: "closed" }, `${each.role}, turned away`),
+    each.admitted ? each.role : element("span", { class: "suspended" }, `${each.role}, token revoked`),
     each.added.replace("T", " ").replace("+00:00", ""),
     each.role === "analyst" ? element("div", {}, payers.map((payer) => budgetForm(each, payer.account))) : "",
     element("div", { class: "row" },
       element("button", { type: "button", class: "quiet", onclick: () => renew(each.name) }, "New token",
         element("span", { class: "faint" }, ` for ${each.name}`)),
       each.admitted && each.name !== state.me.name
-        ? element("button", { type: "button", class: "quiet", onclick: () => act(() => ask("DELETE", `callers/${encodeURIComponent(each.name)}`)) },
+        ? element("button", { type: "button", class: "quiet", onclick: () => act(() => ask("DELETE", `users/${encodeURIComponent(each.name)}`)) },
           "Turn away", element("span", { class: "faint" }, ` ${each.name}`))
         : null),
   ]));
@@ -244,7 +244,7 @@ function budgetForm(person, account) {
   const input = element("input", { value: own?.budget ?? "", "aria-label": `budget of ${person.name} for ${account}`, inputmode: "decimal" });
   const send = (event) => {
     event.preventDefault();
-    act(() => ask("PUT", `callers/${encodeURIComponent(person.name)}/budgets`, { budgets: { [account]: input.value.trim() } }));
+    act(() => ask("PUT", `users/${encodeURIComponent(person.name)}/budgets`, { budgets: { [account]: input.value.trim() } }));
   };
   return element("form", { onsubmit: send },
     element("span", {}, `${account}: spent ${own?.spent ?? "0"} of`), input, element("button", { class: "quiet" }, "Set"));
@@ -256,7 +256,7 @@ function budgetCard(balance, sources) {
     event.preventDefault();
     act(() => ask("PUT", "accounts", { budgets: { [balance.account]: input.value.trim() } }));
   };
-  const closed = sources.some((source) => !source.open);
+  const suspended = sources.some((source) => source.suspended);
   return element("article", { class: "card" },
     element("h2", {}, balance.account),
     element("p", {}, `Spent ${balance.spent} of ${balance.budget}, ${balance.remaining} left. Protects ${balance.unit}.`),
@@ -265,11 +265,11 @@ function budgetCard(balance, sources) {
     element("form", { class: "row", onsubmit: send },
       element("div", {}, element("label", { for: input.id }, "Budget (epsilon)"), input),
       element("button", { class: "quiet" }, "Set")),
-    closed
-      ? element("div", {}, element("p", { class: "closed" },
-          "Closed to analysts: an evaluation failed. Each time you open it, one bit more may have been learnt outside of every epsilon: find out first what was asked."),
-        element("button", { type: "button", onclick: () => act(() => ask("POST", "open", { account: balance.account })) }, `Open ${balance.account}`))
-      : element("p", { class: "faint" }, "Open to analysts."));
+    suspended
+      ? element("div", {}, element("p", { class: "suspended" },
+          "Suspended: an evaluation failed. Each time you resume it, one bit more may have been learnt outside of every epsilon: find out first what was asked."),
+        element("button", { type: "button", onclick: () => act(() => ask("POST", "resume", { account: balance.account })) }, `Resume ${balance.account}`))
+      : element("p", { class: "faint" }, "Answers analysts."));
 }
 
 async function act(work) {
@@ -282,7 +282,7 @@ async function act(work) {
   await loadCurator();
 }
 
-const renew = (name) => act(async () => showToken(await ask("POST", `callers/${encodeURIComponent(name)}/token`)));
+const renew = (name) => act(async () => showToken(await ask("POST", `users/${encodeURIComponent(name)}/token`)));
 
 function admit(event) {
   event.preventDefault();
@@ -290,7 +290,7 @@ function admit(event) {
   const role = found("admit-role").value;
   const budgets = role === "analyst" ? Object.fromEntries(given.map((input) => [input.dataset.account, input.value.trim()])) : {};
   act(async () => {
-    showToken(await ask("POST", "callers", { name: found("admit-name").value, role, budgets }));
+    showToken(await ask("POST", "users", { name: found("admit-name").value, role, budgets }));
     found("admit-form").reset();
   });
 }

@@ -1,17 +1,16 @@
-"""What the curator does over HTTP: who may ask, with which budgets; what happened; which sources are open."""
+"""Routes for curators: users, budgets, events, and sources to resume."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from fastapi import FastAPI
+from fastapi import APIRouter
 
 from wpinq.errors import LedgerError
-from wpinq.service.app import Front
-from wpinq.service.dependencies import CuratorCaller, balance_response, event_response
+from wpinq.service.dependencies import CuratorUser, Dispatching
+from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal
-from wpinq.service.middleware import GUARDED
 from wpinq.service.schemas import (
     AdmittedResponse,
     BalanceResponse,
@@ -21,67 +20,96 @@ from wpinq.service.schemas import (
     ResumeRequest,
     TokenResponse,
 )
-from wpinq.service.users import Caller, UsersError, admit, set_budgets
+from wpinq.service.serializers import balance_fields, event_fields
+from wpinq.service.users import UsersError, admit, set_budgets
 
-T = TypeVar("T")
+router = APIRouter()
 
 
-def curate(made: FastAPI, front: Front) -> None:
-    """Add what curators may ask for."""
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Show errors of the ledger and of the users in their own words, which a curator may read."""
+    try:
+        yield
+    except (LedgerError, UsersError) as error:
+        raise Refusal(409, type(error).__name__, str(error)) from None
 
-    def told(work: Callable[[], T]) -> T:
-        """The ledger and the register speak for themselves: the curator may know all that they say."""
-        try:
-            return work()
-        except (LedgerError, UsersError) as error:
-            raise Refusal(409, type(error).__name__, str(error)) from None
 
-    @made.get(f"{GUARDED}accounts", summary="How all budgets stand, of sources and of analysts (curator)")
-    def accounts(caller: CuratorCaller) -> list[BalanceResponse]:
-        return [balance_response(each) for each in told(front.ledger.balances)]
+def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[BalanceResponse]:
+    return [BalanceResponse(**balance_fields(each)) for each in dispatcher.ledger.balances(analyst)]
 
-    @made.put(f"{GUARDED}accounts", summary="Set budgets of sources (curator)")
-    def set_source_budgets(given: BudgetsRequest, caller: CuratorCaller) -> list[BalanceResponse]:
-        told(lambda: set_budgets(front.ledger, given.budgets))
-        return accounts(caller)
 
-    @made.get(f"{GUARDED}events", summary="What happened to all accounts (curator)")
-    def events(caller: CuratorCaller) -> list[EventResponse]:
-        return [event_response(each) for each in told(front.ledger.events)]
+def _check_user(dispatcher: Dispatcher, name: str) -> None:
+    if name not in {each.name for each in dispatcher.users.all()}:
+        raise Refusal(404, "NoSuchUser", "there is no user of this name")
 
-    @made.get(f"{GUARDED}callers", summary="Who may ask, with which budgets (curator)")
-    def callers(caller: CuratorCaller) -> list[AdmittedResponse]:
-        return told(lambda: list(map(admitted, front.register.people())))
 
-    def admitted(one: Caller) -> AdmittedResponse:
-        budgets = list(map(balance_response, front.ledger.balances(one.name)))
-        return AdmittedResponse(name=one.name, role=one.role, added=one.added, admitted=one.admitted, budgets=budgets)
+@router.get("/accounts", summary="All budgets, of sources and of analysts (curator)")
+def accounts(user: CuratorUser, dispatcher: Dispatching) -> list[BalanceResponse]:
+    with _own_words():
+        return _balances(dispatcher)
 
-    @made.post(f"{GUARDED}callers", summary="Give somebody a token, shown this once (curator)", status_code=201)
-    def add(given: NewUserRequest, caller: CuratorCaller) -> TokenResponse:
-        token = told(lambda: admit(front.register, front.ledger, given.name, given.role, given.budgets))
-        return TokenResponse(name=given.name, token=token)
 
-    @made.put(f"{GUARDED}callers/{{name}}/budgets", summary="Set budgets of an analyst (curator)")
-    def set_analyst_budgets(name: str, given: BudgetsRequest, caller: CuratorCaller) -> list[BalanceResponse]:
-        known(name)
-        told(lambda: set_budgets(front.ledger, given.budgets, name))
-        return [balance_response(each) for each in front.ledger.balances(name)]
+@router.put("/accounts", summary="Set budgets of sources (curator)")
+def set_source_budgets(request: BudgetsRequest, user: CuratorUser, dispatcher: Dispatching) -> list[BalanceResponse]:
+    with _own_words():
+        set_budgets(dispatcher.ledger, request.budgets)
+        return _balances(dispatcher)
 
-    @made.post(f"{GUARDED}callers/{{name}}/token", summary="A new token for somebody, shown this once (curator)")
-    def renew(name: str, caller: CuratorCaller) -> TokenResponse:
-        known(name)
-        return TokenResponse(name=name, token=told(lambda: front.register.renew(name)))
 
-    @made.delete(f"{GUARDED}callers/{{name}}", summary="Turn somebody away from now on (curator)", status_code=204)
-    def remove(name: str, caller: CuratorCaller) -> None:
-        known(name)
-        told(lambda: front.register.remove(name))
+@router.get("/events", summary="The events of all accounts (curator)")
+def events(user: CuratorUser, dispatcher: Dispatching) -> list[EventResponse]:
+    with _own_words():
+        return [EventResponse(**event_fields(each)) for each in dispatcher.ledger.events()]
 
-    @made.post(f"{GUARDED}open", summary="Let sources answer analysts again that a failure closed (curator)")
-    def reopen(given: ResumeRequest, caller: CuratorCaller) -> bool:
-        return told(lambda: front.ledger.resume(given.account))
 
-    def known(name: str) -> None:
-        if name not in {each.name for each in front.register.people()}:
-            raise Refusal(404, "NoSuchCaller", "the register has nobody of this name")
+@router.get("/users", summary="The users, with their budgets (curator)")
+def users(user: CuratorUser, dispatcher: Dispatching) -> list[AdmittedResponse]:
+    with _own_words():
+        return [
+            AdmittedResponse(
+                name=each.name,
+                role=each.role,
+                added=each.added,
+                admitted=each.admitted,
+                budgets=_balances(dispatcher, each.name),
+            )
+            for each in dispatcher.users.all()
+        ]
+
+
+@router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
+def add(request: NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> TokenResponse:
+    with _own_words():
+        token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets)
+    return TokenResponse(name=request.name, token=token)
+
+
+@router.put("/users/{name}/budgets", summary="Set budgets of an analyst (curator)")
+def set_analyst_budgets(
+    name: str, request: BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
+) -> list[BalanceResponse]:
+    with _own_words():
+        _check_user(dispatcher, name)
+        set_budgets(dispatcher.ledger, request.budgets, name)
+        return _balances(dispatcher, name)
+
+
+@router.post("/users/{name}/token", summary="A new token for a user, shown this once (curator)")
+def renew(name: str, user: CuratorUser, dispatcher: Dispatching) -> TokenResponse:
+    with _own_words():
+        _check_user(dispatcher, name)
+        return TokenResponse(name=name, token=dispatcher.users.renew(name))
+
+
+@router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)
+def remove(name: str, user: CuratorUser, dispatcher: Dispatching) -> None:
+    with _own_words():
+        _check_user(dispatcher, name)
+        dispatcher.users.remove(name)
+
+
+@router.post("/resume", summary="Resume the sources of an account that a failure suspended (curator)")
+def resume(request: ResumeRequest, user: CuratorUser, dispatcher: Dispatching) -> bool:
+    with _own_words():
+        return dispatcher.ledger.resume(request.account)

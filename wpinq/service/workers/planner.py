@@ -1,7 +1,7 @@
-"""Clerks: processes without protected data that read programs, check them, and tell what they cost.
+"""Planners: processes without protected data that read programs, check them, and price them.
 
-Reading a program may take as long as its author likes to make it, so it is not done in the front: a clerk has so much
-processor time and memory, and where that does not suffice it dies, and another takes its place.
+Reading a program may take as long as its author likes, so the web process does not read it. A planner has limited
+processor time and memory; one that needs more dies, and another takes its place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_ba
 from wpinq.kernel.sandbox.admission import admitted, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.noise.epsilon import format_epsilon
-from wpinq.service.ipc import Desk, serve_one
+from wpinq.service.ipc import Channel, serve_one
 from wpinq.service.programs import Releases, releases_of
 from wpinq.service.serializers import explained
 
@@ -27,54 +27,51 @@ _MEMORY = 4 << 30
 """Bytes of address space."""
 
 
-class Clerk:
-    """What a clerk knows: declarations, and the ledger for what an analyst has left.
+class PlannerWorker:
+    """One explanation.
 
     Parameters
     ----------
-    desk : Desk
-        Where requests are taken.
+    channel : Channel
+        The way of requests.
     queries, declared : mapping
         The sources by name, as programs and as ledgers know them.
     ledger : Ledger
         Budgets.
     limits : Limits
-        What a release may take.
+        The limits of a release.
     seconds : float
-        Of processor time for one request.
+        Processor time for one request.
     """
 
     def __init__(
         self,
-        desk: Desk,
+        channel: Channel,
         queries: Mapping[str, Query],
         declared: Mapping[str, DeclaredSource],
         ledger: Ledger,
         limits: Limits,
         seconds: float,
     ) -> None:
-        self._desk, self._queries, self._declared, self._ledger = desk, queries, declared, ledger
+        self._channel, self._queries, self._declared, self._ledger = channel, queries, declared, ledger
         self._limits, self._processor_seconds = limits, seconds
 
     def work(self) -> None:
         """Take one request and answer it."""
-        serve_one(self._desk, self._answered)
+        serve_one(self._channel, self._answer)
 
-    def _answered(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.setitimer(signal.ITIMER_PROF, self._processor_seconds)  # which ends the process
-        return self._told(request)
-
-    def _told(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        asked = releases_of(request["asked"], self._queries)
-        found = explained(asked, request["confidence"]) | self._admission(asked, request["fresh"])
-        if request["analyst"] is not None:
-            found |= self._own(asked, request["analyst"], request["fresh"])
+        releases = releases_of(sent["request"], self._queries)
+        found = explained(releases, sent["confidence"]) | self._admission(releases, sent["fresh"])
+        if sent["analyst"] is not None:
+            found |= self._own_cost(releases, sent["analyst"], sent["fresh"])
         return found
 
-    def _admission(self, asked: Releases, fresh: bool) -> dict[str, Any]:
-        """How long it would hold a slot, or why the limits do not admit it: the same whatever the data are."""
-        batch = prepare_batch(asked, self._declared, fresh)
+    def _admission(self, releases: Releases, fresh: bool) -> dict[str, Any]:
+        """The time of a release worker, or why the limits do not admit it: the same whatever the data are."""
+        batch = prepare_batch(releases, self._declared, fresh)
         try:
             held = [self._seconds(order) for order in batch.prepared]
         except PlanError as error:
@@ -85,12 +82,12 @@ class Clerk:
         seconds = granted_seconds(admitted(order, order.keys_at_once, self._limits), self._limits)
         return seconds + self._limits.grace_seconds if order.evaluates_at_once else 0.0
 
-    def _own(self, asked: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
-        """What it costs this analyst now, and how often more the own budgets cover it."""
+    def _own_cost(self, releases: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
+        """The cost to this analyst now, and how many more releases the own budgets cover."""
         own = AnalystBudgets(self._ledger, analyst, self._declared)
-        quoted, known = own.quote(asked, fresh=fresh), {each.account for each in own.balances()}
+        quoted, known = own.quote(releases, fresh=fresh), {each.account for each in own.balances()}
         return {
             "quote": {account: format_epsilon(epsilon) for account, epsilon in quoted.items()},
-            "affords": own.affords(asked),
+            "affords": own.affords(releases),
             "unbudgeted": sorted(account for account in quoted if account not in known),
         }
