@@ -1,4 +1,4 @@
-"""An operator and a primitive are added in a copy of the project, in the files that docs/contributing.md names alone.
+"""Additions, rehearsed in a copy of the project: each touches the files that docs/contributing.md names, and no others.
 
 What is left undone is refused by an error of ours that names the place.
 """
@@ -275,6 +275,36 @@ def test_an_addition_runs_everywhere_with_the_files_that_are_named(
     add(copy, files)
     assert differing(copy) == set(files)
     assert run(copy, script) == ""
+
+
+OPTION = """    made.add_argument("--names-only", action="store_true", help="print the names of the releases alone")
+"""
+USE_OPTION = """
+import contextlib, io
+from pathlib import Path
+from wpinq.cli.main import main
+
+def printed(*arguments):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+        assert main(arguments) == 0
+    return out.getvalue()
+
+Path("one.wpq").write_text("source numbers(n: int); var one = numbers.NoisyCount(1, over: [(1,)]);")
+assert printed("explain", "one.wpq", "--names-only") == "one\\n"
+assert "--names-only" in printed("explain", "--help")
+assert "--names-only" in printed("--print-completion", "bash")
+"""
+
+
+def test_an_option_of_the_command_line_is_added_in_the_file_of_its_command(copy: Path) -> None:
+    command = "wpinq/cli/explain.py"
+    text = (copy / command).read_text(encoding="utf-8")
+    parsed, ran = "    made.set_defaults(command=run)\n", "    program = load_program(options)\n"
+    assert parsed in text and ran in text
+    used = f"{ran}    if options.names_only:\n        print(*program.releases, sep='\\n')\n        return\n"
+    (copy / command).write_text(text.replace(parsed, OPTION + parsed).replace(ran, used), encoding="utf-8")
+    assert differing(copy) == {command}
+    assert run(copy, USE_OPTION) == ""
 
 
 REFUSED = """

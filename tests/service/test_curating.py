@@ -105,7 +105,7 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
         (("add", "e v e", "--budget", "edges=1"), "is named by"),
         (("add",), "and a name"),
         (("open", "edges"), "one of add, renew, remove"),
-        (("remove", "nobody"), "nobody of this name"),
+        (("remove", "nobody"), "no user of this name"),
         (("renew", "curator", "--budget", "edges=1"), "go with add"),
         (("--port", "1"), "--port goes with --trial"),
         (("--columns", "a,b"), "--columns goes with --trial"),

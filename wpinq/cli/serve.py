@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
 
     configuration = read_configuration(Path(path))
     if action:
-        _change_user(configuration, *action, budgets, options.curator)
+        _change_user(configuration, action[0], action[1], budgets, options.curator)
     else:
         _serve(configuration)
 

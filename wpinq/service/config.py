@@ -22,7 +22,10 @@ from wpinq.noise.epsilon import parse_epsilon
 
 
 def _in_folder(given: object, info: ValidationInfo) -> object:
-    return info.context / given if isinstance(given, str) else given
+    if isinstance(given, str):
+        assert isinstance(info.context, Path)
+        return info.context / given
+    return given
 
 
 File = Annotated[Path, BeforeValidator(_in_folder)]
