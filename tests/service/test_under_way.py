@@ -1,4 +1,4 @@
-"""Records of releases under way: whoever dies over one, somebody finds it."""
+"""Records of releases in flight: whoever dies over one, somebody finds it."""
 
 from __future__ import annotations
 

@@ -68,6 +68,22 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def beside(path: Path, ending: str) -> Path:
+    """The path of a file that belongs to another one."""
+    return path.with_name(path.name + ending)
+
+
+def ledger_notice(options: argparse.Namespace) -> str:
+    """The notice on the ledger of a synthesis: none, or a new one; refused where its options contradict each other."""
+    if (options.ledger is None) != (options.budget is None):
+        raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
+    if options.data_version is not None and options.ledger is None:
+        raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
+    if options.ledger is None:
+        return "no ledger: nothing but you remembers what this spends"
+    return f"new ledger: {options.ledger}" if is_new(options.ledger) else ""
+
+
 def check_writable(path: Path) -> None:
     """Refuse, before anything is spent, a place where no file can be written."""
     folder = path.absolute().parent

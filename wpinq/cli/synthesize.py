@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import check_distinct, check_writable, is_new, pairs
+from wpinq.cli.arguments import beside, check_distinct, check_writable, is_new, ledger_notice, pairs
 from wpinq.cli.exits import Interrupted, NotSaved, check_stdout, tell, unwritten
 from wpinq.data import EdgeList
 from wpinq.data.files import format_of
@@ -255,8 +255,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) -> None:
     """The command; `defaults` are of the options that a run is told once."""
     check_stdout()
-    folder = options.folder or _beside(options.out, ".run")
-    report_file = options.report or _beside(options.out, ".json")
+    folder = options.folder or beside(options.out, ".run")
+    report_file = options.report or beside(options.out, ".json")
     _check_places(options, report_file)
     _import_igraph(options.own_process)  # before anything is spent
     if options.plots is not None:
@@ -334,21 +334,13 @@ def _begun(
         raise UsageError(f"there is no file {options.graph} that can be read")
     if (options.columns is not None) != (format_of(options.graph) in (".csv", ".parquet")):
         raise UsageError("--columns ONE,OTHER names those of a csv or parquet file that hold an edge: both or neither")
-    if (options.ledger is None) != (options.budget is None):
-        raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
-    if options.data_version is not None and options.ledger is None:
-        raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
+    notice = ledger_notice(options)
     if holds_run(folder) or is_measuring(folder):
         raise UsageError(f"{folder} holds a run: go on with --resume, or name another --folder")
     for action, value in defaults.items():
         if getattr(options, action.dest) is None:
             setattr(options, action.dest, value)
     fitting, measuring = _fitting(options), _measuring(options)
-    notice = ""
-    if options.ledger is None:
-        notice = "no ledger: nothing but you remembers what this spends"
-    elif is_new(options.ledger):
-        notice = f"new ledger: {options.ledger}"
     answers = measure(measuring, fitting, folder, notice)
     _print_measured(folder)
     return fitting, answers
@@ -422,7 +414,3 @@ def _told(folder: Path, uncertainty: Mapping[str, Interval]) -> None:
     if warned := warning(uncertainty):
         print(warned)
     print(flush=True)
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)

@@ -18,7 +18,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.api.schema import schema
 from wpinq.api.source import source
-from wpinq.cli.arguments import check_distinct, check_writable, is_new
+from wpinq.cli.arguments import beside, check_distinct, check_writable, ledger_notice
 from wpinq.cli.exits import Interrupted, NotSaved, check_stdout, tell, unwritten
 from wpinq.cli.output import checked_output, write_answers
 from wpinq.data.files import format_of
@@ -219,8 +219,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """The command."""
     check_stdout()
-    report_file = options.report or _beside(options.out, ".json")
-    kept = options.marginals or _beside(options.out, ".marginals.json")
+    report_file = options.report or beside(options.out, ".json")
+    kept = options.marginals or beside(options.out, ".marginals.json")
     checked_output(options.out, "--out")
     written = [options.out, report_file, *([options.page] if options.page else [])]
     if options.from_marginals is None:
@@ -298,10 +298,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         raise UsageError(f"there is no file {options.table} that can be read")
     if format_of(options.table) not in (".csv", ".parquet"):
         raise UsageError(f"{options.table} is no csv or parquet file by its name")
-    if (options.ledger is None) != (options.budget is None):
-        raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
-    if options.data_version is not None and options.ledger is None:
-        raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
+    notice = ledger_notice(options)
     if (options.person is None) != (options.at_most is None):
         raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
     declared = _source(options)
@@ -316,13 +313,10 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     if options.budget is None:  # nothing else could be spent
         (budget,) = asked.bill().values()
     budget_to_nano(parse_epsilon(budget))
-    new = options.ledger is not None and is_new(options.ledger)
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
     _print_accuracy(asked)
-    if options.ledger is None:
-        tell("no ledger: nothing but you remembers what this spends")
-    elif new:
-        tell(f"new ledger: {options.ledger}")
+    if notice:
+        tell(notice)
     with Session(options.ledger, engine=engine) as session:
         session.protect(declared, options.table, budget=budget, version=options.data_version)
         marginals: MarginalTables = session.release(asked)
@@ -417,7 +411,3 @@ def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: P
 
 def _model(options: argparse.Namespace) -> str:
     return str(options.model).replace("-", " ")
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)

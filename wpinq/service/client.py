@@ -14,20 +14,17 @@ from urllib.parse import urlsplit
 from wpinq import errors
 from wpinq.api.query import Query
 from wpinq.errors import WpinqError
-from wpinq.expr.values import Value
 from wpinq.language import parse, unparse
 from wpinq.marginals.released import MarginalTables
-from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill, bill, several
 from wpinq.measure.group import Compound, Together
-from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json
+from wpinq.measure.measurement import Measurement, measurement_to_json
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.plan.format import value_from_json
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
-from wpinq.tables.released import Table
+from wpinq.tables.saved import Table
 from wpinq.tables.tabulation import Tabulation
 
 _NAMED = "release{}"
@@ -107,7 +104,7 @@ class ServiceConnection:
         """
         named, asked = self._named(measurements, parameters)
         told = self._ask("POST", "release", {**asked, "fresh": fresh, **({} if label is None else {"label": label})})
-        found = {name: _read(one, told["answers"][name]) for name, one in named.items()}
+        found = {name: _read(one, told["answers"][name]["data"]) for name, one in named.items()}
         if isinstance(measurements, str):
             return found
         if isinstance(measurements, Mapping):
@@ -271,21 +268,9 @@ def _epsilon(text: str) -> Fraction:
     return Fraction(0) if text == "0" else parse_epsilon(text)
 
 
-def _read(asked: Measurement | Compound, told: Mapping[str, Any]) -> Answers | Table | MarginalTables:
-    """What a session would have given for it."""
-    data = told["data"]
-    if isinstance(asked, Tabulation):
-        held = {name: tuple(map(Answers.from_json, each)) for name, each in data["answers"].items()}
-        return Table(asked, _groups(asked, data["columns"]), held)
-    return MarginalTables.from_json(data) if isinstance(asked, MarginalTabulation) else Answers.from_json(data)
-
-
-def _groups(asked: Tabulation, columns: Mapping[str, list[Any]]) -> tuple[Value, ...]:
-    """The groups of a table that was released."""
-    if asked.keys is not None:
-        return asked.keys
-    names = list(asked.columns)
-    types = [traced.type for traced in asked.columns.values()]
-    held = zip(*(columns[name] for name in names), strict=True)
-    keys = (tuple(value_from_json(part, type_) for part, type_ in zip(row, types, strict=True)) for row in held)
-    return check_domain((key if len(names) > 1 else key[0] for key in keys), asked.key_type, canonical=True)
+def _read(asked: Measurement | Compound, data: Mapping[str, Any]) -> Answers | Table | MarginalTables:
+    """The result that a session would have given."""
+    kind: type[Answers | Table | MarginalTables] = MarginalTables
+    if isinstance(asked, (Measurement, Tabulation)):
+        kind = Answers if isinstance(asked, Measurement) else Table
+    return kind.from_json(data)

@@ -8,7 +8,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,15 +39,6 @@ def new_token() -> str:
 def token_hash(token: str) -> bytes:
     """The stored hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def matching(token: str, held: Iterable[tuple[str, bytes]]) -> str | None:
-    """The name with this token, of names with hashes: all are compared, each in constant time."""
-    shown, found = token_hash(token), None
-    for name, kept in held:
-        if hmac.compare_digest(shown, kept):
-            found = name
-    return found
 
 
 T = TypeVar("T")
@@ -173,12 +164,14 @@ class UserStore:
         return tuple(User(name, role, added, bool(admitted)) for name, role, added, admitted in rows)
 
     def find(self, token: str) -> User | None:
-        """The user with a token, if there is one."""
+        """The user with a token, if there is one. All hashes are compared, each in constant time."""
         if len(token) > LONGEST:
             return None
-        held = self._read("SELECT name, token FROM users WHERE token IS NOT NULL")
-        name = matching(token, held)
-        return next((user for user in self.all() if user.name == name), None)
+        shown, found = token_hash(token), None
+        for name, role, added, kept in self._read("SELECT name, role, added, token FROM users WHERE token IS NOT NULL"):
+            if hmac.compare_digest(shown, kept):
+                found = User(name, role, added, True)
+        return found
 
     def _change(self, connection: sqlite3.Connection, name: str, token: bytes | None) -> None:
         if not connection.execute("UPDATE users SET token = ? WHERE name = ?", (token, name)).rowcount:
