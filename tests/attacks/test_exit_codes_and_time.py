@@ -295,7 +295,7 @@ def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
 session = wp.Session({str(ledger)!r}, sandbox=wp.Limits())
 session.protect(numbers, [1], budget=1)
 LaplaceSink.draw = broken
-class ForEver(confinement.Clock):
+class ForEver(process.Clock):
     def sleep_until(self, moment):
         time.sleep(10**6)
 session._releaser._evaluator.clock = ForEver()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ch
 
 MEASURED = """
 import random
-taken, real = [], confinement.confined
+taken, real = [], process.run_in_child
 
 def measured(work, seconds, size, *rest):
     with open("/proc/self/statm") as statm:
@@ -30,7 +30,7 @@ def measured(work, seconds, size, *rest):
     finally:
         os.waitpid = waiting
 
-confinement.confined = measured
+process.run_in_child = measured
 texts = wp.source("texts", text=str, k=int, i=int, f=float, records_at_most=100, keys_at_most={"k": 20}, cap=100)
 ROWS = [(f"{n:03}" + "," * 997, n // 20, 2**60 + n, 1e308) for n in range(100)]
 def times(r, most, what):
@@ -152,7 +152,7 @@ def look():
         open_still = False
     return json.dumps([open_still, ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)]).encode()
 
-left = confinement.confined(look, 10, 10**9, math.inf, AtTheEnd(), [])
+left = process.run_in_child(look, 10, 10**9, math.inf, AtTheEnd(), [])
 os.fstat(3000)
 tell(left=json.loads(left))
 """

@@ -10,9 +10,9 @@ from typing import Any
 PRELUDE = '''
 import json, os, signal, sys, time
 import wpinq as wp
-from wpinq.kernel import confinement
+from wpinq.kernel.sandbox import process
 
-class AtTheEnd(confinement.Clock):
+class AtTheEnd(process.Clock):
     """A clock that goes to a moment as soon as there is no child at work: what is told is the moments."""
 
     def __init__(self):

@@ -1,7 +1,7 @@
-"""What looks at protected data for analysts who are not trusted: in a child under limits, until a fixed moment.
+"""Evaluation in the sandbox: a child process reads the data under limits, until a moment that was fixed before.
 
-An asking ends at a moment that its plans, its keys and the limits fix. A look that gave nothing closes the accounts of
-its sources, durably, before it is answered. docs/untrusted.md says what that hides, and what not.
+Plans, keys and limits fix the moment of an answer. An evaluation without a result suspends the accounts of its sources,
+durably, before the analyst gets a reply. `docs/untrusted.md` states what that hides, and what it does not.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ IS_SUSPENDED = "a source of this release is suspended until its curator resumes 
 
 _NUMBERS, _ROWS = b"N", b"R"
 _END = b"."
-"""What is written last: without it a child was ended while it wrote."""
+"""The last byte of an output: without it, the child was killed while it wrote."""
 
 _SHARE_OF_DATABASE = 0.6
-"""Of the memory of a child: what is left is Python's."""
+"""The share of a child's memory for the database: the rest is for Python."""
 
 T = TypeVar("T")
 
@@ -47,11 +47,11 @@ class SandboxedEvaluator(NoisyEvaluator):
     engine, protected, steps
         As `NoisyEvaluator` has them.
     limits : Limits
-        What one asking may take.
+        Of one release.
     ledger : Ledger
-        Where it is recorded that accounts are closed.
+        The record of suspended accounts.
     on_suspended : callable, optional
-        Told the names of the accounts that were closed, for the curator.
+        Called with the names of accounts that an evaluation suspended, for the curator.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class SandboxedEvaluator(NoisyEvaluator):
         self.clock = process.Clock()
 
     def check(self, order: PreparedMeasurement, keys: Collection[Value]) -> None:
-        """Refuse what the limits do not admit, or what is over a source that is closed."""
-        if self._closed([order]):
+        """Refuse a plan beyond the limits, or over a suspended source."""
+        if self._suspended([order]):
             raise SourceSuspended(IS_SUSPENDED)
         admitted(order, keys, self._limits)
         self._stepwise.check(order.measurement.plan)
@@ -83,45 +83,45 @@ class SandboxedEvaluator(NoisyEvaluator):
         process.check_alone(self._engine.rest)
 
     def asking(self, looks: Sequence[tuple[PreparedMeasurement, Collection[Value]]], work: Callable[[], T]) -> T:
-        """Hold an asking until the moment that was fixed for it, whatever becomes of it.
+        """Return at the moment that was fixed for a release, whatever its outcome.
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
         """
         until = self.clock.now() + sum(self._seconds(order, keys) + self._limits.grace_seconds for order, keys in looks)
         done: list[T] = []
-        failed = closed = False
+        failed = suspended = False
         try:
             done.append(work())
         except EvaluationFailed:
             failed = True
         except SourceSuspended:
-            closed = True
+            suspended = True
         except LedgerError:
             self.clock.sleep_until(until)
             raise
         self.clock.sleep_until(until)
         if failed:
             raise EvaluationFailed(FAILED)
-        if closed or self._closed([order for order, _ in looks]):  # by another asking, whose bit is not to be repeated
+        if suspended or self._suspended([order for order, _ in looks]):  # by another release: its bit is given
             raise SourceSuspended(IS_SUSPENDED)
         return done[0]
 
     def suspend(self, orders: Sequence[PreparedMeasurement]) -> bool:
-        """Close the accounts of some orders' sources, on record; whether one of them was open."""
+        """Suspend the accounts of some orders' sources, on record; whether one was not suspended before."""
         try:
-            closed = self._ledger.suspend(self._accounts(orders))
+            suspended = self._ledger.suspend(self._accounts(orders))
         except LedgerError as error:
             raise SuspensionError(str(error)) from None
-        if closed:
-            names = tuple(sorted(closed))
+        if suspended:
+            names = tuple(sorted(suspended))
             _log.warning(
-                "untrusted mode: a confined evaluation failed, and answers no analyst until it is opened: %s",
+                "untrusted mode: an evaluation failed, and its accounts are suspended until resumed: %s",
                 ", ".join(names),
             )
             if self._on_suspended is not None:
-                with suppress(Exception):  # it is told, and has no say in what is answered
+                with suppress(Exception):  # its errors do not change the answer
                     self._on_suspended(names)
-        return bool(closed)
+        return bool(suspended)
 
     def _guarded(self, function: Callable[..., Any], prepared: PreparedMeasurement, *args: Any, **kw: Any) -> Any:
         order, held = prepared, self._held(prepared)
@@ -150,10 +150,10 @@ class SandboxedEvaluator(NoisyEvaluator):
                 self.suspend([order])
 
         seconds = granted_seconds(cost, self._limits)
-        found = answer(process.confined(work, seconds, size, until, self.clock, files, broken_off))
+        found = answer(process.run_in_child(work, seconds, size, until, self.clock, files, broken_off))
         if found:
             return found[0]
-        # As of here nothing tells how it failed. Where another look closed the accounts before, this one tells nothing.
+        # The reason of a failure is lost here. Where another evaluation suspended the accounts, this one adds no bit.
         if self.suspend([order]):
             raise EvaluationFailed(FAILED)
         raise SourceSuspended(IS_SUSPENDED)
@@ -161,7 +161,7 @@ class SandboxedEvaluator(NoisyEvaluator):
     def _seconds(self, order: PreparedMeasurement, keys: Collection[Value]) -> float:
         return granted_seconds(admitted(order, keys, self._limits), self._limits)
 
-    def _closed(self, orders: Sequence[PreparedMeasurement]) -> bool:
+    def _suspended(self, orders: Sequence[PreparedMeasurement]) -> bool:
         return bool(orders) and bool(self._ledger.suspended(self._accounts(orders)))
 
     def _accounts(self, orders: Sequence[PreparedMeasurement]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""A child process under limits: work on protected data whose time, memory and end nobody outside sees.
+"""A child process under limits: the time, memory and end of work on protected data are hidden.
 
 The parent sleeps until a moment that was fixed before, then kills the child, whatever became of it, and reads what it
 left. In between it learns nothing. The child has no output but a file without a name, and dies with its parent.
@@ -78,7 +78,7 @@ def check_alone(rest: Callable[[], None]) -> None:
         )
 
 
-def confined(
+def run_in_child(
     work: Callable[[], bytes],
     seconds: float,
     size: int,
