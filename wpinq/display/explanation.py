@@ -22,8 +22,6 @@ from wpinq.sinks.count_above import Listing
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
 
-# What a count of subgraphs or a largest degree costs, and how exact it is, before it runs. No data.
-
 COLUMN_LIMIT = 72
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.display.explanation import describe, explain_plan
+from wpinq.display.html import render
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
-from wpinq.runtime.html import render
 
 MOST_STEPS = 60
 """Beyond it a picture is no help: the text of the plan is shown instead."""

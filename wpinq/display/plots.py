@@ -5,17 +5,18 @@ matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from wpinq.display.html import STAMP
 from wpinq.errors import AnswersError
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import TupleOf
-from wpinq.measure.answers import STAMP, Answers
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.runtime.optional_imports import install
 
@@ -27,7 +28,29 @@ _MOST_LABELS = 20
 _MOST_CHARACTERS = 60
 
 
-def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None = None) -> Axes:
+@runtime_checkable
+class Plottable(Protocol):
+    """The parts of `Answers` that a plot shows."""
+
+    @property
+    def measurement(self) -> Any: ...
+    @property
+    def plan(self) -> Any: ...
+    @property
+    def epsilon(self) -> Any: ...
+    @property
+    def keys(self) -> tuple[Any, ...]: ...
+    @property
+    def kind(self) -> Any: ...
+    @property
+    def listing(self) -> Any: ...
+    @property
+    def simulated(self) -> bool: ...
+    def rows(self, confidence: float) -> Iterable[Any]: ...
+    def __len__(self) -> int: ...
+
+
+def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None = None) -> Axes:
     """Every answer with its interval.
 
     Numbers are placed at their value, other keys side by side in the order of `answers.keys`. Points and bars are the
@@ -66,7 +89,7 @@ def plot_answers(answers: Answers, confidence: float = 0.95, axes: Axes | None =
     >>> plot_answers(answers).get_ylabel()
     'weight, not a count, 95 % interval'
     """
-    if not isinstance(answers, Answers):
+    if not isinstance(answers, Plottable):
         raise AnswersError(
             f"plot_answers draws Answers, not a {type(answers).__name__}: of a Release, take release.at(keys)"
         )
@@ -145,11 +168,11 @@ def _shown_axes() -> type[Axes]:
     return ShownAxes
 
 
-def provenance(axes: Axes, answers: Answers | None) -> None:
+def provenance(axes: Axes, answers: Plottable | None) -> None:
     """Say on the plot which release it comes from; simulated answers are stamped across it."""
     if answers is None:
         return
-    if not isinstance(answers, Answers):
+    if not isinstance(answers, Plottable):
         raise AnswersError(f"answers are the Answers that the plot comes from, not a {type(answers).__name__}")
     measurement = answers.measurement
     axes.set_title(f"{measurement.sink.name}({format_epsilon(answers.epsilon)})")
@@ -166,7 +189,7 @@ def plain_text(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _key_name(answers: Answers) -> str:
+def _key_name(answers: Plottable) -> str:
     type_ = answers.plan.type
     if isinstance(type_, TupleOf) and all(type_.names):
         return plain_text(f"({', '.join(map(str, type_.names))})")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.api.query import Query
+from wpinq.display.html import Cell, render, share_bar
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
@@ -29,7 +30,6 @@ from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.runtime.arrays import Floats, Integers
-from wpinq.runtime.html import Cell, render, share_bar
 
 # Errors by simulation on a public guess: for what has no error that is the same for all data.
 #

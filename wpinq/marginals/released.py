@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from wpinq.display.html import render
 from wpinq.errors import AnswersError
 from wpinq.expr.types import FLOAT, STR
 from wpinq.inference.checks import confidence_of
@@ -25,7 +26,6 @@ from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
-from wpinq.runtime.html import render
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 from wpinq.sinks.laplace import NoisyCount
 

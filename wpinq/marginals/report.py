@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wpinq.display.html import render
 from wpinq.marginals.attributes import View
 from wpinq.marginals.measurement import cell_deviation
 from wpinq.marginals.plots import plot_marginals
@@ -16,7 +17,6 @@ from wpinq.marginals.released import MarginalTables, title_of
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill
-from wpinq.runtime.html import render
 
 FORMAT, FORMAT_VERSION = "wpinq synthetic rows", 1
 _DOTS = 80

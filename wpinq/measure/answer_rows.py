@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon
-from wpinq.runtime.html import Cell, interval_bar, interval_scale, render
 
 if TYPE_CHECKING:
     import polars

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.display.html import STAMP as STAMP
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
@@ -98,7 +99,6 @@ class Saved(ABC):
 
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
-STAMP = "SIMULATED: protects nothing"
 LISTING_VERSION = 2
 """Of listed answers: versions that know no listings would give intervals that forget how the keys were chosen."""
 _SHOWN = 10

@@ -10,6 +10,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TypeVar, overload
 
+from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
 from wpinq.measure.group import Compound
@@ -18,7 +19,6 @@ from wpinq.noise.epsilon import NANO, format_epsilon, format_factor, parse_epsil
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
-from wpinq.runtime.html import render
 
 Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
 """What is released together, as it is billed."""

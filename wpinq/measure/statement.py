@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from wpinq.display.html import Cell, render, share_bar
 from wpinq.measure.group import escaped
 from wpinq.noise.epsilon import format_epsilon
-from wpinq.runtime.html import Cell, render, share_bar
 
 SHOWN_EVENTS = 30
 """The most events of a notebook's page; the number of events left out is shown."""

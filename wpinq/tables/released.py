@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self
 
+from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.printing import write_value
@@ -18,7 +19,6 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.format import value_from_json, value_to_json
-from wpinq.runtime.html import Cell, interval_bar, interval_scale, render
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
 from wpinq.sinks.count_above import Listing
 from wpinq.tables.aggregates import Aggregate, Estimate

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.display.html import render
 from wpinq.errors import AnswersError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
@@ -27,7 +28,6 @@ from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
-from wpinq.runtime.html import render
 from wpinq.runtime.optional_imports import install
 
 # Public edges as a graph of networkx or igraph, or as a frame of pandas.

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+STAMP = "SIMULATED: protects nothing"
+"""The mark of simulated answers on pages and plots."""
+
 Cell = str | Mapping[str, object]
 """A cell of a table: text, or a bar."""
 
-TEMPLATES = Path(__file__).parent.parent / "display" / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH, _MARGIN = 160, 4
 
 
