@@ -76,7 +76,7 @@ with opened(limits=wp.Limits(memory="40GB", seconds=900)) as session:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ("wp.graphs.triangle_count(edges, 1)", "not TriangleCount"),
+        ("graphs.triangle_count(edges, 1)", "not TriangleCount"),
         ("wp.source('unbounded', int).noisy_count(1, over=[1])", "records_at_most of unbounded"),
         ("wide.shave(0.001).noisy_count(1, over=[(1, 0)])", "a smaller cap would help, declared of wide"),
         ("numbers.select(lambda x: x % 9).noisy_count(1, over=range(10**6))", "fewer keys at a time"),
@@ -87,10 +87,12 @@ def test_what_has_no_bound_within_the_limits_is_refused_before_the_debit(asked: 
         f"""
 numbers = wp.source("numbers", int, records_at_most=1000, cap=10000)
 wide = wp.source("wide", int, records_at_most=1000)
+edges = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 asked = {asked}
 with opened() as session:
     for source in (numbers, wide, wp.source("unbounded", int)):
         session.protect(source, [1], budget=1)
+    session.protect(edges, [(1, 2)], budget=1)
     seen = outcome(lambda: session.release(asked))
     tell(seen=seen, spent=[str(session.spent(name)) for name in ("numbers", "wide", "unbounded")])
 """

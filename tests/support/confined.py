@@ -10,6 +10,8 @@ from typing import Any
 PRELUDE = '''
 import json, os, signal, sys, time
 import wpinq as wp
+import wpinq.functions as F
+from wpinq import graphs
 from wpinq.kernel.sandbox import process
 
 class AtTheEnd(process.Clock):
