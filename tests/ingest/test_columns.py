@@ -547,7 +547,7 @@ def test_nothing_can_be_read_after_a_kill(small: bool, tmp_path: Path) -> None:
     offered.mkdir()
     temporary.mkdir()
     (offered / "words.csv").write_text("word\n" + "".join(f"{SECRET}-{i}\n" for i in range(20_000)))
-    program = KILLED if small else f"import wpinq.data.files\nwpinq.ingest.files.SMALL = 0\n{KILLED}"
+    program = KILLED if small else f"import wpinq.data.files\nwpinq.data.files.SMALL = 0\n{KILLED}"
     environment = dict(os.environ, TMPDIR=str(temporary), PYTHONPATH=os.pathsep.join([".", *sys.path]))
     command = [sys.executable, "-c", program, str(offered)]
 

@@ -18,47 +18,25 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
-from wpinq.data.fields import conversion
-from wpinq.expr.types import INT, STR, Type, category, decimal
-
-NAME = "the day"
+from wpinq.expr.types import category, decimal
 
 
-@for_each(
-    ("library", "make", "read"),
-    [
-        ("numpy", numpy.array, lambda array, said: eval(said, {"array": array}).tolist()),
-        (
-            "pandas",
-            lambda values: pandas.DataFrame({NAME: values}),
-            lambda frame, said: eval(said, {"frame": frame})[NAME].tolist(),
-        ),
-        (
-            "polars",
-            lambda values: polars.DataFrame({NAME: values}),
-            lambda frame, said: eval(said, {"frame": frame, "polars": polars})[NAME].to_list(),
-        ),
-        (
-            "pyarrow",
-            lambda values: pyarrow.table({NAME: values}),
-            lambda table, said: eval(said, {"table": table}).to_pylist(),
-        ),
-        (
-            "duckdb",
-            lambda values: duckdb.from_arrow(pyarrow.table({NAME: values})),
-            lambda relation, said: [value for (value,) in relation.project(said).fetchall()],
-        ),
-    ],
-)
-@for_each("type_", [STR, category("1", "2")])
-def test_whole_numbers_are_written_as_text(library: str, make: Any, read: Any, type_: Type) -> None:
-    assert read(make([1, 2]), conversion(library, NAME, type_, INT)) == ["1", "2"]
+@pytest.mark.parametrize("wanted", [str, category("1", "2")])
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_whole_numbers_are_written_as_text_in_sql(make: Any, wanted: Any) -> None:
+    frame = make({"the day": [1, 2]})
+    source = wp.source("data", wanted)
+    with wp.Session() as session:
+        with pytest.raises(wp.SourceRejected) as caught:
+            session.protect(source, frame, budget=1)
+        said = str(caught.value).partition(" To convert value: ")[2]
+        assert said == f"take {TEXT} in SQL (duckdb.sql, or Spark's) and offer the result."
+        session.protect(
+            source, duckdb.sql(f"SELECT {TEXT.replace('…', chr(34) + 'the day' + chr(34))} FROM frame"), budget=1
+        )
 
 
-def test_names_are_quoted() -> None:
-    relation = duckdb.sql('SELECT 1 AS "a""b"')
-    assert relation.project(conversion("duckdb", 'a"b', STR, INT)).fetchall() == [("1",)]
-
+TEXT = "CAST(… AS STRING)"
 
 TO_CAST: list[tuple[Any, str, Any]] = [
     (int, "1.7", None),
@@ -93,13 +71,12 @@ def test_text_is_declared_as_text_and_parsed_exactly_or_null(
 
 def test_of_nulls_and_objects_nothing_is_advised() -> None:
     objects = pandas.DataFrame({"b": pandas.Series([1.7, "x"], dtype=object)})
-    mixed = pandas.DataFrame({"b": pandas.Categorical([1.7, 2.9])})
     for wanted, data in (
         (int, objects),
-        (int, mixed),
         (float, [(None,)]),
         (str, polars.DataFrame({"b": ["a", None]})),
         (dt.datetime, pandas.DataFrame({"b": pandas.to_datetime(["2024-02-29", None])})),
+        (str, pandas.DataFrame({"b": pandas.Series([1], dtype=object)})),
     ):
         with wp.Session() as session, pytest.raises(wp.SourceRejected) as caught:
             session.protect(wp.source("data", b=wanted), data, budget=1)
@@ -163,23 +140,16 @@ OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
 ]
 
 
-CHECKED = {"pandas": 'frame.astype({"x": "Int64"})', "pyarrow": 'table["x"].cast("int64")'}
-
-
-@for_each("library", ["polars", "pyarrow", "duckdb", "pandas"])
-@for_each(("given", "wanted", "values", "expected", "said"), OTHERS)
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb", "pandas"])
+@pytest.mark.parametrize(("given", "wanted", "values", "expected", "said"), OTHERS)
 def test_what_a_library_would_guess_or_round_is_left_to_queries(
     library: str, given: Any, wanted: Any, values: list[Any], expected: list[Any], said: str
 ) -> None:
     data = {"pandas": pandas.DataFrame, "polars": polars.DataFrame}.get(library, pyarrow.table)({"x": values})
     data = duckdb.from_arrow(data) if library == "duckdb" else data
-    checked = CHECKED.get(library) if (given, wanted) == (float, int) else None
     with wp.Session() as session, pytest.raises(wp.SourceRejected) as caught:
         session.protect(wp.source("data", x=wanted), data, budget=1)
-    assert str(caught.value).endswith(f" To convert field 'x': {checked or said}.")
-    if checked is not None:
-        with pytest.raises((TypeError, pyarrow.ArrowInvalid)):  # it refuses to cut
-            eval(checked, {"frame": data, "table": data})
+    assert str(caught.value).endswith(f" To convert field 'x': {said}.")
     as_it_is = wp.source("data", x=given)
     if wanted is bool:
         one = "yes" if given is str else 1
@@ -193,13 +163,10 @@ def test_what_a_library_would_guess_or_round_is_left_to_queries(
 
 def test_arrays_are_never_cut_nor_guessed() -> None:
     with wp.Session() as session:
-        for wanted, values, said in (
-            (int, [1.0, numpy.nan], "declare float and take F.cast(x, int) in queries, which cuts toward zero"),
-            (bool, ["False", "0"], 'declare str and ask for x == "yes" in queries'),
-        ):
-            with pytest.raises(wp.SourceRejected) as caught:
-                session.protect(wp.source("data", wanted), numpy.array(values), budget=1)
-            assert str(caught.value).endswith(f" To convert value: {said}.")
+        with pytest.raises(wp.SourceRejected) as caught:
+            session.protect(wp.source("data", int), numpy.array([1.0, 2.0]), budget=1)
+        said = "declare float and take F.cast(x, int) in queries, which cuts toward zero"
+        assert str(caught.value).endswith(f" To convert value: {said}.")
         with pytest.raises(wp.SourceRejected) as caught:
             session.protect(wp.source("data", int), numpy.array([1j]), budget=1)
         assert "To convert" not in str(caught.value)

@@ -88,7 +88,7 @@ def test_a_failure_is_a_refusal_without_a_value_or_a_cause(kind: str, type_: typ
 def test_a_breach_that_was_seen_is_refused_whatever_the_file_says_the_second_time(
     changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, shown = tmp_path / "rows.csv", StoredColumns.shown
+    path, shown = tmp_path / "rows.csv", StoredColumns.attached
     path.write_text("a,b\nx,1\nx,1\n")
 
     @contextlib.contextmanager
@@ -97,7 +97,7 @@ def test_a_breach_that_was_seen_is_refused_whatever_the_file_says_the_second_tim
         with shown(self, connection, name) as table:
             yield table
 
-    monkeypatch.setattr(StoredColumns, "shown", meanwhile)
+    monkeypatch.setattr(StoredColumns, "attached", meanwhile)
     with pytest.raises(SourceRejected) as refused:
         read(path, facts=("unit_weights",), a=str, b=int)
     assert SECRET not in f"{refused.value!r}{refused.value.__context__!r}"

@@ -292,12 +292,12 @@ def test_a_relation_that_fails_is_named_whenever_it_does(order: str) -> None:
 def test_what_holds_the_rows_shows_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a report of an error shows the values of variables, these are among them."""
     shown: list[object] = []
-    in_memory, taken = sources._in_memory, relation._held
-    monkeypatch.setattr(sources, "_in_memory", lambda *given: shown.append(found := in_memory(*given)) or found)
-    monkeypatch.setattr(relation, "_held", lambda *given: shown.append(given[1]) or taken(*given))
+    native, taken = sources._native, relation._stored
+    monkeypatch.setattr(sources, "_native", lambda *given: shown.append(given[1]) or native(*given))
+    monkeypatch.setattr(relation, "_stored", lambda *given: shown.append(given[1]) or taken(*given))
     with duckdb.connect() as connection:
         found = held(connection.sql("SELECT 6517 + i AS a, 'secret' AS b FROM range(9) AS t(i)"), {"a": int, "b": str})
     assert len(shown) == 2
-    for one in (*shown, found, found._kept):
+    for one in (*shown, found, found._stored):
         assert "6517" not in repr(one)
         assert "secret" not in repr(one)

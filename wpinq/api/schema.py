@@ -11,7 +11,7 @@ from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.api.source import source
-from wpinq.data.fields import offered_record
+from wpinq.data.fields import record_fields
 from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.printing import RESERVED
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
@@ -128,7 +128,7 @@ def schema(data: object, name: str | None = None) -> Schema:
     chosen = _name_of(data) if name is None else name
     if not _is_name(chosen):
         raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
-    found = offered_record(data)
+    found = record_fields(data)
     return Schema(chosen, found.record, (*_ALWAYS, *found.asked), tuple(found.left_out))
 
 

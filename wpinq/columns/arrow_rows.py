@@ -54,14 +54,14 @@ class ArrowRows:
         """Whether there are weights."""
         return "w" in self.table.column_names
 
-    def show(self, connection: Any, name: str) -> str:
+    def attach(self, connection: Any, name: str) -> str:
         """What to read the records from, until they are hidden."""
         connection.register(name, ArrowStream(self.table))
         if self.weighted:
             return f"(SELECT * FROM {name} WHERE w <> 0)"
         return f"(SELECT *, CAST(1 AS DOUBLE) AS w FROM {name})"
 
-    def hide(self, connection: Any, name: str) -> None:
+    def detach(self, connection: Any, name: str) -> None:
         """Have a database know nothing of them."""
         connection.unregister(name)
 
@@ -87,9 +87,9 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
     if _increases(table):
         return rows
     try:
-        _plain(table.slice(0, LOOKED_AT)).show(connection, _ROWS)
+        _plain(table.slice(0, LOOKED_AT)).attach(connection, _ROWS)
         hashed_by = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
-        shown = rows.show(connection, _ROWS)
+        shown = rows.attach(connection, _ROWS)
         for hashed in hashed_by:
             hashes = _hashes(connection, table, hashed)
             shared = shared_hashes(hashes.copy())
@@ -100,13 +100,13 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
                 return _weighed(connection, table, names, weight, places)
         grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
     finally:
-        rows.hide(connection, _ROWS)
+        rows.detach(connection, _ROWS)
     rows = ArrowRows(grouped, len(grouped), 0)
     try:
-        query = f"SELECT coalesce(sum(w::HUGEINT), 0) FROM {rows.show(connection, _ROWS)}"
+        query = f"SELECT coalesce(sum(w::HUGEINT), 0) FROM {rows.attach(connection, _ROWS)}"
         ((total,),) = connection.execute(query).fetchall()
     finally:
-        rows.hide(connection, _ROWS)
+        rows.detach(connection, _ROWS)
     return ArrowRows(grouped, len(grouped), total)
 
 
@@ -187,11 +187,11 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
 
     taken = _plain(_at(table, places).append_column("place", _column(places)))
     try:
-        taken.show(connection, _TAKEN)
+        taken.attach(connection, _TAKEN)
         query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN} GROUP BY {names}"
         found = connection.execute(query).fetchnumpy()
     finally:
-        taken.hide(connection, _TAKEN)
+        taken.detach(connection, _TAKEN)
     weights = np.zeros(len(places))
     weights[np.searchsorted(places, found["place"])] = found["w"]
     count, total = len(table) - len(places) + len(found["w"]), len(table) - len(places) + int(weights.sum())

@@ -56,39 +56,39 @@ class StoredColumns(Mapping[Value, float]):
         The sum of the absolute weights, without rounding.
     """
 
-    __slots__ = ("__weakref__", "_count", "_kept", "norm", "type")
+    __slots__ = ("__weakref__", "_count", "_stored", "norm", "type")
 
     def __init__(self, type_: Type, norm: Fraction, count: int, kept: UnlinkedFile | ArrowRows) -> None:
-        self.type, self.norm, self._count, self._kept = type_, norm, count, kept
+        self.type, self.norm, self._count, self._stored = type_, norm, count, kept
 
     @property
     def files(self) -> tuple[int, ...]:
         """The numbers of its files, which a forked child keeps open."""
-        return (self._kept.number,) if isinstance(self._kept, UnlinkedFile) else ()
+        return (self._stored.number,) if isinstance(self._stored, UnlinkedFile) else ()
 
     @property
     def each_weighs_one(self) -> bool:
         """Whether it holds no weights, for each record weighs 1."""
-        return isinstance(self._kept, ArrowRows) and not self._kept.weighted
+        return isinstance(self._stored, ArrowRows) and not self._stored.weighted
 
     @contextlib.contextmanager
-    def shown(self, connection: Any, name: str) -> Iterator[str]:
+    def attached(self, connection: Any, name: str) -> Iterator[str]:
         """What to read the columns from, for a while."""
         try:
-            yield self.show(connection, name)
+            yield self.attach(connection, name)
         finally:
             import duckdb
 
             with contextlib.suppress(duckdb.Error):  # where the database is broken, and goes with all that is in it
-                self.hide(connection, name)
+                self.detach(connection, name)
 
-    def show(self, connection: Any, name: str) -> str:
+    def attach(self, connection: Any, name: str) -> str:
         """What to read the columns from, until they are hidden under this name."""
-        return self._kept.show(connection, name)
+        return self._stored.attach(connection, name)
 
-    def hide(self, connection: Any, name: str) -> None:
+    def detach(self, connection: Any, name: str) -> None:
         """Have a database let go of them."""
-        self._kept.hide(connection, name)
+        self._stored.detach(connection, name)
 
     def same(self, other: StoredColumns, connection: Any) -> bool:
         """Whether the other holds the same records with the same weights."""
@@ -96,18 +96,18 @@ class StoredColumns(Mapping[Value, float]):
             return False
         names = column_names(self.type)
         on = " AND ".join(["a.w = b.w", *[f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names]])
-        with self.shown(connection, "one") as one, other.shown(connection, "another") as another:
+        with self.attached(connection, "one") as one, other.attached(connection, "another") as another:
             query = f"SELECT count(*) FROM {one} AS a SEMI JOIN {another} AS b ON {on}"
             ((common,),) = connection.execute(query).fetchall()
         return bool(common == self._count)
 
     def arrow(self) -> Any:
         """All of it as an Arrow table: `c0`, `c1`, … and `w`, which engines take that do not read DuckDB's files."""
-        with opened() as connection, self.shown(connection, "shown") as table:
+        with opened() as connection, self.attached(connection, "shown") as table:
             return connection.sql(f"SELECT * FROM {table}").to_arrow_table()
 
     def items(self) -> Any:
-        with opened() as connection, self.shown(connection, "shown") as table:
+        with opened() as connection, self.attached(connection, "shown") as table:
             return fetch(connection, f"SELECT * FROM {table}", self.type).items()
 
     def __getitem__(self, record: Value) -> float:
@@ -136,7 +136,7 @@ def opened() -> Iterator[Any]:
         connection.close()
 
 
-def hold(
+def store(
     connection: Any,
     type_: Type,
     query: str,
@@ -165,11 +165,24 @@ def hold(
         Columns of text that hardly repeat, which are held as they are: see `merging`.
     """
     file = UnlinkedFile(in_memory)
-    count, rows = _write(connection, type_, query, file, norm is None, repeated, varied)
+    columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)
+    plain = " USING COMPRESSION uncompressed"
+    declared = [f"{name} {kind}{plain if kind in _NUMBERS or name in varied else ''}" for name, kind in columns]
+    try:
+        file.attach_empty(connection, "holding")
+        connection.execute(f"CREATE TABLE holding.held ({', '.join(declared)})")
+        connection.execute(f"INSERT INTO holding.held {query}")
+        if repeated is not None:
+            merge(connection, "holding.held", column_names(type_), repeated)
+        connection.execute("CHECKPOINT holding")
+        rows = "coalesce(sum(w::HUGEINT), 0)" if norm is None else "0"
+        ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
+    finally:
+        cleanly(connection, "DETACH holding")
     return StoredColumns(type_, Fraction(rows) if norm is None else norm, count, file)
 
 
-def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> StoredColumns:
+def store_table(connection: Any, type_: Type, table: Any, repeated: str) -> StoredColumns:
     """Hold an Arrow table in which nobody writes: columns of records, in rows of weight 1 that may be equal.
 
     Parameters
@@ -183,37 +196,6 @@ def hold_table(connection: Any, type_: Type, table: Any, repeated: str) -> Store
     """
     rows = merged(connection, table.rename_columns(column_names(type_)), type_, repeated)
     return StoredColumns(type_, Fraction(rows.total), rows.count, rows)
-
-
-def _write(
-    connection: Any,
-    type_: Type,
-    query: str,
-    file: UnlinkedFile,
-    counted: bool,
-    repeated: str | None,
-    varied: frozenset[str],
-) -> tuple[int, int]:
-    """Make the table; how many records it has, and how many rows they are, where weights are numbers of rows."""
-    try:
-        file.attach_empty(connection, "holding")
-        connection.execute(f"CREATE TABLE holding.held ({_columns(type_, varied)})")
-        connection.execute(f"INSERT INTO holding.held {query}")
-        if repeated is not None:
-            merge(connection, "holding.held", column_names(type_), repeated)
-        connection.execute("CHECKPOINT holding")
-        rows = "coalesce(sum(w::HUGEINT), 0)" if counted else "0"
-        ((count, rows),) = connection.execute(f"SELECT count(*), {rows} FROM holding.held").fetchall()
-        return count, rows
-    finally:
-        cleanly(connection, "DETACH holding")
-
-
-def _columns(type_: Type, varied: frozenset[str]) -> str:
-    """The columns of the table, with their types, and which of them are held as they are."""
-    columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)
-    plain = " USING COMPRESSION uncompressed"
-    return ", ".join(f"{name} {kind}{plain if kind in _NUMBERS or name in varied else ''}" for name, kind in columns)
 
 
 def cleanly(connection: Any, statement: str) -> None:

@@ -63,11 +63,11 @@ class UnlinkedFile:
                 "nothing was written: install another version of duckdb, such as 2.0.1, or tell us"
             )
 
-    def show(self, connection: Any, name: str) -> str:
+    def attach(self, connection: Any, name: str) -> str:
         connection.execute(f"ATTACH {quoted(self._link)} AS {name} (READ_ONLY)")
         return f"{name}.held"
 
-    def hide(self, connection: Any, name: str) -> None:
+    def detach(self, connection: Any, name: str) -> None:
         connection.execute(f"DETACH {name}")
 
 

@@ -1,4 +1,9 @@
-"""Which columns DuckDB scans for what they are, to the last bit."""
+"""Exact columns: the Arrow and DuckDB types of which a scan changes no value, and counts in place of the others.
+
+DuckDB makes its own values of Arrow's durations and zoned moments while it scans. It rounds nanoseconds, and fails at
+the first value out of its range without a position. Their integers are scanned instead; those in lists stay as they
+are.
+"""
 
 from __future__ import annotations
 
@@ -10,109 +15,64 @@ from typing import Any
 
 from wpinq.errors import SourceRejected
 
-# Durations, and moments with a zone, of Arrow and polars as the integers that count them.
-#
-# DuckDB would make its own of them while it scans, rounds nanoseconds, and fails at the first that it cannot hold: then
-# nobody could say which row that is. Of integers SQL tells. Those inside of lists and records stay as they are.
-
 COUNTED_MOMENTS = "counted moments in UTC "
 COUNTED_DURATIONS = "counted durations "
 """How the kinds of counted columns begin, before the unit."""
 
-_KINDS = (
-    (re.compile(r"timestamp\[(s|ms|us|ns), tz=.*\]"), COUNTED_MOMENTS),
-    (re.compile(r"Datetime\(time_unit='(ms|us|ns)', time_zone='.*'\)"), COUNTED_MOMENTS),
-    (re.compile(r"duration\[(s|ms|us|ns)\]"), COUNTED_DURATIONS),
-    (re.compile(r"Duration\(time_unit='(ms|us|ns)'\)"), COUNTED_DURATIONS),
-)
+INTERVAL = "month_day_nano_interval"
+"""Arrow's name for an interval of months, days and nanoseconds."""
+
+_COUNTED = re.compile(r"(?:duration|timestamp)\[(s|ms|us|ns)(, tz=.*)?\]")
+_ROUNDED = ("duration[ns]", "date64", INTERVAL)
+_OUTER = ("list", "large_list", "fixed", "struct", "map")
+_MOST_OF_ARROW = 10**38 - 1
+_MOST_DAYS = 5 * 10**8
 
 
 @dataclass(frozen=True, slots=True)
 class CountedKind:
-    """What a column of integers counts, where its type in DuckDB would stand."""
+    """The unit of a column of integers, in place of its type in DuckDB."""
 
     id: str
 
 
 def counted_kind(type_: Any) -> CountedKind | None:
-    """What a column of a type of Arrow or polars counts, if it is to be read as its count."""
-    for words, begin in _KINDS:
-        found = words.fullmatch(str(type_))
-        if found is not None:
-            return CountedKind(begin + found[1])
-    return None
+    """The unit that a column of an Arrow type is counted in; None where it is scanned as it is."""
+    found = _COUNTED.fullmatch(str(type_))
+    if found is None or (found[2] is None and str(type_).startswith("timestamp")):
+        return None
+    return CountedKind((COUNTED_DURATIONS if found[2] is None else COUNTED_MOMENTS) + found[1])
 
 
-def counts_of_batch(batch: Any, kinds: Sequence[CountedKind | None]) -> Any:
-    """A batch of Arrow with counts in place of the columns that are counted, in the same memory."""
+def counts(batch: Any, kinds: Sequence[CountedKind | None]) -> Any:
+    """An Arrow batch, or table, with integers in the same memory in place of the counted columns."""
     import pyarrow
 
+    schema = pyarrow.schema(
+        [
+            field if kind is None else field.with_type(pyarrow.int64())
+            for field, kind in zip(batch.schema, kinds, strict=True)
+        ]
+    )
+    if isinstance(batch, pyarrow.Table):
+        return pyarrow.Table.from_batches([counts(each, kinds) for each in batch.to_batches()], schema)
     columns = [
         column if kind is None else column.view(pyarrow.int64())
         for column, kind in zip(batch.columns, kinds, strict=True)
     ]
-    return pyarrow.RecordBatch.from_arrays(columns, schema=counts_of_schema(batch.schema, kinds))
+    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def counts_of_schema(schema: Any, kinds: Sequence[CountedKind | None]) -> Any:
-    """The schema of such batches."""
-    import pyarrow
+def rounds(types: Iterable[Any]) -> bool:
+    """Whether DuckDB rounds columns of such Arrow types: intervals, and dates with a time.
 
-    return pyarrow.schema(
-        [
-            field if kind is None else pyarrow.field(field.name, pyarrow.int64())
-            for field, kind in zip(schema, kinds, strict=True)
-        ]
-    )
-
-
-def counts_of_table(table: Any, kinds: Sequence[CountedKind | None]) -> Any:
-    """An Arrow table with counts in place of the columns that are counted, in the same memory."""
-    import pyarrow
-
-    for place, kind in enumerate(kinds):
-        if kind is not None:
-            pieces = [piece.view(pyarrow.int64()) for piece in table.column(place).chunks]
-            counts = pyarrow.chunked_array(pieces, pyarrow.int64())
-            table = table.set_column(place, table.schema.field(place).name, counts)
-    return table
-
-
-INTERVAL = "month_day_nano_interval"
-"""What Arrow calls an interval of months, days and nanoseconds."""
-
-_ROUNDED = ("duration[ns]", "Duration(time_unit='ns')", "date64", INTERVAL)
-_OUTER = ("list", "large_list", "fixed", "array", "struct", "map")
-_UNSIZED = {"U": "str", "S": "bytes", "V": "void"}
-_MOST_OF_ARROW = 10**38 - 1
-_MOST_DAYS = 5 * 10**8
-
-
-def dtype_name(dtype: Any) -> str:
-    """What messages call a dtype of numpy: without the length of texts, which is that of the longest one."""
-    return _UNSIZED.get(dtype.kind, str(dtype.name))
-
-
-def is_plain(array: Any) -> bool:
-    """Whether DuckDB scans an array for what it is: numbers as the machine has them, and timestamps."""
-    if array.ndim != 1 or not array.dtype.isnative:
-        return False
-    if array.dtype.kind == "M":
-        return array.dtype.str[3:] in ("[s]", "[ms]", "[us]", "[ns]")
-    return array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
-
-
-def rounds(kinds: Iterable[Any]) -> bool:
-    """Whether DuckDB rounds columns of such Arrow or polars types without a word.
-
-    These are intervals, and dates with a time; durations are counted. Nanoseconds inside of lists or records are
-    refused, for Python's lists of these round too.
+    Nanoseconds inside of lists and records are refused: Python's lists of them round too.
     """
-    uncounted = [str(kind) for kind in kinds if counted_kind(kind) is None]
-    texts = [text for text in uncounted if any(rounded in text for rounded in _ROUNDED)]
-    if any(text.lower().startswith(_OUTER) for text in texts):
+    texts = [str(type_) for type_ in types if counted_kind(type_) is None]
+    rounded = [text for text in texts if any(kind in text for kind in _ROUNDED)]
+    if any(text.startswith(_OUTER) for text in rounded):
         raise SourceRejected("a list or a record holds durations in nanoseconds: cast them to microseconds")
-    return bool(texts)
+    return bool(rounded)
 
 
 def duration_of(interval: Any) -> Any:
@@ -131,8 +91,8 @@ def duration_of(interval: Any) -> Any:
 def for_arrow(column: str, kind: Any, label: str) -> str:
     """A column of a DuckDB relation as SQL of which Arrow's stream changes no value that could be accepted.
 
-    Arrow has no times with a zone: DuckDB leaves the zone out. And the bits of unsigned integers of 128 bits become
-    those of a signed decimal: the larger ones are cut to one that no integer of 64 bits nor float is.
+    Arrow has no times with a zone: DuckDB leaves the zone out. The bits of unsigned integers of 128 bits become those
+    of a signed decimal: the larger ones are cut to one that no integer of 64 bits nor float is.
     """
     if kind.id == "uhugeint":
         return f"CAST(CASE WHEN {column} > {_MOST_OF_ARROW} THEN {_MOST_OF_ARROW} ELSE {column} END AS HUGEINT)"

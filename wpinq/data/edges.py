@@ -3,186 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from wpinq.columns.storage import opened
 from wpinq.data.casts import UNFIT, any_of, of_text
-from wpinq.data.column_kinds import kinds_of
-from wpinq.data.fields import conversions
-from wpinq.data.files import (
-    NO_TEXT,
-    SMALL,
-    ZEROS,
-    csv_scan,
-    format_of,
-    open_file,
-    parquet_files,
-    parquet_scan,
-    read_bytes,
-)
+from wpinq.data.fields import columns_of
+from wpinq.data.files import NO_TEXT, SMALL, ZEROS, file_relation, has_columns, open_file, stage_text
 from wpinq.data.foreign_errors import computed
 from wpinq.data.graph_objects import edges_of_graph, is_graph, own_direction
-from wpinq.data.layout import normalize_column
-from wpinq.data.rejection import Faults, reject
-from wpinq.data.relation import STAGED, Scan, rows_in_order, staged
-from wpinq.data.rows import cursor_scan, is_cursor, rows_scan
-from wpinq.data.sources import library_of, table_scan
+from wpinq.data.layout import Layout
+from wpinq.data.relation import STAGED, Relation, rows_in_order, staged
+from wpinq.data.rows import columns_relation, cursor_relation, is_cursor, rows_relation
+from wpinq.data.sources import table_relation
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, Person
-from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-
-# Edge lists as text: two node identifiers to a line, as the SNAP collection publishes graphs.
-
-_BOM_EDGE_TEXT = b"\xef\xbb\xbf"
-_COMMENT = (b"#", b"%")
-
-_BothEnds = tuple[list[Any], list[Any]]
-
-
-def read_pairs(path: Path, node: type) -> tuple[list[Any], list[Any], Sequence[int]]:
-    """The nodes of type `int` or `str` at either end of the edges of a file, and the line of each, from 0."""
-    content = read_bytes(path).removeprefix(_BOM_EDGE_TEXT)
-    if b"\0" in content:
-        raise SourceRejected(f"{path} {ZEROS if _is_text(content) else NO_TEXT}")
-    lines = content.splitlines()
-    pairs = [line.split(None, 2)[:2] for line in lines]
-    kept: Sequence[int] = range(len(pairs))
-    if any(sign in content for sign in _COMMENT) or [] in pairs:
-        kept = [i for i, pair in enumerate(pairs) if pair and not pair[0].startswith(_COMMENT)]
-        pairs = [pairs[i] for i in kept]
-        lines = [lines[i] for i in kept]
-    faults: Faults = {}
-    if not set(map(len, pairs)) <= {2}:
-        for i, pair in enumerate(pairs):
-            if len(pair) < 2:
-                faults[i] = "fewer than two columns (separated by blanks or tabs; with commas it is csv)"
-                pair.append(b"0")
-    ends: _BothEnds = _int_ends(pairs, faults) if node is int else _str_ends(pairs, lines, faults)
-    if faults:
-        reject(str(path), {kept[i]: reason for i, reason in faults.items()}, noun="line", first=1)
-    return *ends, kept
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _int_ends(pairs: list[list[bytes]], faults: Faults) -> _BothEnds:
-    first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    # int() also reads 1_000, which an edge list does not mean.
-    if not b"".join(first + second).translate(None, b"0123456789+-"):
-        try:
-            sources, targets = list(map(int, first)), list(map(int, second))
-        except ValueError:
-            pass
-        else:
-            both = sources + targets
-            if not both or (min(both) >= INT_MIN and max(both) <= INT_MAX):
-                return sources, targets
-    ends: _BothEnds = [], []
-    for i, (a, b) in enumerate(pairs):
-        try:
-            if (a + b).translate(None, b"0123456789+-"):
-                raise ValueError
-            edge = int(a), int(b)
-        except ValueError:
-            faults.setdefault(i, "a node that is not an integer (declare str nodes to read names)")
-            continue
-        if not all(INT_MIN <= end <= INT_MAX for end in edge):
-            faults.setdefault(i, "an integer outside 64 bits (declare str nodes)")
-        ends[0].append(edge[0])
-        ends[1].append(edge[1])
-    return ends
-
-
-def _str_ends(pairs: list[list[bytes]], lines: list[bytes], faults: Faults) -> _BothEnds:
-    ends: _BothEnds = [], []
-    for i, (pair, line) in enumerate(zip(pairs, lines, strict=True)):
-        # A name with blanks between tabs would be torn apart in silence.
-        if b"\t" in line and [part.strip() for part in line.split(b"\t", 2)[:2]] != pair:
-            faults.setdefault(i, "blanks and tabs split the line differently (names with blanks need csv)")
-        try:
-            for end, name in zip(ends, pair, strict=True):
-                end.append(name.decode())
-        except UnicodeDecodeError:
-            faults.setdefault(i, "a name that is not UTF-8 text")
-    return ends
-
-
-# Edge lists of text as scans: what is as regular as most is read by DuckDB, and any other by Python.
-
-_BOM = b"\xef\xbb\xbf"
-_LIMIT = 2**20
-_READ = "auto_detect=false, header=false, quote='', escape='', comment='', nullstr='\x01', strict_mode=true"
-
-
-def text_scan(connection: Any, path: Path, node: Type, stack: ExitStack) -> Scan:
-    """The edges of a text file, as they stand, with nodes of a type."""
-
-    def in_python() -> Scan:
-        *ends, lines = read_pairs(path, int if node == INT else str)
-        scan = columns_scan_of_edges(connection, ends, lines, node, str(path))
-        scan.noun, scan.first = "line", 1
-        return scan
-
-    file = open_file(path, stack)
-    shape = _shape(file)
-    if shape is None:
-        return in_python()
-    skipped, delimiter, width = shape
-    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(width))
-    read = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, skip={skipped}, delim='{delimiter}', {_READ})"
-    small = os.fstat(file.fileno()).st_size <= SMALL
-    return Scan(str(path), _checked(read, node), ("a", "b"), small=small, places=False, anew=in_python)
-
-
-def columns_scan_of_edges(
-    connection: Any, ends: Sequence[Sequence[Any]], places: Sequence[int], node: Type, what: str
-) -> Scan:
-    """Edges of sound nodes in columns of Python values, one for either end, and what messages call their places."""
-    import numpy
-
-    kind, sql = (numpy.int64, "BIGINT") if node == INT else (numpy.object_, "VARCHAR")
-    columns: dict[str, Any] = {f"c{i}": numpy.array(end, dtype=kind) for i, end in enumerate(ends)}
-    connection.register("loading", columns | {"n": numpy.array(places, dtype=numpy.int64)})
-    connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT c0::{sql} AS c0, c1::{sql} AS c1, n FROM loading")
-    connection.unregister("loading")
-    return Scan(what, STAGED, ("c0", "c1"), number="n", noun="edge")
-
-
-def _shape(file: Any) -> tuple[int, str, int] | None:
-    """How many lines stand before the first edge, what separates its columns, and how many there are; None if odd."""
-    file.seek(0)
-    for number, line in enumerate(iter(lambda: file.readline(_LIMIT), b"")):
-        line = line.removeprefix(_BOM) if number == 0 else line
-        if not line.strip() or b"\r" in line.rstrip(b"\r\n"):
-            return None
-        if not line.startswith((b"#", b"%")):
-            text = line.rstrip(b"\r\n")
-            delimiter = "\t" if b"\t" in text else " "
-            width = text.count(delimiter.encode()) + 1
-            return (number, delimiter, width) if width > 1 else None
-    return None
-
-
-def _checked(read: str, node: Type) -> str:
-    """The two ends of each edge; what is none ends the query with an error."""
-    a, b = (leaf for i in (0, 1) for leaf in of_text(f"g{i}", node).checked or ())
-    where = ""
-    if node == STR:
-        names = " AND ".join(f"regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')" for i in (0, 1))
-        where = f" WHERE CASE WHEN {names} AND g0[1] NOT IN ('#', '%') THEN true ELSE {UNFIT} END"
-    return f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"
-
+from wpinq.expr.types import INT, STR, TupleOf, Type
 
 Policy = Literal["keep", "drop", "refuse"]
 _POLICIES = ("keep", "drop", "refuse")
@@ -307,7 +147,7 @@ class EdgeList:
         """
         with opened() as connection, ExitStack() as stack:
             stack.enter_context(staged(connection))
-            return rows_in_order(connection, self.scan(connection, type_, stack))
+            return rows_in_order(connection, self.relation(connection, type_, stack))
 
     def edges(self, node: type) -> list[tuple[Any, ...]]:
         """The edges in the order of the file or graph, with nodes of type `int` or `str`.
@@ -324,8 +164,8 @@ class EdgeList:
             raise PlanError("nodes are of type int or str")
         return self.records(TupleOf((None, None), (_NODES[node], _NODES[node])))
 
-    def scan(self, connection: Any, type_: Type, stack: ExitStack, person: Person | None = None) -> Scan:
-        """A scan of the edges as records of a source's type, in a DuckDB with a place for the staging table.
+    def relation(self, connection: Any, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
+        """A relation of the edges as records of a source's type, in a DuckDB with a place for the staging table.
 
         Where a person is declared, it is of rows of `person.identified(type_)`.
         """
@@ -353,7 +193,7 @@ class EdgeList:
         if is_cursor(self.graph):
             return [column[0] for column in self.graph.description or ()]
         with suppress(SourceRejected):  # what has no columns is refused when it is read
-            return computed(lambda: kinds_of(self.graph).names, "its columns cannot be read") or ()
+            return computed(lambda: columns_of(self.graph).names, "its columns cannot be read") or ()
         return ()
 
     def _check_whose(self, person: Person, ends: Sequence[str | None]) -> None:
@@ -365,7 +205,7 @@ class EdgeList:
                 "by chance: offer each edge in both directions with directed=True (a graph as graph.to_directed()), "
                 f"where those that have a node as {column!r} are its own; or name a column of ids beside the ends"
             )
-        without = self.path is not None and not _has_columns(self.path)
+        without = self.path is not None and not has_columns(self.path)
         if column not in ends and (without or is_graph(self.graph)):
             raise SourceRejected(
                 f"the data do not say whose they are: they hold two nodes to an edge, and no {column!r}. Offer a csv "
@@ -373,68 +213,57 @@ class EdgeList:
                 f"or declare the end whose edges they are, as person={ends[-2]!r}"
             )
 
-    def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Scan:
+    def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Relation:
         """The edges as they stand."""
         path, data = self.path, self.graph
-        if path is not None and _has_columns(path):
-            files = parquet_files(path)
-            if None in type_.names:
+        if path is not None:
+            if has_columns(path) and None in type_.names:
                 raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
-            if files is None:
-                scan = csv_scan(connection, path, type_, stack)
-            else:
-                scan = parquet_scan(connection, path, files, type_, stack)
-            scan.conversions = partial(conversions, path, "csv" if files is None else "parquet", type_)
-            return scan
-        library = None if path is not None else library_of(data)
-        if library is not None:
-            scan = table_scan(connection, data, library, type_, stack)
-            scan.conversions = partial(conversions, data, library, type_)
-            return scan
+            relation = file_relation(connection, path, type_, stack)
+        else:
+            relation = table_relation(connection, data, type_, stack)
+        if relation is not None:
+            return relation
         if is_cursor(data):
-            return cursor_scan(connection, data, type_)
+            return cursor_relation(connection, data, type_)
         if self.columns is not None:
             raise PlanError("columns are named of csv and parquet files and of tables: leave them out")
         if path is not None:
-            return text_scan(connection, path, type_.elements[0], stack)
+            return _text_relation(connection, path, type_, stack)
         if is_graph(data):
-            return _graph_scan(connection, data, self.directed, type_)
+            return _graph_relation(connection, data, self.directed, type_)
         if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
             raise SourceRejected(
                 f"a {type(data).__qualname__} is no list of edges: give the path of a file, a graph, a table, or "
                 "rows of two nodes"
             )
-        scan = rows_scan(connection, data, type_, "the edges")
-        scan.noun = "edge"
-        return scan
+        relation = rows_relation(connection, data, type_, "the edges")
+        relation.noun = "edge"
+        return relation
 
-    def _told(self, scan: Scan) -> Scan:
-        """A scan of edges, read as the options say."""
-        (one, other, *_), anew = scan.leaves, scan.anew
+    def _told(self, relation: Relation) -> Relation:
+        """A relation of edges, read as the options say."""
+        (one, other, *_), anew = relation.leaves, relation.anew
         loop = f"{one} = {other}"
         if not self.is_directed:
-            scan.leaves, scan.checked = _in_order(scan.leaves), _in_order(scan.checked)
+            relation.leaves, relation.checked = _in_order(relation.leaves), _in_order(relation.checked)
         if self.loops == "refuse":
-            scan.unfit = (*scan.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
-            scan.checked = ()
+            relation.unfit = (*relation.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
+            relation.checked = ()
         elif self.loops == "drop":
-            stood = f", {scan.number} AS stood" if scan.places else ""
-            kept = f"{any_of([condition for condition, _ in scan.unfit])} OR ({loop}) IS NOT TRUE"
-            scan.source = f"(SELECT * FROM (SELECT *{stood} FROM {scan.source}) WHERE {kept})"
-            scan.number = "stood" if scan.places else scan.number
-        scan.repeats = self.duplicates
-        scan.anew = None if anew is None else lambda: self._told(anew())
-        return scan
+            stood = f", {relation.number} AS stood" if relation.places else ""
+            kept = f"{any_of([condition for condition, _ in relation.unfit])} OR ({loop}) IS NOT TRUE"
+            relation.source = f"(SELECT * FROM (SELECT *{stood} FROM {relation.source}) WHERE {kept})"
+            relation.number = "stood" if relation.places else relation.number
+        relation.repeats = self.duplicates
+        relation.anew = None if anew is None else lambda: self._told(anew())
+        return relation
 
 
 def _in_order(leaves: Sequence[str]) -> Sequence[str]:
     """Two nodes as SQL, the smaller one first, before what else there is; nothing of nothing."""
     ends = ", ".join(leaves[:2])
     return [*(f"{order}({ends})" for order in ("least", "greatest")), *leaves[2:]] if leaves else leaves
-
-
-def _has_columns(path: Path) -> bool:
-    return format_of(path) == ".csv" or parquet_files(path) is not None
 
 
 def _is_path(graph: object) -> bool:
@@ -446,12 +275,92 @@ def as_edge_list(data: object) -> object:
     return EdgeList(data) if is_graph(data) else data
 
 
-def _graph_scan(connection: Any, graph: object, directed: bool | None, type_: TupleOf) -> Scan:
+def _graph_relation(connection: Any, graph: object, directed: bool | None, type_: TupleOf) -> Relation:
     found = edges_of_graph(graph, directed)
-    faults: Faults = {}
-    node = type_.elements[0]
-    ends = [normalize_column(column, node, faults, "a node") for column in (found.sources, found.targets)]
-    if faults:
-        hint = f" ({found.relabel})" if found.relabel else ""
-        reject(found.what, {place: f"{reason}{hint}" for place, reason in faults.items()}, noun="edge")
-    return columns_scan_of_edges(connection, ends, range(len(ends[0])), node, found.what)
+    relation = columns_relation(connection, [((found.sources, found.targets), {}, None)], type_, found.what)
+    relation.noun = "edge"
+    relation.advice = dict.fromkeys(map(Layout.of(type_).label, (0, 1)), found.relabel)
+    return relation
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+_BOM = b"\xef\xbb\xbf"
+_COMMENT = (b"#", b"%")
+_INTEGER = re.compile(rb"[+-]?[0-9]+")
+_LONGEST = 2**20
+_READ = "auto_detect=false, header=false, quote='', escape='', comment='', nullstr='\x01', strict_mode=true"
+
+
+def _text_relation(connection: Any, path: Path, type_: TupleOf, stack: ExitStack) -> Relation:
+    """The edges of a text file, as they stand. DuckDB reads files with one kind of line, Python any other."""
+    layout, what, node = Layout.of(type_), str(path), type_.elements[0]
+    casts = [of_text(f"g{i}", node) for i in (0, 1)]
+    file = open_file(path, stack)
+
+    def in_python() -> Relation:
+        file.seek(0)
+        found = stage_text(connection, _pairs(file.read().removeprefix(_BOM), path, node), 2)
+        options: dict[str, Any] = {"noun": "line", "first": 1, "number": "n", "found": found}
+        relation = Relation.of_fields(what, STAGED, casts, layout, **options)
+        relation.advice = {}
+        return relation
+
+    shape = _shape(file)
+    if shape is None:
+        return in_python()
+    skipped, delimiter, width = shape
+    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(width))
+    read = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, skip={skipped}, delim='{delimiter}', {_READ})"
+    (a,), (b,) = (cast.checked for cast in casts)
+    where = ""
+    if node == STR:
+        names = " AND ".join(f"regexp_full_match(g{i}, '[^ \\t\\n\\v\\f\\r]+')" for i in (0, 1))
+        where = f" WHERE CASE WHEN {names} AND g0[1] NOT IN ('#', '%') THEN true ELSE {UNFIT} END"
+    source = f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"
+    small = os.fstat(file.fileno()).st_size <= SMALL
+    return Relation(what, source, ("a", "b"), small=small, places=False, anew=in_python)
+
+
+def _shape(file: Any) -> tuple[int, str, int] | None:
+    """The lines before the first edge, the separator of its columns, and their number; None if it is odd."""
+    file.seek(0)
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b"")):
+        line = line.removeprefix(_BOM) if number == 0 else line
+        if not line.strip() or b"\r" in line.rstrip(b"\r\n"):
+            return None
+        if not line.startswith(_COMMENT):
+            text = line.rstrip(b"\r\n")
+            delimiter = "\t" if b"\t" in text else " "
+            width = text.count(delimiter.encode()) + 1
+            return (number, delimiter, width) if width > 1 else None
+    return None
+
+
+def _pairs(content: bytes, path: Path, node: Type) -> Iterator[tuple[int, Sequence[str] | str]]:
+    """The lines of edges by number, each with the text of both nodes; or with the reason why it has none."""
+    if b"\0" in content:
+        raise SourceRejected(f"{path} {ZEROS if _is_text(content) else NO_TEXT}")
+    for number, line in enumerate(content.splitlines()):
+        pair = line.split(None, 2)[:2]
+        if not pair or pair[0].startswith(_COMMENT):
+            continue
+        if len(pair) < 2:
+            yield number, "fewer than two columns (separated by blanks or tabs; with commas it is csv)"
+        elif node == INT and not all(_INTEGER.fullmatch(end) for end in pair):
+            yield number, "a node that is not an integer (declare str nodes to read names)"
+        elif node == STR and b"\t" in line and [part.strip() for part in line.split(b"\t", 2)[:2]] != pair:
+            # A name with blanks between tabs would be torn apart silently.
+            yield number, "blanks and tabs split the line differently (names with blanks need csv)"
+        else:
+            try:
+                yield number, [end.decode() for end in pair]
+            except UnicodeDecodeError:
+                yield number, "a name that is not UTF-8 text"
+
+
+def _is_text(content: bytes) -> bool:
+    with suppress(UnicodeDecodeError):
+        content.decode()
+        return True
+    return False

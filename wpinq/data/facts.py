@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ from wpinq.columns.duckdb_settings import in_order
 from wpinq.columns.records import column_names, column_types
 from wpinq.columns.storage import StoredColumns
 from wpinq.data.rejection import Tally
-from wpinq.data.relation import Scan, listed
+from wpinq.data.relation import Relation, listed
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import TupleOf, Type
@@ -24,10 +24,10 @@ def enforce(
     connection: Any,
     facts: frozenset[str],
     held: StoredColumns,
-    scan: Scan,
+    relation: Relation,
     unit_weight: Fraction | None = None,
 ) -> None:
-    """Refuse data that does not keep a fact: `held`, which came from the rows of a scan.
+    """Refuse data that does not keep a fact: `held`, which came from the rows of a relation.
 
     With a unit weight, that of the items of a mapping, they are held to it as well: a symmetric edge is two of them.
     """
@@ -35,27 +35,44 @@ def enforce(
         facts -= _OF_ONES
     if not facts:
         return
-    with held.shown(connection, "checking") as table:
+    with held.attached(connection, "checking") as table:
         for fact in sorted(facts):
-            reason, breaches = _CHECKS[fact]
-            refuse_records(connection, f"SELECT a.* FROM {table} AS a {breaches(table, held.type)}", held, scan, reason)
+            reason, query = breach(fact, table, held.type)
+            refuse_records(connection, query, held, relation, reason)
         if "symmetric" in facts and unit_weight is not None:
             half = f"CAST({largest_float(unit_weight / 2)!r} AS DOUBLE)"
             heavy = f"abs(a.w) > {half} AND NOT ({same_reversed(held.type, 'a')})"
             reason = f"(a, b) and (b, a) that weigh more than the unit weight {unit_weight} together"
-            refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, scan, reason)
+            refuse_records(connection, f"SELECT a.* FROM {table} AS a WHERE {heavy}", held, relation, reason)
+
+
+def breach(fact: str, table: str, type_: Type) -> tuple[str, str]:
+    """The reason for which records of a table break a fact, and the query of these records."""
+    reason, rest = _CHECKS[fact]
+    return reason, f"SELECT a.* FROM {table} AS a {rest(table, type_)}"
 
 
 def enforce_sizes(connection: Any, sizes: Sizes | None, held: StoredColumns) -> None:
     """Refuse data of more records than a source declares, in all or of one key, as a whole: no row is at fault."""
     if sizes is None:
         return
-    places = columns_of_fields(held.type)
-    with held.shown(connection, "checking") as table:
-        for words, (names, most) in zip(sizes.words, sizes.bounds, strict=True):
-            grouped = f" GROUP BY {', '.join(column for name in names for column in places[name])}" if names else ""
-            if connection.execute(f"SELECT 1 FROM {table}{grouped} HAVING count(*) > {most} LIMIT 1").fetchall():
+    with held.attached(connection, "checking") as table:
+        for words, query in size_breaches(sizes, table, held.type):
+            if connection.execute(f"{query} LIMIT 1").fetchall():
                 raise SourceRejected(broken_size(words))
+
+
+def size_breaches(sizes: Sizes | None, table: str, type_: Type) -> Iterator[tuple[str, str]]:
+    """For each bound on the records of a table, its words, and a query that gives rows where it does not hold."""
+    if sizes is None:
+        return
+    places: dict[str, list[str]] = {}
+    if isinstance(type_, TupleOf):
+        columns, fields = iter(column_names(type_)), zip(type_.names, type_.elements, strict=True)
+        places = {str(name): [next(columns) for _ in column_names(part)] for name, part in fields}
+    for words, (names, most) in zip(sizes.words, sizes.bounds, strict=True):
+        grouped = f" GROUP BY {', '.join(column for name in names for column in places[name])}" if names else ""
+        yield words, f"SELECT 1 FROM {table}{grouped} HAVING count(*) > {most}"
 
 
 def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
@@ -67,7 +84,7 @@ def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
     ]
     if not columns:
         return
-    with held.shown(connection, "checking") as table:
+    with held.attached(connection, "checking") as table:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(columns)} LIMIT 1").fetchall():
             raise SourceRejected(
                 f"Refused as a whole, the data: a text or a list is larger than the {most:,} code points that the "
@@ -81,29 +98,21 @@ def broken_size(words: str) -> str:
     return f"Refused as a whole, the data: the source declares {words}, and they do not keep to it"
 
 
-def columns_of_fields(type_: Type) -> dict[str, list[str]]:
-    """The columns of each field that has a name."""
-    if not isinstance(type_, TupleOf):
-        return {}
-    columns, fields = iter(column_names(type_)), zip(type_.names, type_.elements, strict=True)
-    return {str(name): [next(columns) for _ in column_names(part)] for name, part in fields}
-
-
-def refuse_records(connection: Any, unkept: str, held: StoredColumns, scan: Scan, reason: str) -> None:
+def refuse_records(connection: Any, unkept: str, held: StoredColumns, relation: Relation, reason: str) -> None:
     """Refuse the rows whose records a query gives, if there are any."""
     import duckdb
 
     if not connection.execute(f"{unkept} LIMIT 1").fetchall():
         return
     same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM b.{name}" for name in column_names(held.type))
-    there = "" if scan.norm is None else "WHERE s.w <> 0"
+    there = "" if relation.norm is None else "WHERE s.w <> 0"
     tally = Tally()
     with contextlib.suppress(duckdb.Error, OSError, MemoryError), in_order(connection):  # whose words may quote rows
-        again = scan.anew() if not scan.places and scan.anew is not None else scan
+        again = relation.anew() if not relation.places and relation.anew is not None else relation
         found = f"SELECT s.n, 0 AS reason FROM ({again.numbered()}) AS s SEMI JOIN ({unkept}) AS b ON {same} {there}"
         for _, number, first in listed(connection, found):
             tally.add(first, {reason: number})
-    tally.refuse("the data", noun=scan.noun, first=scan.first)
+    tally.refuse("the data", noun=relation.noun, first=relation.first)
     raise SourceRejected(f"Refused as a whole, the data: {reason}. Which rows they are cannot be found again.")
 
 

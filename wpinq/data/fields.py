@@ -1,308 +1,293 @@
-"""From the columns of a table to fields: the type that each kind of column means, and what it leaves to be asked."""
+"""Fields from the columns of a table or file: by their names and kinds in each library, never by their values."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
+import contextlib
+import csv
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from wpinq.data.column_kinds import TEXT, ColumnKind, kinds_of
-from wpinq.data.foreign_errors import computed
-from wpinq.data.layout import Layout
-from wpinq.errors import ExpressionError, SourceRejected
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    SCALE_LIMIT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    TupleOf,
-    Type,
-    check_field_name,
-    decimal,
-    tuple_type,
-)
+from wpinq.columns.storage import opened
+from wpinq.data.files import GZIP, format_of, links, open_file
+from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, field_name, type_of_kind
+from wpinq.data.parquet_files import parquet_files
+from wpinq.data.sources import dtype_name
+from wpinq.errors import SourceRejected
+from wpinq.expr.types import TupleOf, Type, tuple_type
 
-_GAPS = (
-    "pandas also makes this kind of whole numbers with gaps: where it did, declare int | None and convert the column "
-    'to whole numbers that can be null ("Int64" of pandas)'
-)
-_CATEGORIES = 'its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str'
-_DAYS = "a frame of pandas has no dates but moments at midnight: where these are dates, declare datetime.date"
-
-
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """The type that a kind of column is declared as, and what its kind does not tell: in every library, or in some."""
-
-    type: Type
-    asked: str = ""
-    libraries: frozenset[str] | None = None
-
-
-_MEANINGS: tuple[tuple[str, _Declared], ...] = (
-    (r"u?int(8|16|32)|int64", _Declared(INT)),
-    (r"byte|short|integer|long", _Declared(INT)),
-    (r"u?tinyint|u?smallint|uinteger|bigint", _Declared(INT)),
-    (r"uint64|ubigint|u?hugeint|u?int128", _Declared(INT, "whole numbers outside of 64 bits with a sign are refused")),
-    (r"float64|double", _Declared(FLOAT, _GAPS, frozenset({"pandas", "polars", "pyarrow", "duckdb", "parquet"}))),
-    (r"float(16|32|64)?|halffloat|double", _Declared(FLOAT)),
-    (r"bool|boolean", _Declared(BOOL)),
-    (r"str\d*|string|large_string|string_view|utf8|varchar", _Declared(STR)),
-    (TEXT, _Declared(STR)),
-    (r'"?null"?', _Declared(STR)),  # of a column that holds nothing else, which is nobody's business: as text would be
-    (r"object", _Declared(STR, "the kind says nothing of what it holds: str is a guess")),
-    (r"date|date32|date64", _Declared(DATE)),
-    (r"datetime64", _Declared(TIMESTAMP, _DAYS, frozenset({"pandas"}))),
-    (r"timestamp(_s|_ms|_us|_ns|_ntz|tz_ns| with time zone)?|datetime(64)?", _Declared(TIMESTAMP)),
-    (r"time|time32|time64|time_ns", _Declared(TIME)),
-    (r"duration|timedelta64|interval( day( to second)?)?", _Declared(DURATION)),
-    *((rf"decimal\({scale}\)", _Declared(decimal(scale))) for scale in range(SCALE_LIMIT + 1)),
-    (r"category|categorical|enum|dictionary", _Declared(STR, _CATEGORIES)),
-)
-"""Kinds of columns, as expressions of their words, with what they mean; the first that fits does."""
+_LONGEST = 2**20
+"""The longest line of column names in a csv file, in bytes."""
 
 
 @dataclass(slots=True)
-class Offered:
-    """What a table's columns say of a record: its type, what is left to be asked, and which columns no field holds."""
+class RecordFields:
+    """The record type of a table's columns, the open questions, and the columns that no field holds."""
 
     record: Type
     asked: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 
-def offered_record(data: Any) -> Offered:
-    """The type of the records that a table or file holds, from the names and kinds of its columns.
+def record_fields(data: Any) -> RecordFields:
+    """The type of the records of a table or file, from the names and kinds of its columns.
 
-    Nothing else of it is looked at: of csv the first line, of parquet the schema in the footer.
+    Nothing else of it is read: of csv the first line, of parquet the schema in the footer.
 
     Raises
     ------
     SourceRejected
         When an object has no columns, a file cannot be read, or no column can be a field.
     """
-    found = kinds_of(data)
-    offered = Offered(tuple_type(()))
+    columns = columns_of(data)
+    found = RecordFields(tuple_type(()))
     names: list[str | None] = []
     types: list[Type] = []
-    for place, kind in enumerate(found.kinds):
+    for place, kind in enumerate(columns.kinds):
         name = None
-        if found.names is not None:
-            name = _field_name(found.names[place])
-            if name is None or list(found.names).count(name) > 1:
+        if columns.names is not None:
+            name = field_name(columns.names[place])
+            if name is None or list(columns.names).count(name) > 1:
                 why = "its name is not of ASCII letters, digits and _" if name is None else "another has its name"
-                offered.left_out.append(f"column {place + 1}: {why}; rename it to declare it")
+                found.left_out.append(f"column {place + 1}: {why}; rename it to declare it")
                 continue
         called = name or f"column {place + 1}"
         asked: list[str] = []
         try:
-            types.append(_type_of(kind, found.library, asked))
-        except _NoType as gap:
-            offered.left_out.append(f"{called}: no field holds {gap}; convert it to declare it")
+            types.append(type_of_kind(kind, columns.library, asked))
+        except NoType as gap:
+            found.left_out.append(f"{called}: no field holds {gap}; convert it to declare it")
             continue
         names.append(name)
-        offered.asked += [f"{called}: {words}" for words in dict.fromkeys(asked)]
-    if not types or (found.names is None and offered.left_out):
+        found.asked += [f"{called}: {words}" for words in dict.fromkeys(asked)]
+    if not types or (columns.names is None and found.left_out):
         raise SourceRejected("no column of the table can be a field: rename or convert those that you want")
-    if found.library == "csv":
-        offered.asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
-    offered.record = types[0] if found.bare else TupleOf(tuple(names), tuple(types))
-    return offered
+    if columns.library == "csv":
+        found.asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
+    found.record = types[0] if columns.bare else TupleOf(tuple(names), tuple(types))
+    return found
 
 
-def kind_type(kind: ColumnKind, library: str) -> Type | None:
-    """The type that a kind of column means; None where it means none, or any."""
-    if kind in ("object", "category"):  # of anything
-        return None
-    try:
-        return _type_of(kind, library, [])
-    except _NoType:
-        return None
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table, by name; or by place, where they have no names; or one that is the records themselves."""
+
+    library: str
+    names: Sequence[object] | None
+    kinds: Sequence[ColumnKind]
+    bare: bool = False
 
 
-class _NoType(Exception):
-    """No type of ours means this kind of column; its name says which."""
+def columns_of(data: Any) -> Columns:
+    """The columns of a table or file.
 
-
-def _type_of(kind: ColumnKind, library: str, asked: list[str]) -> Type:
-    if isinstance(kind, list):
-        return ListOf(_type_of(kind[0], library, asked))
-    if isinstance(kind, dict):
-        if not kind or any(_field_name(name) is None for name in kind):
-            raise _NoType("a record with such field names")
-        return TupleOf(tuple(kind), tuple(_type_of(inside, library, asked) for inside in kind.values()))
-    for words, declared in _MEANINGS:
-        if re.fullmatch(words, kind) and (declared.libraries is None or library in declared.libraries):
-            if declared.asked:
-                asked.append(declared.asked)
-            return declared.type
-    raise _NoType(f"the kind {kind}")
-
-
-def _field_name(name: object) -> str | None:
-    try:
-        check_field_name(name if isinstance(name, str) else "")
-    except ExpressionError:
-        return None
-    return str(name)
-
-
-# How a column of another type becomes one of the declared type: what a refusal says to do.
-#
-# What is said never changes a value without a word. Libraries round, cut and guess ("1.7" to 2, "False" to true, "now"
-# to a moment, 1700000000 to one of 1970): so a column is declared as what it is, and queries convert it, by casts whose
-# meaning is written down. A library is asked where it writes text, or refuses what it would change.
-
-_Advice = dict[Type, str]
-
-_AS_TEXT = {
-    "numpy": 'array.astype("str")',
-    "pandas": 'frame.astype({{{column}: "string"}})',
-    "polars": "frame.with_columns(polars.col({column}).cast(polars.String))",
-    "pyarrow": 'table[{column}].cast("string")',
-    "duckdb": "CAST({quoted} AS VARCHAR)",
-    "parquet": "CAST({quoted} AS VARCHAR) in duckdb.sql over the file, and offer that",
-    "spark": 'frame.withColumn({column}, frame[{column}].cast("string"))',
-}
-"""What writes whole numbers and bools as text."""
-
-_CHECKED = {
-    "pandas": 'frame.astype({{{column}: "Int64"}})',
-    "pyarrow": 'table[{column}].cast("int64")',
-}
-"""What makes whole numbers of floats, and refuses others."""
-
-_CUT = {
-    "pandas": 'frame.assign(**{{{column}: frame[{column}].dt.floor("us")}})',
-    "polars": 'frame.with_columns(polars.col({column}).dt.cast_time_unit("us"))',
-    "pyarrow": 'pyarrow.compute.floor_temporal(table[{column}], unit="microsecond")',
-    "duckdb": "make_timestamp(epoch_us({quoted}))",
-}
-"""What cuts moments to microseconds."""
-
-_FROM_PYTHON: _Advice = {
-    INT: "int(…) of text",
-    FLOAT: "float(…)",
-    BOOL: '… == "yes"',
-    STR: "str(…)",
-    DATE: "datetime.date.fromisoformat(…) of text",
-    TIMESTAMP: "datetime.datetime.fromisoformat(…) of text",
-    TIME: "datetime.time.fromisoformat(…) of text",
-    DURATION: "datetime.timedelta(seconds=…)",
-}
-_WRITTEN: _Advice = {
-    INT: "write whole numbers in digits, as 1200",
-    FLOAT: "write numbers with a point, as 1200.5 or 1.2e3",
-    BOOL: "write true or false, or 1 or 0",
-    DATE: "write dates as 2024-02-29",
-    TIMESTAMP: "write moments as 2024-02-29T12:30:00",
-    TIME: "write times of day as 12:30:00",
-}
-_OF_NO_KIND: dict[str, tuple[_Advice, str]] = {
-    "rows": (_FROM_PYTHON, "decimal.Decimal(…) of text"),
-    "cursor": (_FROM_PYTHON, "decimal.Decimal(…) of text"),
-    "csv": (_WRITTEN, "write digits with a point before the decimals, as 12.5"),
-}
-"""What there is to write, and of decimals, where columns have no type of their own."""
-
-_PYTHON: _Advice = {
-    DATE: "datetime.date",
-    TIMESTAMP: "datetime.datetime",
-    TIME: "datetime.time",
-    DURATION: "datetime.timedelta",
-}
-_ELSE_NULL = ", null where the text is none"
-_CASTS: dict[tuple[Type, Type], str] = {
-    (FLOAT, INT): ", which cuts toward zero",
-    (INT, DATE): ", which reads days since 1970-01-01",
-    (INT, TIMESTAMP): ", which reads microseconds since 1970",
-    (INT, TIME): ", which reads microseconds since midnight",
-    (INT, DURATION): ", which reads microseconds",
-    (DATE, INT): ", the days since 1970-01-01",
-    (TIMESTAMP, INT): ", the microseconds since 1970",
-    (TIME, INT): ", the microseconds since midnight",
-    (DURATION, INT): ", the microseconds",
-    (DATE, TIMESTAMP): "",
-    (TIMESTAMP, DATE): "",
-    (TIMESTAMP, TIME): "",
-    (TIME, DURATION): "",
-    **{(STR, kind): _ELSE_NULL for kind in (INT, FLOAT, DATE, TIMESTAMP, TIME, DURATION)},
-    (BOOL, INT): "",
-    (BOOL, FLOAT): "",
-}
-"""The casts of the language that need no more words, each with what it takes or gives."""
-
-
-def conversion(library: str, column: str | None, type_: Type, given: Type | None = None) -> str:
-    """What to write so that a column becomes one of the declared type; empty where nothing short does.
-
-    `given` is the type that its kind means, if it means one.
+    Raises
+    ------
+    SourceRejected
+        When an object has no columns, or a file cannot be read.
     """
-    wanted = STR if isinstance(type_, CategoryOf) else type_
-    if library in _OF_NO_KIND:
-        words, decimals = _OF_NO_KIND[library]
-        return decimals if isinstance(wanted, DecimalOf) else words.get(wanted, "")
-    if given is None:
-        return ""
-    call = None
-    if (given, wanted) in ((INT, STR), (BOOL, STR)):
-        call = _AS_TEXT.get(library)
-    elif (given, wanted) == (FLOAT, INT):
-        call = _CHECKED.get(library)
-    elif given == wanted == TIMESTAMP:
-        call = _CUT.get(library)
-    return _called(call, column) if call else _in_a_query(given, wanted)
+    if isinstance(data, (str, os.PathLike)):
+        return _of_path(Path(data))
+    for base in type(data).__mro__:
+        read = _READERS.get(base.__module__.partition(".")[0].removeprefix("_"))
+        found = None if read is None else read(data)
+        if found is not None:
+            return found
+    if hasattr(data, "__arrow_c_schema__"):
+        return _of_arrow_schema(data)
+    raise SourceRejected(
+        f"a {type(data).__qualname__} says no types of its columns: offer a table, or a csv or parquet file, or "
+        "declare the fields yourself"
+    )
 
 
-def _called(call: str, column: str | None) -> str:
-    if column is None and ("{column}" in call or "{quoted}" in call):
-        return ""
-    quoted = '"' + (column or "").replace('"', '""') + '"'
-    return call.format(column=json.dumps(column, ensure_ascii=False), quoted=quoted)
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _in_a_query(given: Type, wanted: Type) -> str:
-    """How the column is declared as it is, and converted by queries."""
-    if wanted == BOOL and given in (INT, FLOAT, STR):
-        one = '"yes"' if given == STR else "1"
-        return f"declare {_said(given)} and ask for x == {one} in queries"
-    words = _CASTS.get((given, wanted))
-    if isinstance(wanted, DecimalOf) and (given in (INT, FLOAT, STR) or isinstance(given, DecimalOf)):
-        words = _ELSE_NULL if given == STR else "" if given == INT else ", which rounds"
-    if isinstance(given, DecimalOf) and wanted == INT:
-        words = ", which cuts toward zero"
-    if words is None:
-        return ""
-    return f"declare {_said(given)} and take F.cast(x, {_said(wanted)}) in queries{words}"
+def _of_path(path: Path) -> Columns:
+    if format_of(path) == ".csv":
+        names = _csv_names(path)
+        return Columns("csv", names, [CSV_TEXT] * len(names))
+    files = parquet_files(path)
+    if files is not None:
+        return _of_parquet(files[0])
+    raise SourceRejected(
+        f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name; the records "
+        "of an edge list have two fields of nodes: declare them yourself, as src=int, dst=int"
+    )
 
 
-def _said(type_: Type) -> str:
-    return f"wp.{type_}" if isinstance(type_, DecimalOf) else _PYTHON.get(type_, str(type_))
+def _of_parquet(path: Path) -> Columns:
+    """By the schema in the file's footer. The notes that libraries leave there count rows, and are not read."""
+    import duckdb
+
+    with contextlib.ExitStack() as briefly:
+        open_file(path, briefly)  # which says why, where it cannot be read
+    found = None
+    with opened() as connection, contextlib.ExitStack() as stack:
+        (link,) = links([path], stack)
+        with contextlib.suppress(duckdb.Error):  # its message may quote a value
+            found = _of_relation(connection.read_parquet(link, hive_partitioning=False), "parquet")
+    if found is None:
+        raise SourceRejected(f"{path} is not a sound parquet file: write it again")
+    return found
 
 
-def conversions(data: Any, library: str, type_: Type) -> dict[str, str]:
-    """For each field, by its label in messages, how its column is converted."""
-    layout = Layout.of(type_)
-    given = [None] * len(layout.types) if library in _OF_NO_KIND else _given(data, layout)
-    said = map(conversion, [library] * len(given), layout.names, layout.types, given)
-    return {layout.label(i): words for i, words in enumerate(said) if words}
-
-
-def _given(data: Any, layout: Layout) -> Sequence[Type | None]:
-    """What the kinds of the columns mean, where they mean anything."""
+def _csv_names(path: Path) -> list[str]:
+    """The names of the columns of a csv file, plain or gzip, from its first line."""
     try:
-        found = computed(lambda: kinds_of(data), "")  # a relation's connection may be closed by now
-        places = range(len(layout.types)) if found.names is None else layout.pick(found.names, "")
-    except SourceRejected:
-        return [None] * len(layout.types)
-    return [kind_type(found.kinds[place], found.library) for place in places]
+        with path.open("rb") as file:
+            packed = file.peek(2).startswith(GZIP)
+            names = next(csv.reader(_lines(gzip.GzipFile(fileobj=file) if packed else file), strict=True), [])
+    except FileNotFoundError:
+        raise SourceRejected(f"there is no file {path}: check the path") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError, csv.Error):
+        names = []
+    except OSError:
+        raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
+    if not names:
+        raise SourceRejected(f"{path} does not begin with a line of column names, in UTF-8 and with commas between")
+    return names
+
+
+def _lines(file: Any) -> Iterator[str]:
+    """The lines of a file, as they are asked for: more than one where a name in quotes holds the end of a line."""
+    encoding = "utf-8-sig"
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST:
+            raise csv.Error
+        yield line.decode(encoding)
+        encoding = "utf-8"
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _of_duckdb(data: Any) -> Columns | None:
+    import duckdb
+
+    return _of_relation(data, "duckdb") if isinstance(data, duckdb.DuckDBPyRelation) else None
+
+
+def _of_relation(relation: Any, library: str) -> Columns:
+    return Columns(library, relation.columns, list(map(duckdb_kind, relation.types)))
+
+
+def _of_arrow(data: Any) -> Columns | None:
+    schema = getattr(data, "schema", None)  # of a table, a batch, a reader or a dataset
+    return None if schema is None else _of_arrow_schema(schema)
+
+
+def _of_arrow_schema(data: Any) -> Columns:
+    import pyarrow
+
+    schema = pyarrow.schema(data)
+    return Columns("pyarrow", schema.names, [_arrow_kind(column.type) for column in schema])
+
+
+def _arrow_kind(kind: Any) -> ColumnKind:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        text = _word(kind.value_type) in ("string", "large_string", "string_view")
+        return "dictionary" if text else _arrow_kind(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return [_arrow_kind(kind.value_type)]
+    if types.is_struct(kind):
+        return {inside.name: _arrow_kind(inside.type) for inside in kind}
+    return f"decimal({kind.scale})" if types.is_decimal(kind) else _word(kind)
+
+
+def _of_pandas(data: Any) -> Columns | None:
+    import pandas
+
+    if not isinstance(data, pandas.DataFrame):
+        return None
+    return Columns("pandas", list(data.columns), list(map(_pandas_kind, data.dtypes)))
+
+
+def _pandas_kind(dtype: Any) -> ColumnKind:
+    import pandas
+
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return "category"  # its name could hold the categories
+    if isinstance(dtype, pandas.IntervalDtype):
+        return "range"  # no duration, which other libraries call an interval
+    if isinstance(dtype, pandas.ArrowDtype):
+        return _arrow_kind(dtype.pyarrow_dtype)
+    return _pandas_kind(dtype.subtype) if isinstance(dtype, pandas.SparseDtype) else _word(dtype.name)
+
+
+def _of_polars(data: Any) -> Columns | None:
+    import polars
+
+    if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
+        return None
+    schema = None
+    with contextlib.suppress(polars.exceptions.PolarsError, OSError):  # their messages may quote values
+        schema = data.collect_schema()
+    if schema is None:
+        raise SourceRejected("the columns of the polars frame cannot be computed: collect it yourself to see why")
+    return Columns("polars", schema.names(), list(map(_polars_kind, schema.dtypes())))
+
+
+def _polars_kind(dtype: Any) -> ColumnKind:
+    import polars
+
+    if isinstance(dtype, (polars.List, polars.Array)):
+        return [_polars_kind(dtype.inner)]
+    if isinstance(dtype, polars.Struct):
+        return {inside.name: _polars_kind(inside.dtype) for inside in dtype.fields}
+    if isinstance(dtype, polars.Decimal):
+        return f"decimal({dtype.scale})"
+    return str(dtype.base_type().__name__).lower()  # without the categories of an Enum
+
+
+def _of_numpy(data: Any) -> Columns | None:
+    import numpy
+
+    if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
+        return None
+    if data.dtype.names is not None:
+        return Columns("numpy", data.dtype.names, [_word(dtype_name(data.dtype[name])) for name in data.dtype.names])
+    if data.ndim not in (1, 2):
+        return None
+    width = 1 if data.ndim == 1 else data.shape[1]
+    return Columns("numpy", None, [_word(dtype_name(data.dtype))] * width, bare=data.ndim == 1)
+
+
+def _of_spark(data: Any) -> Columns | None:
+    from pyspark.sql import DataFrame
+
+    if not isinstance(data, DataFrame):
+        return None
+    return Columns("pyspark", data.columns, [spark_kind(column.dataType) for column in data.schema.fields])
+
+
+def spark_kind(kind: Any) -> ColumnKind:
+    """The kind of a column of Spark, from its type."""
+    name = kind.typeName()
+    if name == "array":
+        return [spark_kind(kind.elementType)]
+    if name == "struct":
+        return {inside.name: spark_kind(inside.dataType) for inside in kind.fields}
+    return f"decimal({kind.scale})" if name == "decimal" else _word(name)
+
+
+def _word(kind: object) -> str:
+    """The name of a scalar, without what follows in brackets: zones, units."""
+    return str(kind).lower().partition("[")[0].partition("<")[0]
+
+
+_READERS: dict[str, Callable[[Any], Columns | None]] = {
+    "duckdb": _of_duckdb,
+    "numpy": _of_numpy,
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": _of_arrow,
+    "pyspark": _of_spark,
+}

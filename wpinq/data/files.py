@@ -6,14 +6,10 @@ DuckDB is never told the path of a user's: it reads links of our own making, so 
 from __future__ import annotations
 
 import csv
-import fnmatch
-import glob
 import gzip
 import io
 import itertools
 import os
-import re
-import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,17 +18,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from wpinq.columns.duckdb_settings import in_order
 from wpinq.columns.records import load
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import of_column, of_text, readable_as_text
 from wpinq.data.layout import Layout
+from wpinq.data.parquet_files import missing_file, parquet_files
 from wpinq.data.rejection import Tally, reject
-from wpinq.data.relation import STAGED, Scan
+from wpinq.data.relation import STAGED, Relation
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import DURATION, Type
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 _PIECE = 2**20
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
@@ -42,29 +38,28 @@ SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # Path makes one of two slashes
 _DIALECT = (
     "auto_detect=false, header=false, skip=1, delim=',', quote='\"', escape='\"', comment='', nullstr='\\x01', "
     "strict_mode=true, null_padding=false, ignore_errors=false"
 )
 
 
+def file_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Relation | None:
+    """The relation of the rows of a csv file or of parquet files; None of another format."""
+    files = parquet_files(path)
+    if files is not None:
+        return _parquet_relation(connection, path, files, type_, stack)
+    return _csv_relation(connection, path, type_, stack) if format_of(path) == ".csv" else None
+
+
+def has_columns(path: Path) -> bool:
+    """Whether the file at a path names its columns."""
+    return format_of(path) == ".csv" or parquet_files(path) is not None
+
+
 def format_of(path: Path) -> str:
     """The ending that says the format of a file, `.gz` aside."""
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content of a file, decompressed where it is gzip.
-
-    Raises
-    ------
-    SourceRejected
-        When there is no such file, it cannot be read, or it is a broken gzip file.
-    """
-    with ExitStack() as stack:
-        content: bytes = open_file(path, stack).read()
-        return content
 
 
 def open_file(path: Path, stack: ExitStack) -> Any:
@@ -79,7 +74,7 @@ def open_file(path: Path, stack: ExitStack) -> Any:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
         raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
-    if start != _GZIP:
+    if start != GZIP:
         if path.suffix.lower() == ".gz":
             raise SourceRejected(f"{path} is not a gzip file: fetch it again, or name it for what it is")
         return file
@@ -95,19 +90,12 @@ def open_file(path: Path, stack: ExitStack) -> Any:
     return plain
 
 
-def missing_file(path: Path, words: str) -> SourceRejected:
-    """The refusal of a path that leads to no file, in these words unless it is an address."""
-    if _ADDRESS.match(str(path)):
-        words = "this is an address, not the path of a file: fetch it, and offer the path"
-    return SourceRejected(words)
-
-
 # --- parquet ----------------------------------------------------------------------------------------------------------
 
 _UNSOUND = "is not a sound parquet file, or there is too little memory or disk to hold it: write it again, or make room"
 
 
-def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type, stack: ExitStack) -> Scan:
+def _parquet_relation(connection: Any, path: Path, files: Sequence[Path], type_: Type, stack: ExitStack) -> Relation:
     """The rows of parquet files of one schema. Columns that the type does not name are not read."""
     import duckdb
 
@@ -133,9 +121,8 @@ def parquet_scan(connection: Any, path: Path, files: Sequence[Path], type_: Type
     source = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false) AS t({aliases})"
     types = connection.sql(f"SELECT * FROM {source} LIMIT 0").types
     fields = [of_column(f"g{i}", types[i], kind) for i, kind in zip(places, layout.types, strict=True)]
-    labels = [layout.label(i) for i in range(len(fields))]
     small = sum(file.stat().st_size for file in files) <= SMALL
-    return Scan.of_fields(str(path), source, fields, labels, small=small, unreadable=_UNSOUND)
+    return Relation.of_fields(str(path), source, fields, layout, small=small, unreadable=_UNSOUND)
 
 
 def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
@@ -186,7 +173,7 @@ def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
 # --- csv --------------------------------------------------------------------------------------------------------------
 
 
-def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan:
+def _csv_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Relation:
     """The rows of a csv file whose first line names the columns.
 
     Text is read by the declared type: `true` and `false` in any case, decimal digits for numbers. An empty field
@@ -205,21 +192,23 @@ def csv_scan(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Scan
             raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or parquet{instead}")
     file = open_file(path, stack)
     plain = _is_plain(file)
-    header, names = next(_lines(file, path), []), str(path)
+    header, names = next(_csv_rows(file, path), []), str(path)
     places = layout.pick(header, names)
     fields = [of_text(f"g{place}", kind) for place, kind in zip(places, layout.types, strict=True)]
-    labels = [layout.label(i) for i in range(len(fields))]
     small = os.fstat(file.fileno()).st_size <= SMALL
 
-    def in_python() -> Scan:
-        found = _stage_text(connection, _lines(file, path), len(header), path)
-        return Scan.of_fields(names, STAGED, fields, labels, small=small, number="rowid", found=found)
+    def in_python() -> Relation:
+        ragged = "not as many fields as the first line names"
+        rows = itertools.islice(_csv_rows(file, path), 1, None)
+        whole = ((n, row if len(row) == len(header) else ragged) for n, row in enumerate(rows))
+        found = stage_text(connection, whole, len(header))
+        return Relation.of_fields(names, STAGED, fields, layout, small=small, number="n", found=found)
 
     if not plain or any("\n" in name or "\r" in name for name in header):
         return in_python()
     columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(header)))
     source = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, {_DIALECT})"
-    return Scan.of_fields(names, source, fields, labels, small=small, anew=in_python)
+    return Relation.of_fields(names, source, fields, layout, small=small, anew=in_python)
 
 
 def _is_plain(file: BinaryIO) -> bool:
@@ -234,209 +223,43 @@ def _is_plain(file: BinaryIO) -> bool:
     return True
 
 
-def _lines(file: BinaryIO, path: Path) -> Iterator[list[str]]:
+def _csv_rows(file: BinaryIO, path: Path) -> Iterator[list[str]]:
     """The rows of a csv file, from the header on; SourceRejected where it is none, with the number of rows before."""
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    rows, number, is_csv, is_text, has_zeros = csv.reader(_without_zeros(text), strict=True), -1, True, True, False
+    number, is_text, fault = -1, True, ""
     try:
-        for row in rows:
+        for row in csv.reader(text, strict=True):
+            if any("\0" in item for item in row):
+                fault = "a zero character (NUL), which text has not"
+                break
             if row or number < 0:
                 yield row
                 number += 1
     except csv.Error:
-        is_csv = False
-    except _ZeroCharacter:
-        has_zeros = True
+        fault = "quotes that csv does not allow, or an overlong field"
     except UnicodeDecodeError:  # holds what it could not decode, and ends here
         is_text = False
     finally:
         text.detach()
     if not is_text:
         raise SourceRejected(f"{path} {NO_TEXT}")
-    if has_zeros and number < 0:
+    if "NUL" in fault and number < 0:
         raise SourceRejected(f"{path} {ZEROS}")
-    if has_zeros:
-        reject(str(path), {number: "a zero character (NUL), which text has not"})
-    if not is_csv:
-        reject(str(path), {max(number, 0): "quotes that csv does not allow, or an overlong field"})
+    if fault:
+        reject(str(path), {max(number, 0): fault})
 
 
-class _ZeroCharacter(Exception):
-    """Python's csv would read past it."""
-
-
-def _without_zeros(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if "\0" in line:
-            raise _ZeroCharacter
-        yield line
-
-
-def _stage_text(connection: Any, rows: Iterator[list[Any]], width: int, path: Path) -> Tally:
-    """Put the rows after the header into the staging table; what is no row is unfit, and empty there."""
+def stage_text(connection: Any, rows: Iterable[tuple[int, Sequence[str] | str]], width: int) -> Tally:
+    """Put rows of text with their positions `n` into the staging table; a text in place of one says what is wrong."""
     import numpy as np
 
-    next(rows, None)
-    found, after, names = Tally(), 0, [f"g{i}" for i in range(width)]
-    connection.execute(f"CREATE TEMP TABLE {STAGED} ({', '.join(f'{name} VARCHAR' for name in names)})")
-    with in_order(connection):
-        while piece := list(itertools.islice(rows, _ROWS)):
-            ragged = [i for i, row in enumerate(piece) if len(row) != width]
-            for i in ragged:
-                piece[i] = [None] * width  # null is neither empty nor text
-            found.add_faults(dict.fromkeys(ragged, "not as many fields as the first line names"), after)
-            after += len(piece)
-            columns = zip(names, zip(*piece, strict=True), strict=True)
-            load(connection, STAGED, {name: np.array(column, dtype=np.object_) for name, column in columns})
+    found, names, none = Tally(), [f"g{i}" for i in range(width)], [None] * width  # null is neither empty nor text
+    connection.execute(f"CREATE TEMP TABLE {STAGED} ({', '.join(f'{name} VARCHAR' for name in names)}, n BIGINT)")
+    rows = iter(rows)
+    while piece := list(itertools.islice(rows, _ROWS)):
+        found.add_faults({n: row for n, row in piece if isinstance(row, str)})
+        columns = zip(*(none if isinstance(row, str) else row for _, row in piece), strict=True)
+        arrays = {name: np.array(column, dtype=np.object_) for name, column in zip(names, columns, strict=True)}
+        load(connection, STAGED, arrays | {"n": np.array([n for n, _ in piece], dtype=np.int64)})
     return found
-
-
-# Which parquet files a path, a folder or a pattern means: all of them, or a refusal.
-#
-# `Path.rglob` and `glob.glob` pass over folders that cannot be listed, so that a part of a table would be read without
-# a word; and one of them follows links to folders, the other does not. Here nothing is passed over, and both are
-# followed.
-
-_ENDING = ".parquet"
-
-
-def parquet_files(path: Path) -> list[Path] | None:
-    """The parquet files that a path, a folder or a pattern means, by name; None where it means none of these.
-
-    In a folder, what begins with a dot or an underscore is left aside, as those who write such folders do. Links to
-    folders are followed. A file that several names lead to is one file, whose rows count once.
-
-    Raises
-    ------
-    SourceRejected
-        When there is none, or it cannot be known which: a folder inside cannot be read, or a link leads nowhere.
-    """
-    is_folder = os.path.isdir(path)
-    if not is_folder and path.suffix.lower() != _ENDING:
-        return None
-    is_pattern = not is_folder and glob.has_magic(str(path)) and not os.path.exists(path)
-    if not is_folder and not is_pattern:
-        return [path]
-    try:
-        return _each_once(_matching(path) if is_pattern else _inside(path, path))
-    except (FileNotFoundError, NotADirectoryError):
-        refusal = f"a link inside {path} leads nowhere: mend it, or remove it"
-    except (OSError, ValueError):  # the latter of a name with a zero character
-        refusal = (
-            f"a folder inside {path} cannot be read: check its rights and those of all folders in it, or "
-            "offer a path that means only what can be read"
-        )
-    raise SourceRejected(refusal)  # out here, where no error is in hand whose words name the folder
-
-
-def _inside(folder: Path, offered: Path) -> list[Path]:
-    """The parquet files in a folder, at any depth."""
-    found = [
-        Path(entry.path)
-        for each in _folders(folder, "._")
-        for entry in _entries(each, "._")
-        if entry.name.lower().endswith(_ENDING) and not _is_folder(entry) and entry.is_file()
-    ]
-    if not found:
-        which = f"{folder} is a directory" if folder == offered else f"{offered} matches a directory"
-        raise SourceRejected(f"{which} without .parquet files: name one file")
-    return found
-
-
-def _matching(pattern: Path) -> list[Path]:
-    """The files that a pattern means as `glob.glob` would find them, and those inside the folders that it means."""
-    places = [Path(pattern.anchor)]
-    for part in pattern.relative_to(pattern.anchor).parts:
-        found = [inside for place in places if _leads_to_folder(place) for inside in _next(place, part)]
-        places = list(dict.fromkeys(found))  # several ** lead to one place in many ways
-    if not places:
-        raise missing_file(pattern, f"there is no file that matches {pattern}: check the pattern")
-    files: list[Path] = []
-    for place in places:
-        files += _inside(place, pattern) if _leads_to_folder(place) else [place]
-    return files
-
-
-def _next(folder: Path, part: str) -> Iterable[Path]:
-    """What one part of a pattern means in a folder."""
-    if part == "**":
-        return _folders(folder, ".")
-    if glob.has_magic(part):
-        aside = "" if part.startswith(".") else "."
-        return [Path(entry.path) for entry in _entries(folder, aside) if fnmatch.fnmatch(entry.name, part)]
-    try:
-        os.lstat(folder / part)
-    except FileNotFoundError:
-        return []
-    return [folder / part]
-
-
-def _folders(top: Path, aside: str) -> Iterator[Path]:
-    """A folder and those in it, at any depth; each once, whatever links lead to it, so that no circle is endless."""
-    waiting = [top]
-    seen: set[tuple[int, int]] = set()
-    while waiting:
-        folder = waiting.pop()
-        identity = _identity(folder)
-        if identity in seen:
-            continue
-        seen.add(identity)
-        yield folder
-        waiting += [Path(entry.path) for entry in reversed(_entries(folder, aside)) if _is_folder(entry)]
-
-
-def _entries(folder: Path, aside: str) -> list[os.DirEntry[str]]:
-    """What stands in a folder, by name, but for names that begin with one of some characters."""
-    with os.scandir(folder) as entries:
-        return sorted((entry for entry in entries if entry.name[0] not in aside), key=lambda entry: entry.name)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, or a link to one; an error where a link leads nowhere, which `is_dir` would not tell."""
-    return _leads_to_folder(Path(entry.path)) if entry.is_symlink() else entry.is_dir()
-
-
-def _leads_to_folder(path: Path) -> bool:
-    return stat.S_ISDIR(path.stat().st_mode)
-
-
-def _each_once(files: Iterable[Path]) -> list[Path]:
-    """The files by name, under the first of their names: rows that are read twice would weigh twice."""
-    by_identity: dict[tuple[int, int], Path] = {}
-    for file in sorted(files):
-        by_identity.setdefault(_identity(file), file)
-    return list(by_identity.values())
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    status = path.stat()
-    return status.st_dev, status.st_ino
-
-
-# Which files a path means, as far as tells them from every other: nothing of what they hold.
-
-
-def identities(path: str | os.PathLike[str]) -> frozenset[object]:
-    """What tells the files that a path, a folder or a pattern means from every other.
-
-    Device and inode of each; its name where it is on no disk of this machine.
-    """
-    named = os.fspath(path)
-    if named.startswith("file:/"):  # as Spark may be told of a file of this machine; what follows is its name as it is
-        path = named.removeprefix("file:")
-        path = path[path.index("/", 2) :] if path.startswith("//") and "/" in path[2:] else path
-    elif "://" in named:
-        return frozenset([named])
-    files: list[str] = []
-    with suppress(SourceRejected, OSError, ValueError):
-        files = list(map(str, parquet_files(Path(path)) or []))
-    return frozenset(map(_identity_file_identity, files or [os.fspath(path)]))
-
-
-def _identity_file_identity(path: str) -> object:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return os.path.abspath(path)
-    return status.st_dev, status.st_ino

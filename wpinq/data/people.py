@@ -19,7 +19,7 @@ from typing import Any
 from wpinq.columns.records import column_names, type_name
 from wpinq.columns.storage import StoredColumns, cleanly
 from wpinq.data.facts import enforce, refuse_records, same_reversed
-from wpinq.data.relation import Scan, held_rows
+from wpinq.data.relation import Relation, stored_rows
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, CategoryOf, ListOf, Logical, TupleOf, Type
@@ -257,14 +257,16 @@ _TWICE = "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m
 """The same where they are refused: of what is left after the cut, of all people."""
 
 
-def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts: frozenset[str]) -> StoredColumns:
+def people_dataset(
+    connection: Any, relation: Relation, type_: Type, person: Person, facts: frozenset[str]
+) -> StoredColumns:
     """The dataset of what counts of each person's rows; nothing says how many rows that leaves out.
 
     Parameters
     ----------
     connection : DuckDBPyConnection
         Where they are scanned.
-    scan : Scan
+    relation : Relation
         Of rows of `person.identified(type_)`. All of them must be fit, kept or not.
     type_ : Type
         The declared type of a row.
@@ -274,7 +276,7 @@ def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts:
         What the dataset, and what any people leave of it, must keep.
     """
 
-    repeats, names = scan.repeats, ", ".join(column_names(type_))
+    repeats, names = relation.repeats, ", ".join(column_names(type_))
     times = _ONCE if repeats == "drop" else "m"
 
     def dataset(rows: str) -> str:
@@ -291,14 +293,14 @@ def held_people(connection: Any, scan: Scan, type_: Type, person: Person, facts:
         return f"SELECT {names}, CAST(1 AS DOUBLE) AS w FROM ({together}) AS together"
 
     try:
-        held, scan = held_rows(connection, scan, person.record(type_), dataset)
+        held, relation = stored_rows(connection, relation, person.record(type_), dataset)
         if person.nested:
             _check_lists(connection, held, facts)
             return held
-        enforce(connection, facts, held, scan)
+        enforce(connection, facts, held, relation)
         if "symmetric" in facts:
             reason = "(a, b) and (b, a) of different weight for one person, where the source declares symmetric"
-            refuse_records(connection, asymmetric(_KEPT, type_), held, scan, reason)
+            refuse_records(connection, asymmetric(_KEPT, type_), held, relation, reason)
         return held
     finally:
         cleanly(connection, f"DROP TABLE IF EXISTS {_KEPT}")
@@ -313,7 +315,7 @@ def _whose(type_: Type, person: Person) -> str:
 
 
 def _check_lists(connection: Any, held: StoredColumns, facts: frozenset[str]) -> None:
-    with held.shown(connection, "checking") as table:
+    with held.attached(connection, "checking") as table:
         found = connection.execute(f"SELECT 1 FROM {table} WHERE w <> 1 LIMIT 1").fetchall()
     if "unit_weights" in facts and found:
         raise SourceRejected("the data hold two people with the same rows, where the source declares unit_weights")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list
 from wpinq.data.facts import enforce, enforce_sizes
-from wpinq.data.fields import conversions
-from wpinq.data.files import csv_scan, format_of, parquet_files, parquet_scan
-from wpinq.data.people import held_people
-from wpinq.data.relation import Scan, held_rows, staged
-from wpinq.data.rows import cursor_scan, is_cursor, mapping_scan, rows_scan
-from wpinq.data.sources import library_of, table_scan
+from wpinq.data.files import file_relation, format_of
+from wpinq.data.people import people_dataset
+from wpinq.data.relation import Relation, staged, stored_rows
+from wpinq.data.rows import cursor_relation, is_cursor, mapping_relation, rows_relation
+from wpinq.data.sources import is_table, table_relation
 from wpinq.data.spark import read_frame
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import Person, Sizes, check_facts
@@ -127,18 +125,16 @@ def read_source(
         with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
             stack.enter_context(staged(connection))
             if person is not None:
-                scan = _scan(connection, data, type_, stack, person)
-                kept = held_people(connection, scan, type_, person, facts)
+                relation = _relation(connection, data, type_, stack, person)
+                kept = people_dataset(connection, relation, type_, person, facts)
                 enforce_sizes(connection, sizes, kept)
                 return kept
             if isinstance(data, Mapping):
-                scan = mapping_scan(connection, data, type_, unit_weight)
+                relation = mapping_relation(connection, data, type_, unit_weight)
             else:
-                scan = _scan(connection, data, type_, stack)
-                if not isinstance(data, EdgeList):
-                    scan.conversions = partial(conversions, data, _library(data), type_)
-            kept, scan = held_rows(connection, scan, type_)
-            enforce(connection, facts, kept, scan, unit_weight if isinstance(data, Mapping) else None)
+                relation = _relation(connection, data, type_, stack)
+            kept, relation = stored_rows(connection, relation, type_)
+            enforce(connection, facts, kept, relation, unit_weight if isinstance(data, Mapping) else None)
             enforce_sizes(connection, sizes, kept)
             return kept
         return None
@@ -163,35 +159,28 @@ def is_rows(data: object) -> bool:
     data = as_edge_list(data)
     if isinstance(data, Mapping):
         return True
-    return not isinstance(data, (str, os.PathLike, EdgeList)) and library_of(data) is None and not is_cursor(data)
+    return not isinstance(data, (str, os.PathLike, EdgeList)) and not is_table(data) and not is_cursor(data)
 
 
-def _library(data: object) -> str:
-    """What the columns are converted in."""
-    if isinstance(data, (str, os.PathLike)):
-        return "csv" if format_of(Path(data)) == ".csv" else "parquet"
-    return library_of(data) or ("cursor" if is_cursor(data) else "rows")
-
-
-def _scan(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Scan:
+def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
     if isinstance(data, (str, os.PathLike)):
-        return _scan_path(connection, Path(data), type_, stack, person)
+        return _path_relation(connection, Path(data), type_, stack, person)
     if isinstance(data, EdgeList):
-        return data.scan(connection, type_, stack, person)
+        return data.relation(connection, type_, stack, person)
     type_ = _identified(type_, person)
-    library = library_of(data)
-    if library is not None:
-        return table_scan(connection, data, library, type_, stack)
+    relation = table_relation(connection, data, type_, stack)
+    if relation is not None:
+        return relation
     if is_cursor(data):
-        return cursor_scan(connection, data, type_)
+        return cursor_relation(connection, data, type_)
     if isinstance(data, (bytes, bytearray, memoryview, io.IOBase)) or not isinstance(data, Iterable):
         raise SourceRejected(
             f"{'nothing' if data is None else 'a ' + type(data).__qualname__} is not data that can be read: offer "
             "rows, a mapping {record: weight}, a table, or the path of a file"
         )
-    return rows_scan(connection, data, type_)
+    return rows_relation(connection, data, type_)
 
 
 def may_be_directed(data: object, record: Type) -> bool:
@@ -205,14 +194,12 @@ def _identified(type_: Type, person: Person | None) -> Type:
     return type_ if person is None else person.identified(type_)
 
 
-def _scan_path(connection: Any, path: Path, type_: Type, stack: ExitStack, person: Person | None) -> Scan:
-    files = parquet_files(path)
-    if files is not None:
-        return parquet_scan(connection, path, files, _identified(type_, person), stack)
+def _path_relation(connection: Any, path: Path, type_: Type, stack: ExitStack, person: Person | None) -> Relation:
+    relation = file_relation(connection, path, _identified(type_, person), stack)
+    if relation is not None:
+        return relation
     if format_of(path) in _EDGE_LISTS:
-        return EdgeList(path).scan(connection, type_, stack, person)
-    if format_of(path) == ".csv":
-        return csv_scan(connection, path, _identified(type_, person), stack)
+        return EdgeList(path).relation(connection, type_, stack, person)
     raise SourceRejected(
         "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
         "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"

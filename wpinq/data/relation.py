@@ -1,4 +1,4 @@
-"""Offered rows as something that DuckDB scans, and what a scan gives: columns held for good, or a refusal.
+"""Offered rows as something that DuckDB relations, and what a relation gives: columns held for good, or a refusal.
 
 In the good case the rows are read once: what is unfit ends the query. Only then are they read again, in order, for the
 positions and the reasons.
@@ -7,6 +7,7 @@ positions and the reasons.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,8 +17,9 @@ from wpinq.columns.arrow_rows import gathered
 from wpinq.columns.duckdb_settings import in_order
 from wpinq.columns.duplicates import repeats_often, varied_texts
 from wpinq.columns.records import column_names
-from wpinq.columns.storage import StoredColumns, cleanly, hold, hold_table
-from wpinq.data.casts import UNFIT, Canonical, Unfit, any_of
+from wpinq.columns.storage import StoredColumns, cleanly, store, store_table
+from wpinq.data.casts import UNFIT, Cast, Unfit, any_of
+from wpinq.data.layout import Layout
 from wpinq.data.rejection import SHOWN, TO_CONVERT, Tally
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import Type
@@ -26,9 +28,11 @@ _T = TypeVar("_T")
 STAGED = "staged"
 """The table that rows wait in which can be read only once, or come from Python."""
 
+UNREADABLE = "cannot be read, or there is too little memory or disk to hold it: read it yourself to see why"
+
 
 @dataclass(slots=True)
-class Scan:
+class Relation:
     """Rows to select from.
 
     Attributes
@@ -47,8 +51,6 @@ class Scan:
         Whether it is known that they fit into memory.
     looks : bool
         Whether the first rows can be looked at without computing others.
-    first_rows : str
-        Where first rows stand to be looked at, as `source`, if not there.
     in_arrow : bool
         Whether they are read from Arrow's memory, and are to be held there.
     table : pyarrow.Table, optional
@@ -57,13 +59,13 @@ class Scan:
     number : str
         The position of a row from 0, as SQL.
     places : bool
-        Whether positions in this scan are what messages give; else they are those of `anew`.
+        Whether positions in this relation are what messages give; else they are those of `anew`.
     found : Tally
         What was unfit before they came to stand here.
     unreadable : str
         What to say, and do, where DuckDB cannot read them.
     anew : callable, optional
-        Another scan of the same rows, slower, for when this one fails.
+        Another relation of the same rows, slower, for when this one fails.
     norm : Fraction, optional
         Of weighted rows, with the weight `w`, each record once.
     repeats : {"keep", "drop", "refuse"}
@@ -72,8 +74,8 @@ class Scan:
         What messages call one of them.
     first : int
         What messages count them from.
-    conversions : callable
-        What tells for each field, by its label, how to convert a column of another type.
+    advice : mapping of str to str
+        For fields by their labels, the way from the given column to the declared type.
     """
 
     what: str
@@ -83,36 +85,34 @@ class Scan:
     checked: Sequence[str] = ()
     small: bool = True
     looks: bool = True
-    first_rows: str = ""
     in_arrow: bool = False
     table: Any = field(default=None, repr=False)
     number: str = "row_number() OVER () - 1"
     places: bool = True
     found: Tally = field(default_factory=Tally)
-    unreadable: str = "cannot be read, or there is too little memory or disk to hold it: read it yourself to see why"
-    anew: Callable[[], Scan] | None = None
+    unreadable: str = UNREADABLE
+    anew: Callable[[], Relation] | None = None
     norm: Fraction | None = None
     repeats: Literal["keep", "drop", "refuse"] = "keep"
     noun: str = "row"
     first: int = 0
-    conversions: Callable[[], Mapping[str, str]] = field(default=dict, repr=False)  # it holds what was offered
+    advice: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_fields(cls, what: str, source: str, fields: Sequence[Canonical], labels: Sequence[str], **more: Any) -> Scan:
-        """A scan of canonical fields; a reason names its field."""
-        leaves = [leaf for canonical in fields for leaf in canonical.leaves]
+    def of_fields(
+        cls, what: str, source: str, fields: Sequence[Cast], layout: Layout, notes: Sequence[str] = (), **more: Any
+    ) -> Relation:
+        """A relation of canonical fields; a reason names its field."""
+        leaves = [leaf for cast in fields for leaf in cast.leaves]
+        labels = list(map(layout.label, range(len(fields))))
         unfit = [
-            (condition, f"{label}: {reason}")
-            for canonical, label in zip(fields, labels, strict=True)
-            for condition, reason in canonical.unfit
+            (condition, f"{label}{note}: {reason}")
+            for cast, label, note in zip(fields, labels, notes or itertools.repeat(""), strict=False)
+            for condition, reason in cast.unfit
         ]
-        checked = [leaf for canonical in fields for leaf in canonical.checked or ()]
-        return cls(what, source, leaves, unfit, checked if len(checked) == len(leaves) else (), **more)
-
-    @property
-    def records(self) -> str:
-        """The columns of the records, with their names."""
-        return _named(self.leaves)
+        checked = [leaf for cast in fields for leaf in cast.checked]
+        advice = {label: cast.advice for cast, label in zip(fields, labels, strict=True)}
+        return cls(what, source, leaves, unfit, checked if len(checked) == len(leaves) else (), advice=advice, **more)
 
     @property
     def weight(self) -> str:
@@ -123,16 +123,16 @@ class Scan:
             "1::DOUBLE" if self.repeats == "drop" else "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
         )
 
-    def rows(self, source: str = "") -> str:
+    def rows(self) -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""
         if self.checked:
-            return f"SELECT {_named(self.checked)} FROM {source or self.source}"
-        return f"SELECT {self.records} FROM {source or self.source} {self.fit}"
+            return f"SELECT {_named(self.checked)} FROM {self.source}"
+        return f"SELECT {_named(self.leaves)} FROM {self.source} {self.fit}"
 
     def numbered(self) -> str:
         """The query of the positions and the records."""
         weight = ", w" if self.norm is not None else ""
-        return f"SELECT {self.number} AS n, {self.records}{weight} FROM {self.source}"
+        return f"SELECT {self.number} AS n, {_named(self.leaves)}{weight} FROM {self.source}"
 
     @property
     def fit(self) -> str:
@@ -143,11 +143,10 @@ class Scan:
     def refuse(self, found: Tally) -> None:
         """Refuse the rows, if anything was found unfit."""
         other = [reason for reason in found.reasons if any(words in reason for words in TO_CONVERT)]
-        said = self.conversions() if other else {}
         advice = "".join(
             f" To convert {label}: {words}."
-            for label, words in said.items()
-            if any(reason.startswith((f"{label}:", f"{label} (")) for reason in other)
+            for label, words in self.advice.items()
+            if words and any(reason.startswith((f"{label}:", f"{label} (")) for reason in other)
         )
         found.refuse(self.what, noun=self.noun, first=self.first, advice=advice)
 
@@ -156,91 +155,89 @@ def _named(leaves: Sequence[str]) -> str:
     return ", ".join(f"{leaf} AS c{i}" for i, leaf in enumerate(leaves))
 
 
-def held_rows(
-    connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None = None
-) -> tuple[StoredColumns, Scan]:
-    """The records of a scan with their weights, held; and the scan that gave them.
+def stored_rows(
+    connection: Any, relation: Relation, type_: Type, dataset: Callable[[str], str] | None = None
+) -> tuple[StoredColumns, Relation]:
+    """The records of a relation with their weights, held; and the relation that gave them.
 
     Each row weighs 1, unless told; `dataset` makes of the query of rows that of records with their weights.
     """
-    return _taken(connection, scan, lambda scan: _held(connection, scan, type_, dataset))
+    return _taken(connection, relation, lambda relation: _stored(connection, relation, type_, dataset))
 
 
-def rows_in_order(connection: Any, scan: Scan) -> list[tuple[Any, ...]]:
-    """The records of a scan of rows as they stand, which are flat; for what is public."""
-    return _taken(connection, scan, lambda scan: _listed_rows(connection, scan))[0]
+def rows_in_order(connection: Any, relation: Relation) -> list[tuple[Any, ...]]:
+    """The records of a relation of rows as they stand, which are flat; for what is public."""
+    return _taken(connection, relation, lambda relation: _listed_rows(connection, relation))[0]
 
 
-def _taken(connection: Any, scan: Scan, take: Callable[[Scan], _T | None]) -> tuple[_T, Scan]:
-    """What can be taken of a scan whose rows are fit, or a refusal."""
+def _taken(connection: Any, relation: Relation, take: Callable[[Relation], _T | None]) -> tuple[_T, Relation]:
+    """What can be taken of a relation whose rows are fit, or a refusal."""
     import duckdb
 
-    scan.refuse(scan.found)
+    relation.refuse(relation.found)
     taken = None
     with contextlib.suppress(duckdb.Error, OSError, MemoryError):  # what it says of a failure may quote rows
-        taken = take(scan)
-    if taken is None and scan.anew is not None:
+        taken = take(relation)
+    if taken is None and relation.anew is not None:
         with contextlib.suppress(duckdb.Error, OSError, MemoryError):
-            conversions, scan = scan.conversions, scan.anew()  # reads the rows, and may fail like the first reading
-            scan.conversions = conversions
-            taken = None if scan.found.reasons else take(scan)
+            relation = relation.anew()  # reads the rows, and may fail like the first reading
+            taken = None if relation.found.reasons else take(relation)
     if taken is None:
-        _refuse(connection, scan)
-        raise SourceRejected(f"{scan.what} {scan.unreadable}")
-    return taken, scan
+        _refuse(connection, relation)
+        raise SourceRejected(f"{relation.what} {relation.unreadable}")
+    return taken, relation
 
 
-def _held(connection: Any, scan: Scan, type_: Type, dataset: Callable[[str], str] | None) -> StoredColumns:
+def _stored(connection: Any, relation: Relation, type_: Type, dataset: Callable[[str], str] | None) -> StoredColumns:
     names = ", ".join(column_names(type_))
     if dataset is not None:
-        query = dataset(scan.rows())
-    elif scan.in_arrow:
-        table = gathered(connection, scan.rows()) if scan.table is None else scan.table
-        return hold_table(connection, type_, table, scan.weight)
-    elif scan.norm is None:
-        rows = scan.rows()
-        if not (scan.looks and repeats_often(connection, rows, column_names(type_))):
-            first = scan.rows(scan.first_rows) if scan.looks or scan.first_rows else None
-            varied = frozenset[str]() if first is None else varied_texts(connection, first, type_)
+        query = dataset(relation.rows())
+    elif relation.in_arrow:
+        table = gathered(connection, relation.rows()) if relation.table is None else relation.table
+        return store_table(connection, type_, table, relation.weight)
+    elif relation.norm is None:
+        rows = relation.rows()
+        if not (relation.looks and repeats_often(connection, rows, column_names(type_))):
+            varied = varied_texts(connection, rows, type_) if relation.looks else frozenset[str]()
             rows = f"SELECT {names}, 1 AS w FROM ({rows})"
-            return hold(connection, type_, rows, scan.small, repeated=scan.weight, varied=varied)
-        query = f"SELECT {names}, {scan.weight} AS w FROM ({rows}) GROUP BY {names}"
+            return store(connection, type_, rows, relation.small, repeated=relation.weight, varied=varied)
+        query = f"SELECT {names}, {relation.weight} AS w FROM ({rows}) GROUP BY {names}"
     else:
-        query = f"SELECT {names}, w FROM {scan.source} WHERE w <> 0"
-    return hold(connection, type_, query, scan.small, scan.norm)
+        query = f"SELECT {names}, w FROM {relation.source} WHERE w <> 0"
+    return store(connection, type_, query, relation.small, relation.norm)
 
 
-def _listed_rows(connection: Any, scan: Scan) -> list[tuple[Any, ...]] | None:
-    names = ", ".join(f"c{i}" for i in range(len(scan.leaves)))
-    again = "false" if scan.repeats == "keep" else f"row_number() OVER (PARTITION BY {names} ORDER BY n) > 1"
-    rows = f"SELECT *, {again} AS again FROM ({scan.numbered()} {scan.fit})"
+def _listed_rows(connection: Any, relation: Relation) -> list[tuple[Any, ...]] | None:
+    names = ", ".join(f"c{i}" for i in range(len(relation.leaves)))
+    again = "false" if relation.repeats == "keep" else f"row_number() OVER (PARTITION BY {names} ORDER BY n) > 1"
+    rows = f"SELECT *, {again} AS again FROM ({relation.numbered()} {relation.fit})"
     with in_order(connection):
         columns = connection.execute(f"SELECT {names}, again FROM ({rows}) ORDER BY n").fetchnumpy()
     again = columns.pop("again")
-    if again.any() and scan.repeats == "refuse":
+    if again.any() and relation.repeats == "refuse":
         return None
     return list(zip(*(column[~again].tolist() for column in columns.values()), strict=True))
 
 
-def _refuse(connection: Any, scan: Scan) -> None:
+def _refuse(connection: Any, relation: Relation) -> None:
     """Say which rows are unfit, if any are."""
     import duckdb
 
-    unfit = [*scan.unfit]
-    source = scan.source
-    if scan.repeats == "refuse":
-        edge = ", ".join(scan.leaves[:2])  # whosever it is
+    unfit = [*relation.unfit]
+    source = relation.source
+    if relation.repeats == "refuse":
+        edge = ", ".join(relation.leaves[:2])  # whosever it is
         nth = f"row_number() OVER (PARTITION BY {edge} ORDER BY place) AS nth"
-        source = f"(SELECT *, {nth} FROM (SELECT *, {scan.number} AS place FROM {source}))"
+        source = f"(SELECT *, {nth} FROM (SELECT *, {relation.number} AS place FROM {source}))"
         unfit.append(("nth > 1", "an edge that stood there before (drop duplicates to leave it out)"))
-    number = "place" if scan.repeats == "refuse" else scan.number
+    number = "place" if relation.repeats == "refuse" else relation.number
     cases = " ".join(f"WHEN {condition} THEN {i}" for i, (condition, _) in enumerate(unfit))
     if unfit:
         found = f"SELECT {number} AS n, CASE {cases} END AS reason FROM {source}"
         with contextlib.suppress(duckdb.Error), in_order(connection):
             for reason, times, first in listed(connection, f"SELECT * FROM ({found}) WHERE reason IS NOT NULL"):
-                scan.found.add(first, {unfit[reason][1]: times})
-    scan.refuse(scan.found)
+                relation.found.add(first, {unfit[reason][1]: times})
+    relation.refuse(relation.found)
 
 
 def listed(connection: Any, found: str) -> Iterator[tuple[int, int, list[int]]]:

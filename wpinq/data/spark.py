@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.columns.records import column_names
-from wpinq.data.column_kinds import spark_kind
-from wpinq.data.facts import columns_of_fields, same_reversed
-from wpinq.data.fields import conversion, kind_type
+from wpinq.data.facts import breach, size_breaches
+from wpinq.data.fields import spark_kind
+from wpinq.data.kinds import column_advice
 from wpinq.data.layout import Layout
 from wpinq.data.people import SPARK, asymmetric, kept_of, weighed
-from wpinq.data.spark_casts import SparkColumn, flaws, spark_column
+from wpinq.data.spark_casts import SparkCast, spark_cast
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import Person, Sizes
 from wpinq.expr.types import INT, STR, ListOf, TupleOf, Type
@@ -67,26 +66,40 @@ def read_frame(
         raise SourceRejected(f"a row weighs 1, above the unit weight {unit_weight}: declare a larger unit_weight")
     layout = Layout.of(type_)
     columns, kinds = _columns(frame)
-    places = layout.pick(columns, _WHAT)
-    for i, (place, field) in enumerate(zip(places, layout.types, strict=True)):
-        if spark_column(sql.lit(None), kinds[place], field) is None:
-            words = conversion("spark", columns[place], field, kind_type(spark_kind(kinds[place]), "pyspark"))
+    casts: dict[str, SparkCast] = {}
+    for i, (place, field) in enumerate(zip(layout.pick(columns, _WHAT), layout.types, strict=True)):
+        cast = spark_cast(sql.col(f"g{place}"), kinds[place], field)
+        if cast is None:
+            words = column_advice(spark_kind(kinds[place]), field)
             how = f" To convert it: {words}." if words else ""
             if isinstance(field, (ListOf, TupleOf)):
                 how = " A list is an array (functions.collect_list, functions.array), and a record a struct that has "
                 how += "all fields of the declared one by name (functions.struct)."
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}.{how}")
-    given = frame.toDF(*[f"g{i}" for i in range(len(frame.columns))])
-    found = [
-        spark_column(sql.col(f"g{place}"), kinds[place], field)
-        for place, field in zip(places, layout.types, strict=True)
-    ]
-    canonical = [column for column in found if column is not None]
-    if person is None:
-        fault, read = _checked(given, canonical, type_, cap, facts, sizes)
-    else:
-        ids = _ids(columns, kinds, person)
-        fault, read = _checked_people(given, canonical, ids, type_, layout, cap, facts, person, sizes)
+        casts[layout.label(i)] = cast
+    leaves = [leaf.alias(f"c{i}") for i, leaf in enumerate(leaf for cast in casts.values() for leaf in cast.checked())]
+    if person is not None:
+        ids = casts[f"the column {person.column!r}"] = _ids(columns, kinds, person)
+        leaves.append(ids.checked()[0].alias("p"))
+    given = frame.toDF(*[f"g{i}" for i in range(len(columns))])
+    held: list[Any] = []
+    fault, read = "", None
+    with contextlib.suppress(Exception):  # Spark's words of a failure quote rows
+        rows = given.select(*leaves)
+        times = sql.count(sql.lit(1))
+        times = times.cast("double").alias("w") if person is None else times.alias("m")
+        counted = rows.groupBy(*rows.columns).agg(times)
+        held.append(counted.localCheckpoint(eager=True))
+        if person is not None:
+            fault = _cut(held, type_, person, facts)
+        record = type_ if person is None else person.record(type_)
+        fault = fault or _fault(held[-1], record, cap, facts, sizes, nested=person is not None and person.nested)
+        read = None if fault else EngineDataset(held.pop())
+    if read is None and not held:
+        fault = _unfit(given, casts)
+    for other in held:
+        with contextlib.suppress(Exception):
+            other._jdf.queryExecution().analyzed().rdd().unpersist(False)
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
@@ -102,193 +115,62 @@ def _columns(frame: Any) -> tuple[list[str], list[Any]]:
     return found
 
 
-def _checked(
-    given: Any,
-    columns: Sequence[SparkColumn],
-    type_: Type,
-    cap: Fraction,
-    facts: frozenset[str],
-    sizes: Sizes | None,
-) -> tuple[str, EngineDataset | None]:
-    """The dataset, or what is wrong with it. What Spark says of a failure quotes rows: it ends here.
-
-    The rows are read once and held, and what is held is checked: what the frame reads may change at any moment.
-    """
-    layout = Layout.of(type_)
-    held, fault, read = None, "", None
-    with contextlib.suppress(Exception):
-        held = _weighed(given, columns).localCheckpoint(eager=True)
-        fault = _first_fault(held, type_, _unfit(layout), cap, facts) or _broken_size(held, type_, sizes)
-        read = None if fault else EngineDataset(held)
-    if held is None:
-        fault = _unfit_column(given, columns, layout)
-    elif read is None:
-        _let_go(held)
-    return fault, read
-
-
-def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> tuple[Type, SparkColumn]:
-    """The type and the column of the ids of people."""
+def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> SparkCast:
+    """The column of the ids of people."""
     from pyspark.sql import functions as sql
 
     if columns.count(person.column) != 1:
         raise SourceRejected(f"{_WHAT} must have one column {person.column!r}, with the ids of people")
-    whose = columns.index(person.column)
+    place = columns.index(person.column)
     for type_ in (INT, STR):
-        found = spark_column(sql.col(f"g{whose}"), kinds[whose], type_)
+        found = spark_cast(sql.col(f"g{place}"), kinds[place], type_)
         if found is not None:
-            return type_, found
+            (null, _), *others = found.unfit
+            return SparkCast(found.leaves, ((null, "a null among the ids of people"), *others))
     raise SourceRejected(f"{_WHAT}: the ids in {person.column!r} are neither int nor str: cast them in Spark")
 
 
-def _checked_people(
-    given: Any,
-    columns: Sequence[SparkColumn],
-    ids: tuple[Type, SparkColumn],
-    type_: Type,
-    layout: Layout,
-    cap: Fraction,
-    facts: frozenset[str],
-    person: Person,
-    sizes: Sizes | None,
-) -> tuple[str, EngineDataset | None]:
-    """The dataset of what counts of each person's rows, or what is wrong with it or with any row."""
-    from pyspark.sql import functions as sql
-
-    holding: list[Any] = []
-    fault, read = "", None
-    with contextlib.suppress(Exception):
-        rows = given.select(*_checked_columns(columns), ids[1].checked()[0].alias("p"))
-        holding.append(rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).alias("m")).localCheckpoint(eager=True))
-        fault = _row_fault(holding[0], {**_unfit(layout), **_unfit_ids(ids[0], person.column)})
-        if not fault:
-            spark = given.sparkSession
-            kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=holding[0])
-            holding.append(kept.localCheckpoint(eager=True))
-            if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=holding[1]).limit(1).count():
-                fault = "has (a, b) and (b, a) of different weight for one person, where the source declares symmetric"
-        if not fault:
-            made = spark.sql(weighed("{kept}", type_, person, SPARK), kept=holding[1])
-            holding.append(made.localCheckpoint(eager=True))
-            fault = _first_fault(holding[2], type_, {}, cap, facts, person) or _broken_size(holding[2], type_, sizes)
-            read = None if fault else EngineDataset(holding.pop())
-    if not holding and read is None:
-        fault = _unfit_column(given, columns, layout)
-    for held in holding:
-        _let_go(held)
-    return fault, read
-
-
-def _let_go(held: Any) -> None:
-    with contextlib.suppress(Exception):
-        held._jdf.queryExecution().analyzed().rdd().unpersist(False)
-
-
-def _checked_columns(columns: Sequence[SparkColumn]) -> list[Any]:
-    """All leaves, under the names of columns."""
-    leaves = [leaf for column in columns for leaf in column.checked()]
-    return [leaf.alias(f"c{i}") for i, leaf in enumerate(leaves)]
-
-
-def _weighed(given: Any, columns: Sequence[SparkColumn]) -> Any:
-    """The rows in canonical form, equal ones added up."""
-    from pyspark.sql import functions as sql
-
-    rows = given.select(*_checked_columns(columns))
-    return rows.groupBy(*rows.columns).agg(sql.count(sql.lit(1)).cast("double").alias("w"))
-
-
-def _unfit_column(given: Any, columns: Sequence[SparkColumn], layout: Layout) -> str:
-    """Which column has what stands for nothing, where one has, read again."""
-    from pyspark.sql import functions as sql
-
-    doubtful = [(i, *unfit) for i, column in enumerate(columns) for unfit in column.unfit]
-    with contextlib.suppress(Exception):
-        conditions = [sql.max(condition) for _, condition, _ in doubtful]
-        found = given.agg(*conditions).collect()[0] if doubtful else ()
-        for is_so, (i, _, reason) in zip(found, doubtful, strict=True):
-            if is_so:
-                return f"has in {layout.label(i)} {reason}"
+def _cut(held: list[Any], type_: Type, person: Person, facts: frozenset[str]) -> str:
+    """Add the rows that count of each person, and the dataset of these, to the held frames; or say what is wrong."""
+    spark = held[0].sparkSession
+    kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=held[0])
+    held.append(kept.localCheckpoint(eager=True))
+    if "symmetric" in facts and spark.sql(asymmetric("{kept}", type_), kept=held[1]).limit(1).count():
+        return "has (a, b) and (b, a) of different weight for one person, where the source declares symmetric"
+    held.append(spark.sql(weighed("{kept}", type_, person, SPARK), kept=held[1]).localCheckpoint(eager=True))
     return ""
 
 
-def _unfit(layout: Layout) -> dict[str, Any]:
-    """What may be wrong with a row, in words, and how Spark tells; lists and records were looked at on the way in."""
-    from pyspark.sql import functions as sql
-
-    unfit, number = {}, 0
-    for i, field in enumerate(layout.types):
-        if not isinstance(field, (ListOf, TupleOf)):
-            found = flaws(sql.col(f"c{number}"), field)
-            unfit.update({f"has in {layout.label(i)} {reason}": condition for condition, reason in found})
-        number += len(column_names(field))
-    return unfit
-
-
-def _unfit_ids(type_: Type, column: str) -> dict[str, Any]:
-    """The same of the ids of people."""
-    from pyspark.sql import functions as sql
-
-    unfit = {f"has a null among the ids in {column!r}": sql.col("p").isNull()}
-    if type_ == STR:
-        unfit[f"has an id in {column!r} that is not UTF-8"] = sql.coalesce(~sql.is_valid_utf8("p"), sql.lit(False))
-    return unfit
-
-
-def _row_fault(rows: Any, unfit: Mapping[str, Any]) -> str:
-    """What is wrong with some row, if anything is."""
-    from pyspark.sql import functions as sql
-
-    found = rows.agg(*map(sql.max, unfit.values())).collect()[0]
-    return next((words for words, is_so in zip(unfit, found, strict=True) if is_so), "")
-
-
-def _first_fault(
-    held: Any,
-    type_: Type,
-    unfit: Mapping[str, Any],
-    cap: Fraction,
-    facts: frozenset[str],
-    person: Person | None = None,
+def _fault(
+    dataset: Any, type_: Type, cap: Fraction, facts: frozenset[str], sizes: Sizes | None, *, nested: bool
 ) -> str:
-    """What is wrong with the dataset, if anything is."""
-    from pyspark.sql import functions as sql
+    """What is wrong with the dataset, if anything is: each record stands there once."""
 
-    found = held.agg(sql.sum("w"), sql.max("w"), *map(sql.max, unfit.values())).collect()[0]
-    total, greatest = found[:2]
-    faults = [words for words, is_so in zip(unfit, found[2:], strict=True) if is_so]
+    def found(query: str) -> bool:
+        return bool(dataset.sparkSession.sql(f"{query} LIMIT 1", held=dataset).count())
+
+    total = dataset.agg({"w": "sum"}).collect()[0][0]
     if total is not None and total > cap:
-        faults.append(
-            f"has a total weight above the cap {cap} that the source declares: declare a larger cap, or offer less data"
-        )
-    if "unit_weights" in facts and greatest not in (None, 1.0):
-        what = "two people with the same rows" if person is not None and person.nested else "a row twice"
-        faults.append(f"has {what}, where the source declares unit_weights")
-    if not faults and "symmetric" in facts and _has_reverse(held, type_, same_weight=True, how="LEFT ANTI"):
-        faults.append("has (a, b) and (b, a) of different weight, where the source declares symmetric")
-    if not faults and "simple" in facts and _has_reverse(held, type_, same_weight=False, how="LEFT SEMI"):
-        faults.append("has (a, a), or both (a, b) and (b, a), where the source declares simple")
-    return (faults or [""])[0]
-
-
-def _broken_size(held: Any, type_: Type, sizes: Sizes | None) -> str:
-    """The bound on records that the dataset does not keep, if there is one."""
-    if sizes is None:
-        return ""
-    from pyspark.sql import functions as sql
-
-    places = columns_of_fields(type_)
-    for words, (names, most) in zip(sizes.words, sizes.bounds, strict=True):
-        groups = held.groupBy(*[column for name in names for column in places[name]]).agg(
-            sql.count(sql.lit(1)).alias("n")
-        )
-        if groups.where(sql.col("n") > most).limit(1).count():
+        return f"has a total weight above the cap {cap} of its source: declare a larger cap, or offer less data"
+    for fact in sorted(facts & {"unit_weights", "symmetric", "simple"}):
+        reason, query = breach(fact, "{held}", type_)
+        if found(query):
+            twice = "two people with the same rows" if nested else "a row twice"
+            return f"has {twice}, where the source declares unit_weights" if fact == "unit_weights" else f"has {reason}"
+    for words, query in size_breaches(sizes, "{held}", type_):
+        if found(query):
             return f"does not keep to what the source declares, {words}"
     return ""
 
 
-def _has_reverse(held: Any, type_: Type, *, same_weight: bool, how: str) -> bool:
-    """Whether a record has (`LEFT SEMI`), or lacks (`LEFT ANTI`), its reverse."""
-    same = same_reversed(type_) + (" AND a.w = b.w" if same_weight else "")
-    query = f"SELECT a.w FROM {{held}} AS a {how} JOIN {{held}} AS b ON {same}"
-    return bool(held.sparkSession.sql(query, held=held).limit(1).count())
+def _unfit(given: Any, casts: Mapping[str, SparkCast]) -> str:
+    """The column with an unfit value, where one has any: the frame is read again."""
+    from pyspark.sql import functions as sql
+
+    doubtful = [(label, *unfit) for label, cast in casts.items() for unfit in cast.unfit]
+    with contextlib.suppress(Exception):
+        found = given.agg(*[sql.max(condition) for _, condition, _ in doubtful]).collect()[0] if doubtful else ()
+        for is_so, (label, _, reason) in zip(found, doubtful, strict=True):
+            if is_so:
+                return f"has in {label} {reason}"
+    return ""

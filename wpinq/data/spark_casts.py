@@ -42,8 +42,8 @@ SparkFault = tuple[Any, str]
 
 
 @dataclass(frozen=True, slots=True)
-class SparkColumn:
-    """What stands for the values of a column, as `columns.flat` lays it, and what may be wrong with them."""
+class SparkCast:
+    """The leaves of a column, as `columns.records` lays them out, and what may be wrong with its values."""
 
     leaves: tuple[Any, ...]
     unfit: tuple[SparkFault, ...] = ()
@@ -58,33 +58,22 @@ class SparkColumn:
         return leaves
 
 
-def spark_column(column: Any, given: Any, type_: Type) -> SparkColumn | None:
-    """A column of a type of Spark's as a declared type; None where the given type is another.
-
-    What a list or a record holds is looked at here. Of a single value only what the canonical form would hide: whether
-    it is null, finite and UTF-8 can be asked of that.
-    """
-    if isinstance(type_, TupleOf):
-        return _record(column, given, type_)
-    if isinstance(type_, ListOf):
-        packed = _packed(column, given, type_)
-        return None if packed is None else SparkColumn((packed.value,), packed.unfit)
-    single = _single(column, given.simpleString(), type_)
-    return None if single is None else SparkColumn((single.value,), single.unfit)
-
-
-def flaws(value: Any, type_: Type) -> list[SparkFault]:
-    """What may be wrong with a single value in canonical form, in words."""
-    from pyspark.sql import functions as sql
-
-    found = []
-    if not type_.nullable:
-        found.append((value.isNull(), f"null where {type_} is declared (declare it as `T | None` to allow null)"))
-    if type_ == FLOAT:
-        found.append((_sure(sql.isnan(value) | (sql.abs(value) == float("inf"))), "nan or infinity"))
-    if type_ == STR or isinstance(type_, CategoryOf):
-        found.append((_sure(~sql.is_valid_utf8(value)), "a text that is not UTF-8"))
-    return found
+def spark_cast(column: Any, given: Any, type_: Type) -> SparkCast | None:
+    """A column of a type of Spark's as a declared type; None where the given type is another."""
+    if not isinstance(type_, TupleOf):
+        return _packed(column, given, type_)
+    places = _places(given, type_)
+    if places is None:
+        return None
+    there = column.isNotNull()
+    leaves, unfit = [there] if type_.nullable else [], _null(column, type_)
+    for place, element in zip(places, type_.elements, strict=True):
+        inside = spark_cast(column[place.name], place.dataType, element)
+        if inside is None:
+            return None
+        leaves += inside.leaves
+        unfit += [(there & condition, reason) for condition, reason in inside.unfit]
+    return SparkCast(tuple(leaves), tuple(unfit))
 
 
 def _sure(condition: Any) -> Any:
@@ -96,44 +85,26 @@ def _sure(condition: Any) -> Any:
 # --- lists and records ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _SparkValue:
-    """One value, packed, and what may be wrong with it."""
+def _packed(column: Any, given: Any, type_: Type) -> SparkCast | None:
+    """A value as one leaf."""
+    from pyspark.sql import functions as sql
 
-    value: Any
-    unfit: tuple[SparkFault, ...] = ()
-
-
-def _record(column: Any, given: Any, type_: TupleOf) -> SparkColumn | None:
-    """A record as its leaves side by side."""
-    places = _places(given, type_)
-    if places is None:
-        return None
-    there = column.isNotNull()
-    leaves, unfit = [there] if type_.nullable else [], _null(column, type_)
-    for place, element in zip(places, type_.elements, strict=True):
-        inside = spark_column(column[place.name], place.dataType, element)
-        if inside is None:
-            return None
-        wrong = [*inside.unfit]
-        if not isinstance(element, (ListOf, TupleOf)):
-            wrong += flaws(inside.leaves[0], element)
-        leaves += inside.leaves
-        unfit += [(there & condition, reason) for condition, reason in wrong]
-    return SparkColumn(tuple(leaves), tuple(unfit))
-
-
-def _packed(column: Any, given: Any, type_: Type) -> _SparkValue | None:
-    """A value that stands in a list, or is one."""
     if isinstance(type_, ListOf):
         return _list(column, given, type_)
     if isinstance(type_, TupleOf):
         return _struct(column, given, type_)
     single = _single(column, given.simpleString(), type_)
-    return None if single is None else _SparkValue(single.value, (*single.unfit, *flaws(single.value, type_)))
+    if single is None:
+        return None
+    (value,), unfit = single.leaves, _null(single.leaves[0], type_)
+    if type_ == FLOAT:
+        unfit.append((_sure(sql.isnan(value) | (sql.abs(value) == float("inf"))), "nan or infinity"))
+    if type_ == STR or isinstance(type_, CategoryOf):
+        unfit.append((_sure(~sql.is_valid_utf8(value)), "a text that is not UTF-8"))
+    return SparkCast(single.leaves, (*unfit, *single.unfit))
 
 
-def _list(column: Any, given: Any, type_: ListOf) -> _SparkValue | None:
+def _list(column: Any, given: Any, type_: ListOf) -> SparkCast | None:
     from pyspark.sql import functions as sql
     from pyspark.sql.types import ArrayType
 
@@ -143,7 +114,7 @@ def _list(column: Any, given: Any, type_: ListOf) -> _SparkValue | None:
     if probe is None:
         return None
 
-    def of_element(part: Callable[[_SparkValue], Any]) -> Callable[[Any], Any]:
+    def of_element(part: Callable[[SparkCast], Any]) -> Callable[[Any], Any]:
         def chosen(item: Any) -> Any:
             made = _packed(item, given.elementType, type_.element)
             assert made is not None
@@ -151,7 +122,7 @@ def _list(column: Any, given: Any, type_: ListOf) -> _SparkValue | None:
 
         return chosen
 
-    def fault(number: int) -> Callable[[_SparkValue], Any]:
+    def fault(number: int) -> Callable[[SparkCast], Any]:
         return lambda made: made.unfit[number][0]
 
     unfit = _null(column, type_)
@@ -159,10 +130,10 @@ def _list(column: Any, given: Any, type_: ListOf) -> _SparkValue | None:
         unfit.append((_sure(sql.size(column) > type_.bound), f"a list of more than {type_.bound} elements"))
     for number, (_, reason) in enumerate(probe.unfit):
         unfit.append((_sure(sql.exists(column, of_element(fault(number)))), reason))
-    return _SparkValue(sql.transform(column, of_element(lambda made: made.value)), tuple(unfit))
+    return SparkCast((sql.transform(column, of_element(lambda made: made.leaves[0])),), tuple(unfit))
 
 
-def _struct(column: Any, given: Any, type_: TupleOf) -> _SparkValue | None:
+def _struct(column: Any, given: Any, type_: TupleOf) -> SparkCast | None:
     from pyspark.sql import functions as sql
 
     places = _places(given, type_)
@@ -173,10 +144,10 @@ def _struct(column: Any, given: Any, type_: TupleOf) -> _SparkValue | None:
         inside = _packed(column[place.name], place.dataType, element)
         if inside is None:
             return None
-        fields.append(inside.value.alias(f"f{i}"))
+        fields.append(inside.leaves[0].alias(f"f{i}"))
         unfit += [(column.isNotNull() & condition, reason) for condition, reason in inside.unfit]
     packed = sql.struct(*(fields or [sql.lit(True).alias("f")]))
-    return _SparkValue(sql.when(column.isNotNull(), packed), tuple(unfit))
+    return SparkCast((sql.when(column.isNotNull(), packed),), tuple(unfit))
 
 
 def _places(given: Any, type_: TupleOf) -> list[Any] | None:
@@ -197,7 +168,7 @@ def _null(column: Any, type_: Type) -> list[SparkFault]:
 # --- single values ----------------------------------------------------------------------------------------------------
 
 
-def _single(column: Any, kind: str, type_: Type) -> _SparkValue | None:
+def _single(column: Any, kind: str, type_: Type) -> SparkCast | None:
     """A value of a kind, as Spark calls it, as a declared type; None where the kind is another."""
     from pyspark.sql import functions as sql
 
@@ -206,7 +177,7 @@ def _single(column: Any, kind: str, type_: Type) -> _SparkValue | None:
     if isinstance(type_, CategoryOf):
         known = sql.coalesce(column.isin(list(type_.listed)), sql.lit(True))
         unknown = (~known, "a value that is none of the declared categories")
-        return _SparkValue(column, (unknown,)) if kind == "string" else None
+        return SparkCast((column,), (unknown,)) if kind == "string" else None
     if type_ == DATE and kind == "date":
         return _in_range(sql.unix_date(column).cast("bigint"), type_)
     if type_ == TIMESTAMP and kind == "timestamp":
@@ -216,22 +187,22 @@ def _single(column: Any, kind: str, type_: Type) -> _SparkValue | None:
     if type_ == TIME and _CLOCK.fullmatch(kind):
         return _in_range(_microseconds(column), type_)
     if type_ == DURATION and _SPAN.fullmatch(kind):
-        return _SparkValue(_microseconds(column.cast("interval day to second")))
+        return SparkCast((_microseconds(column.cast("interval day to second")),))
     if type_ == BOOL and kind in _INTEGERS:
         bit = sql.coalesce(column.isin(0, 1), sql.lit(True))
-        return _SparkValue(column == 1, ((~bit, "an integer that is neither 0 nor 1, where bool is declared"),))
+        return SparkCast((column == 1,), ((~bit, "an integer that is neither 0 nor 1, where bool is declared"),))
     if type_ in _KINDS and kind in _KINDS[type_]:
         typed = column.cast(_KINDS[type_][-1])
-        return _SparkValue(typed + sql.lit(0.0) if type_ == FLOAT else typed)  # -0.0 becomes 0.0
+        return SparkCast((typed + sql.lit(0.0) if type_ == FLOAT else typed,))  # -0.0 becomes 0.0
     return None
 
 
-def _in_range(value: Any, type_: Type) -> _SparkValue:
+def _in_range(value: Any, type_: Type) -> SparkCast:
     from pyspark.sql import functions as sql
 
     beyond = "a day" if type_ == TIME else "the years 1 to 9999"
     outside = sql.coalesce(~value.between(*limits(type_)), sql.lit(False))
-    return _SparkValue(value, ((outside, f"a {type_} outside {beyond}"),))
+    return SparkCast((value,), ((outside, f"a {type_} outside {beyond}"),))
 
 
 def _microseconds(column: Any) -> Any:
@@ -252,7 +223,7 @@ def _of_clock(column: Any) -> Any:
     )
 
 
-def _decimal(column: Any, kind: str, type_: DecimalOf) -> _SparkValue | None:
+def _decimal(column: Any, kind: str, type_: DecimalOf) -> SparkCast | None:
     from pyspark.sql import functions as sql
 
     if kind not in _INTEGERS and not kind.startswith("decimal("):
@@ -264,4 +235,4 @@ def _decimal(column: Any, kind: str, type_: DecimalOf) -> _SparkValue | None:
     # back in the type that was given: Spark compares decimals of two scales after rounding one of them
     same = sql.coalesce(held.try_cast(given) == exact, sql.lit(False))
     unfit = column.isNotNull() & (units.isNull() | ~same)
-    return _SparkValue(units, ((unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits"),))
+    return SparkCast((units,), ((unfit, f"a number of more than {type_.scale} decimals, or outside 64 bits"),))

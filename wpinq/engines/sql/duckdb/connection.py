@@ -82,7 +82,7 @@ def load(connection: Any, table: str, source: Source, weights: Mapping[Value, An
 
     if isinstance(weights, StoredColumns):
         check_norm(source, weights.norm)
-        columns = weights.show(connection, _held(table))
+        columns = weights.attach(connection, _held(table))
         connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM {columns}")
         return
     numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
@@ -97,7 +97,7 @@ def unload(connection: Any, table: str, weights: object) -> None:
     """Let go of a source's dataset."""
     if isinstance(weights, StoredColumns):
         connection.execute(f"DROP VIEW {table}")
-        weights.hide(connection, _held(table))
+        weights.detach(connection, _held(table))
     else:
         connection.execute(f"DROP TABLE {table}")
 

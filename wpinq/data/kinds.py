@@ -1,0 +1,215 @@
+"""Kinds of columns in all libraries: the type that each means, and how a column of it becomes one of the declared type.
+
+A kind is a word (of a scalar), a list of one kind (of lists), or a mapping of names to kinds (of records). The words
+are those of the libraries in small letters.
+
+Advice never changes a value silently. Libraries round, cut and guess ("1.7" to 2, "False" to true, "now" to a moment,
+1700000000 to one of 1970). So a column is declared as what it is, and queries convert it by casts of documented
+meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from wpinq.data.arrow_types import COUNTED_DURATIONS, COUNTED_MOMENTS
+from wpinq.errors import ExpressionError
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    DURATION,
+    FLOAT,
+    INT,
+    SCALE_LIMIT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    CategoryOf,
+    DecimalOf,
+    ListOf,
+    TupleOf,
+    Type,
+    check_field_name,
+    decimal,
+)
+
+ColumnKind = str | list["ColumnKind"] | dict[str, "ColumnKind"]
+
+CSV_TEXT = "text of a csv file"
+"""The kind of every column of a csv file: text, which may mean anything."""
+
+_GAPS = (
+    "pandas also makes this kind of whole numbers with gaps: where it did, declare int | None and convert the column "
+    'to whole numbers that can be null ("Int64" of pandas)'
+)
+_CATEGORIES = 'its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str'
+_DAYS = "a frame of pandas has no dates but moments at midnight: where these are dates, declare datetime.date"
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """The declared type of a kind, and the question that it leaves, in every library or in some."""
+
+    type: Type
+    asked: str = ""
+    libraries: frozenset[str] | None = None
+
+
+_MEANINGS: tuple[tuple[str, _Meaning], ...] = (
+    (r"u?int(8|16|32)|int64", _Meaning(INT)),
+    (r"byte|short|integer|long", _Meaning(INT)),
+    (r"u?tinyint|u?smallint|uinteger|bigint", _Meaning(INT)),
+    (r"uint64|ubigint|u?hugeint|u?int128", _Meaning(INT, "whole numbers outside of 64 bits with a sign are refused")),
+    (r"float64|double", _Meaning(FLOAT, _GAPS, frozenset({"pandas", "polars", "pyarrow", "duckdb", "parquet"}))),
+    (r"float(16|32|64)?|halffloat|double", _Meaning(FLOAT)),
+    (r"bool|boolean", _Meaning(BOOL)),
+    (r"str\d*|string|large_string|string_view|utf8|varchar", _Meaning(STR)),
+    (CSV_TEXT, _Meaning(STR)),
+    (r'"?null"?', _Meaning(STR)),  # that a column holds nothing else is told by its values: as text would be
+    (r"object", _Meaning(STR, "the kind says nothing of what it holds: str is a guess")),
+    (r"date|date32|date64", _Meaning(DATE)),
+    (r"datetime64", _Meaning(TIMESTAMP, _DAYS, frozenset({"pandas"}))),
+    (r"timestamp(_s|_ms|_us|_ns|_ntz|tz_ns| with time zone)?|datetime(64)?", _Meaning(TIMESTAMP)),
+    (rf"{COUNTED_MOMENTS}.*", _Meaning(TIMESTAMP)),
+    (r"time|time32|time64|time_ns", _Meaning(TIME)),
+    (rf"duration|timedelta64|interval( day( to second)?)?|{COUNTED_DURATIONS}.*", _Meaning(DURATION)),
+    *((rf"decimal\({scale}\)", _Meaning(decimal(scale))) for scale in range(SCALE_LIMIT + 1)),
+    (r"category|categorical|enum|dictionary", _Meaning(STR, _CATEGORIES)),
+)
+"""Kinds of columns, as patterns of their words, with their meanings; the first that fits counts."""
+
+
+def duckdb_kind(kind: Any) -> ColumnKind:
+    """The kind of a column of DuckDB, from its type."""
+    if kind.id in ("list", "array"):
+        return [duckdb_kind(kind.children[0][1])]
+    if kind.id == "struct":
+        return {name: duckdb_kind(child) for name, child in kind.children}
+    if kind.id == "decimal":
+        return f"decimal({dict(kind.children)['scale']})"
+    return str(kind.id)
+
+
+def type_of_kind(kind: ColumnKind, library: str, asked: list[str]) -> Type:
+    """The type that a kind of column means; the questions that it leaves are added to `asked`."""
+    if isinstance(kind, list):
+        return ListOf(type_of_kind(kind[0], library, asked))
+    if isinstance(kind, dict):
+        if not kind or any(field_name(name) is None for name in kind):
+            raise NoType("a record with such field names")
+        return TupleOf(tuple(kind), tuple(type_of_kind(inside, library, asked) for inside in kind.values()))
+    for words, meaning in _MEANINGS:
+        if re.fullmatch(words, kind) and (meaning.libraries is None or library in meaning.libraries):
+            if meaning.asked:
+                asked.append(meaning.asked)
+            return meaning.type
+    raise NoType(f"the kind {kind}")
+
+
+class NoType(Exception):
+    """No type means this kind of column; the message names the kind."""
+
+
+def field_name(name: object) -> str | None:
+    """The name of a column, where a field can have it."""
+    try:
+        check_field_name(name if isinstance(name, str) else "")
+    except ExpressionError:
+        return None
+    return str(name)
+
+
+# --- advice -----------------------------------------------------------------------------------------------------------
+
+_PYTHON: dict[Type, str] = {
+    DATE: "datetime.date",
+    TIMESTAMP: "datetime.datetime",
+    TIME: "datetime.time",
+    DURATION: "datetime.timedelta",
+}
+_OF_PYTHON_VALUES: dict[Type, str] = {
+    INT: "int(…) of text",
+    FLOAT: "float(…)",
+    BOOL: '… == "yes"',
+    STR: "str(…)",
+    **{type_: f"{_PYTHON[type_]}.fromisoformat(…) of text" for type_ in (DATE, TIMESTAMP, TIME)},
+    DURATION: "datetime.timedelta(seconds=…)",
+}
+_OF_CSV: dict[Type, str] = {
+    INT: "write whole numbers in digits, as 1200",
+    FLOAT: "write numbers with a point, as 1200.5 or 1.2e3",
+    BOOL: "write true or false, or 1 or 0",
+    DATE: "write dates as 2024-02-29",
+    TIMESTAMP: "write moments as 2024-02-29T12:30:00",
+    TIME: "write times of day as 12:30:00",
+}
+_IN_SQL = "take {} in SQL (duckdb.sql, or Spark's) and offer the result"
+_TEXT_IN_SQL = _IN_SQL.format("CAST(… AS STRING)")
+_ELSE_NULL = ", null where the text is none"
+_CASTS: dict[tuple[Type, Type], str] = {
+    (FLOAT, INT): ", which cuts toward zero",
+    (INT, DATE): ", which reads days since 1970-01-01",
+    (INT, TIMESTAMP): ", which reads microseconds since 1970",
+    (INT, TIME): ", which reads microseconds since midnight",
+    (INT, DURATION): ", which reads microseconds",
+    (DATE, INT): ", the days since 1970-01-01",
+    (TIMESTAMP, INT): ", the microseconds since 1970",
+    (TIME, INT): ", the microseconds since midnight",
+    (DURATION, INT): ", the microseconds",
+    (DATE, TIMESTAMP): "",
+    (TIMESTAMP, DATE): "",
+    (TIMESTAMP, TIME): "",
+    (TIME, DURATION): "",
+    **{(STR, kind): _ELSE_NULL for kind in (INT, FLOAT, DATE, TIMESTAMP, TIME, DURATION)},
+    (BOOL, INT): "",
+    (BOOL, FLOAT): "",
+}
+"""The casts of the language, each with the words on what it takes or gives."""
+
+
+def python_advice(wanted: Type) -> str:
+    """The expression that makes a Python value one of a type."""
+    return "decimal.Decimal(…) of text" if isinstance(wanted, DecimalOf) else _OF_PYTHON_VALUES.get(_plain(wanted), "")
+
+
+def csv_advice(wanted: Type) -> str:
+    """The form of a type in csv files."""
+    if isinstance(wanted, DecimalOf):
+        return "write digits with a point before the decimals, as 12.5"
+    return _OF_CSV.get(_plain(wanted), "")
+
+
+def column_advice(kind: ColumnKind, wanted: Type) -> str:
+    """The way from a column of a kind to a declared type; empty where there is no short one."""
+    wanted = _plain(wanted)
+    if kind in ("object", "category", "enum"):  # of anything
+        return ""
+    try:
+        given = type_of_kind(kind, "", [])
+    except NoType:
+        return ""
+    if wanted == STR and given in (INT, BOOL):
+        return _TEXT_IN_SQL
+    if wanted == given == TIMESTAMP:
+        return _IN_SQL.format("make_timestamp(epoch_us(…))")
+    if wanted == BOOL and given in (INT, FLOAT, STR):
+        one = '"yes"' if given == STR else "1"
+        return f"declare {_said(given)} and ask for x == {one} in queries"
+    words = _CASTS.get((given, wanted))
+    if isinstance(wanted, DecimalOf) and (given in (INT, FLOAT, STR) or isinstance(given, DecimalOf)):
+        words = _ELSE_NULL if given == STR else "" if given == INT else ", which rounds"
+    if isinstance(given, DecimalOf) and wanted == INT:
+        words = ", which cuts toward zero"
+    if words is None:
+        return ""
+    return f"declare {_said(given)} and take F.cast(x, {_said(wanted)}) in queries{words}"
+
+
+def _plain(type_: Type) -> Type:
+    return STR if isinstance(type_, CategoryOf) else type_
+
+
+def _said(type_: Type) -> str:
+    return f"wp.{type_}" if isinstance(type_, DecimalOf) else _PYTHON.get(type_, str(type_))
