@@ -124,7 +124,7 @@ def test_refused_edges_are_named_by_line(path: Path, options: dict[str, Any], po
         ("7777 ٣", "not an integer"),
         ("7777 +-3", "not an integer"),
         (f"7777 {2**63}", "outside 64 bits"),
-        (f"7777 {'9' * 5000}", "not an integer"),
+        (f"7777 {'9' * 5000}", "outside 64 bits"),
     ],
 )
 def test_lines_that_are_no_edges(path: Path, line: str, reason: str) -> None:
