@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.local_spark import database as database
@@ -12,3 +13,11 @@ settings.load_profile("no clock")
 
 # Hundreds of processes that tests start import wpinq: where each compiled it anew, that is half of what they take.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark starts once: all that runs on it runs in one process, whichever the number of workers."""
+    for item in items:
+        engine = getattr(getattr(item, "callspec", None), "params", {}).get("engine")
+        if "spark" in getattr(item, "fixturenames", ()) or engine == "spark":
+            item.add_marker(pytest.mark.xdist_group("spark"))

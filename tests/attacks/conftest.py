@@ -60,7 +60,7 @@ class OnEngine:
         return dict(self.weights(query.plan, data))
 
 
-@pytest.fixture(params=["reference", "duckdb", "spark"])
+@pytest.fixture(params=["reference", "duckdb", pytest.param("spark", marks=pytest.mark.long)])
 def engine(request: pytest.FixtureRequest) -> Iterator[OnEngine]:
     """Each engine in turn."""
     if request.param == "reference":

@@ -288,6 +288,7 @@ with opened() as session:
     assert found["values"] == [1.0, 1.0]
 
 
+@pytest.mark.long
 def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     ledger, noted = tmp_path / "ledger", tmp_path / "child"
     program = breaking(f"open({str(noted)!r}, 'w').write(str(os.getpid()) + '.')\n    time.sleep(10**6)")

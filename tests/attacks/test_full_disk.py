@@ -17,6 +17,8 @@ import pytest
 import wpinq as wp
 from wpinq.kernel.ledger.ledger import Ledger
 
+pytestmark = pytest.mark.long
+
 ROOT = pathlib.Path(__file__).parents[2]
 NUMBERS = wp.source("numbers", int)
 SECRET = 918273645

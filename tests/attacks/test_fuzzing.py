@@ -15,6 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.fuzz.targets import TARGETS
+from tests.support.parameters import tenth
 from wpinq import functions as F
 from wpinq.engines.sql.program import _Execution
 from wpinq.kernel.ledger.ledger import Ledger
@@ -37,7 +38,7 @@ EXAMPLES = {
 """About five seconds of each."""
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", tenth(TARGETS, 4))
 def test_whatever_is_read_is_what_it_means_or_an_error_that_explains(target: str) -> None:
     """Grammar and mutation: no exception of another kind, no hang, bounded memory."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", target, "--examples", str(EXAMPLES[target])]

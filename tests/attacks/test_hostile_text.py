@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from wpinq.errors import LanguageError
 from wpinq.language import Program, parse
 from wpinq.language.chains import INFERENCE_LIMIT, OPERATOR_LIMIT, RELEASE_LIMIT
@@ -193,7 +193,7 @@ def test_a_caller_near_the_recursion_limit_gets_a_language_error() -> None:
             deeper(levels)
 
 
-@for_each("seed", range(150))
+@pytest.mark.parametrize("seed", tenth(range(150)))
 def test_mutilated_programs_give_a_program_or_a_language_error(seed: int) -> None:
     random_ = random.Random(seed)
     text = HEAD + (

@@ -18,6 +18,8 @@ import pytest
 import wpinq as wp
 from wpinq.kernel.ledger.ledger import Ledger
 
+pytestmark = pytest.mark.long
+
 ROOT = pathlib.Path(__file__).parents[2]
 NUMBERS = wp.source("numbers", int)
 PARTS = 2

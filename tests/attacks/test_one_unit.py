@@ -129,6 +129,7 @@ def allowed(plan: Node) -> int:
     return steps * LONG
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUERIES)
 def test_duckdb_takes_no_more_time_and_memory_for_a_bad_unit_than_its_plan_allows(name: str) -> None:
     plan = QUERIES[name]().plan
@@ -142,6 +143,7 @@ def test_duckdb_takes_no_more_time_and_memory_for_a_bad_unit_than_its_plan_allow
     assert taken[1] - taken[0] <= SECONDS + A_STEP * allowed(plan)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_reference_takes_no_more_time_and_memory_for_a_bad_unit_than_its_plan_allows(name: str) -> None:
     plan = QUERIES[name]().plan

@@ -15,6 +15,8 @@ from tests.attacks.test_one_unit import A_STEP, LISTS, OPERATORS, PLAIN, QUERIES
 from wpinq.api.query import Query
 from wpinq.engines.contract import gap
 
+pytestmark = pytest.mark.long
+
 SECONDS = 20.0
 """Of all cores, for what any plan may take: Spark compiles each anew."""
 

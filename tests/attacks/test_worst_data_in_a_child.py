@@ -8,7 +8,10 @@ import pytest
 
 from tests.support.confined import told
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are confined by means of Linux")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are confined by means of Linux"),
+]
 
 MEASURED = """
 import random

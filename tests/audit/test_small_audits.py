@@ -27,6 +27,8 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.plan.operator import REGISTRY
 from wpinq.sinks import laplace
 
+pytestmark = pytest.mark.long
+
 FOREVER = Allotment(None)
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and fork are of POSIX")
 ALIKE = {"numbers": 200_000, "listings": 200_000, "recipes": 200_000, "choices": 160_000}

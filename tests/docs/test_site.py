@@ -11,6 +11,8 @@ import pytest
 
 import wpinq as wp
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -62,7 +62,7 @@ def consumers(query: Query) -> list[Node]:
     return list(dict.fromkeys(found))
 
 
-@for_each("operator", OPERATORS)
+@pytest.mark.parametrize("operator", tenth(OPERATORS, 4))
 def test_a_plan_has_the_bits_in_company_that_it_has_alone(database: Database, operator: str) -> None:
     rng = Random(f"{operator} together")
     for _ in range(2):

@@ -52,6 +52,7 @@ def test_sums_of_many_threads_have_the_same_bits_and_are_near_the_exact_ones() -
     assert all(abs(Fraction(first[b]) - total) <= 3 * total / 2**53 for b, total in exact.items())
 
 
+@pytest.mark.long
 def test_a_memory_limit_is_obeyed_by_spilling_and_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     data = many(100_000)
     copies = PAIRS.select_many(lambda p: F.map(F.range(0, 20, limit=20), lambda n: (p.a * 7919 % 100_003, n)))
@@ -85,6 +86,7 @@ def test_a_plan_that_cannot_fit_fails_with_a_constant_message() -> None:
         assert database.evaluate(PAIRS.plan, small) == {(1, 2): 1.0}, "it goes on after a failure"
 
 
+@pytest.mark.long
 def test_nothing_is_left_when_a_process_ends_without_closing(tmp_path: Path) -> None:
     code = (
         "from wpinq.engines.sql.duckdb.database import Database\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
 from wpinq import functions as F
@@ -111,7 +111,7 @@ def test_the_bits_are_those_of_all_rows(database: Database, shape: str, node: st
     assert seen
 
 
-@pytest.mark.parametrize("operator", ["Intersect", "Select", "GroupBy", "Shave"])
+@pytest.mark.parametrize("operator", tenth(["Intersect", "Select", "GroupBy", "Shave"], 4))
 def test_random_plans_keep_their_bits(database: Database, operator: str) -> None:
     rng = Random(f"{operator} beside a partner")
     for _ in range(12):

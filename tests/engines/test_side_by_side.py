@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engines.test_partner_filter import bits, data, source
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from tests.support.plans import distance, random_case
 from tests.support.relational import without
 from wpinq import functions as F
@@ -117,7 +117,7 @@ def test_tags_of_closed_wedges_stand_side_by_side(database: Database) -> None:
         assert keeps_all(database, query, {"a": {pair if rng.random() < 0.5 else pair[::-1]: 1.0 for pair in pairs}})
 
 
-@pytest.mark.parametrize("operator", ["Shave", "Join"])
+@pytest.mark.parametrize("operator", tenth(["Shave", "Join"], 4))
 def test_random_plans_keep_their_bits(database: Database, operator: str) -> None:
     rng = Random(f"{operator} side by side")
     for _ in range(12):

@@ -98,6 +98,7 @@ def test_names_are_spilled_where_nobody_finds_them(spilling: subprocess.Popen[by
     assert list(tmp_path.rglob("*")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(4))
 def test_nothing_is_left_of_a_process_that_is_killed(
     spilling: subprocess.Popen[bytes], tmp_path: Path, part: int
@@ -109,6 +110,7 @@ def test_nothing_is_left_of_a_process_that_is_killed(
     assert list(tmp_path.rglob("*")) == []
 
 
+@pytest.mark.long
 def test_values_larger_than_a_block_are_spilled_and_come_back() -> None:
     def text(number: int) -> str:
         return f"{SECRET.decode()} {number} " * 20_000
@@ -133,6 +135,7 @@ def test_values_larger_than_a_block_are_spilled_and_come_back() -> None:
     assert sum(name.endswith(".block") for name in given) > 100
 
 
+@pytest.mark.long
 def test_sums_in_python_do_not_wait_for_those_who_spill() -> None:
     with Database(threads=2) as database:
         connection = database.open().connection
@@ -159,6 +162,7 @@ def test_a_forked_child_lets_go_of_the_files() -> None:
         assert os.fstat(number).st_nlink == 0
 
 
+@pytest.mark.long
 def test_a_full_disk_is_a_failure_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*given: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

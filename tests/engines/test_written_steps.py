@@ -10,7 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.engines.test_batch import consumers
-from tests.support.parameters import for_each
+from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq.api.query import Query
 from wpinq.engines.sql import compile
@@ -30,7 +30,7 @@ def compiled(root: Node, shared: frozenset[bytes], asked: bool, steps: PrefixCac
     return compile_uncached(Plan(root, REWRITES, shared, asked), DUCKDB, steps)
 
 
-@for_each("operator", OPERATORS)
+@pytest.mark.parametrize("operator", tenth(OPERATORS, 4))
 def test_random_plans_have_the_program_of_their_own(operator: str) -> None:
     rng, steps = Random(f"{operator} written"), PrefixCache()
     for _ in range(2):

@@ -250,6 +250,7 @@ def test_generated_tables_have_the_columns(tmp_path: Path) -> None:
     connection.close()
 
 
+@pytest.mark.long
 def test_the_script_prints_the_bill_and_then_the_answers() -> None:
     command = [sys.executable, str(FOLDER / "run.py"), "q4", "q13", "--epsilon", "0.5"]
     root = str(FOLDER.parents[1])

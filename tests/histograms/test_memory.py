@@ -6,6 +6,7 @@ import gc
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from tests.support.parameters import for_each
 from wpinq.histograms import (
@@ -26,6 +27,8 @@ from wpinq.histograms import (
     tree_least_squares,
     zero_subtrees,
 )
+
+pytestmark = pytest.mark.long
 
 
 def ragged(n: int) -> Tree:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+WITH_JAVA = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 ROOT = Path(__file__).resolve().parents[2]
 RULES = "wpinq/engines/sql/rules"
 
@@ -249,11 +250,10 @@ def add(copy: Path, files: dict[str, str]) -> None:
             path.write_text(held + text, encoding="utf-8")
 
 
-def run(copy: Path, script: str) -> str:
+def run(copy: Path, script: str, engines: tuple[str, ...] = ("duckdb", "reference")) -> str:
     """What a script printed on its way to an error; empty where it went through."""
-    engines = ["duckdb", "reference", *(["spark"] if shutil.which("java") else [])]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", f"ENGINES = {engines!r}\n{script}"]
+    command = [sys.executable, "-c", f"ENGINES = {list(engines)!r}\n{script}"]
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr or done.stdout or "it failed"
 
@@ -269,12 +269,15 @@ def differing(copy: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(("files", "script"), [(DISTINCT, USE_DISTINCT), (GCD, USE_GCD)], ids=["Distinct", "gcd"])
+@pytest.mark.parametrize(
+    "engines", [("duckdb", "reference"), pytest.param(("spark",), marks=[pytest.mark.long, WITH_JAVA])], ids=", ".join
+)
 def test_an_addition_runs_everywhere_with_the_files_that_are_named(
-    files: dict[str, str], script: str, copy: Path
+    files: dict[str, str], script: str, engines: tuple[str, ...], copy: Path
 ) -> None:
     add(copy, files)
     assert differing(copy) == set(files)
-    assert run(copy, script) == ""
+    assert run(copy, script, engines) == ""
 
 
 OPTION = """    made.add_argument("--names-only", action="store_true", help="print the names of the releases alone")

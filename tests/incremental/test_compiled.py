@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.incremental.interpreted import interpret
+from tests.support.parameters import sizes
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -54,12 +55,15 @@ def floats(case: Case) -> dict[str, dict]:
     return {name: {x: float(w) for x, w in case.data[name].items()} for name in sources([case.plan])}
 
 
+@pytest.mark.parametrize("cases_per_operator", sizes(1, CASES_PER_OPERATOR))
 @pytest.mark.parametrize("virtual", [True, False])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_outputs_equal_the_reference_after_any_history(interpreted: None, operator: str, virtual: bool) -> None:
+def test_outputs_equal_the_reference_after_any_history(
+    interpreted: None, operator: str, virtual: bool, cases_per_operator: int
+) -> None:
     rng = Random(f"compiled {operator}")
     done = 0
-    while done < CASES_PER_OPERATOR:
+    while done < cases_per_operator:
         case = random_case(rng, operator)
         data = floats(case)
         try:
@@ -86,11 +90,14 @@ def test_outputs_equal_the_reference_after_any_history(interpreted: None, operat
                 engine.commit()
 
 
+@pytest.mark.parametrize("cases_per_operator", sizes(2, CASES_PER_OPERATOR))
 @pytest.mark.parametrize("virtual", [True, False])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_retracting_everything_leaves_nothing(interpreted: None, operator: str, virtual: bool) -> None:
+def test_retracting_everything_leaves_nothing(
+    interpreted: None, operator: str, virtual: bool, cases_per_operator: int
+) -> None:
     rng = Random(f"retraction {operator}")
-    for _ in range(CASES_PER_OPERATOR // 2):
+    for _ in range(cases_per_operator // 2):
         case = random_case(rng, operator)
         data = floats(case)
         try:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, sizes
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq import functions as F
 from wpinq.columns.dataset import WeightedDataset
@@ -36,10 +36,11 @@ def random_changes(rng: Random, case: Case, candidate: dict[str, Weights]) -> di
     return {name: changes}
 
 
+@pytest.mark.parametrize("cases_per_operator", sizes(3, CASES_PER_OPERATOR))
 @for_each("operator", OPERATORS)
-def test_outputs_equal_a_fresh_evaluation_after_any_history(operator: str) -> None:
+def test_outputs_equal_a_fresh_evaluation_after_any_history(operator: str, cases_per_operator: int) -> None:
     rng = Random(f"history {operator}")
-    for _ in range(CASES_PER_OPERATOR):
+    for _ in range(cases_per_operator):
         case = random_case(rng, operator)
         data = {name: dict(case.data[name]) for name in sources([case.plan])}
         evaluator = Evaluator([case.plan], data, EXACT)
@@ -57,10 +58,11 @@ def test_outputs_equal_a_fresh_evaluation_after_any_history(operator: str) -> No
                 evaluator.commit()
 
 
+@pytest.mark.parametrize("cases_per_operator", sizes(3, CASES_PER_OPERATOR))
 @for_each("operator", OPERATORS)
-def test_retracting_everything_leaves_nothing(operator: str) -> None:
+def test_retracting_everything_leaves_nothing(operator: str, cases_per_operator: int) -> None:
     rng = Random(f"retraction {operator}")
-    for _ in range(CASES_PER_OPERATOR):
+    for _ in range(cases_per_operator):
         case = random_case(rng, operator)
         data = {name: dict(case.data[name]) for name in sources([case.plan])}
         evaluator = Evaluator([case.plan], data, EXACT)

@@ -67,6 +67,7 @@ def check(walk: SwapWalk | EdgeWalk, target: Goal, power: float, space: list[Gra
 CYCLE_WITH_CHORDS = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2), (5, 3)]
 
 
+@pytest.mark.long
 @for_each("closing", [0.0, 0.5, 0.9])
 @for_each(("symmetric", "virtual"), [(True, True), (False, True), (False, False)])
 def test_swaps_converge_to_the_posterior_whatever_share_closes_wedges(
@@ -81,6 +82,7 @@ def test_swaps_converge_to_the_posterior_whatever_share_closes_wedges(
     check(walk, target, 1.5, space, symmetric)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changing", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_edge_walks_converge_to_the_posterior(changing: float, symmetric: bool) -> None:

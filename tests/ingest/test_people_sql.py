@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.support.parameters import for_each
+from tests.support.parameters import tenth
 from tests.support.people import kept_rows, weigh
 from wpinq.columns.records import column_names, column_types, flattener, reader
 from wpinq.data.people import DUCKDB, asymmetric, canonical_hex, counted, kept_of, weighed
@@ -69,7 +69,7 @@ def offer(connection: Any, type_: Type, ids: list[Any], rows: list[Any]) -> None
     connection.executemany(f"INSERT INTO offered VALUES ({', '.join('?' for _ in values[0])})", values)
 
 
-@for_each("seed", range(60))
+@pytest.mark.parametrize("seed", tenth(range(60)))
 def test_the_same_rows_are_kept_as_in_python(connection: Any, seed: int) -> None:
     rng = Random(seed)
     type_ = TupleOf(("x", "y"), (random_type(rng), random_type(rng)))

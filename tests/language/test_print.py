@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -39,7 +39,7 @@ def check(named: Mapping[str, Query | Measurement]) -> str:
     return text
 
 
-@for_each("seed", range(len(OPERATORS) * 25))
+@pytest.mark.parametrize("seed", tenth(range(len(OPERATORS) * 25)))
 def test_random_plans(seed: int) -> None:
     rng = random.Random(seed)
     named: dict[str, Query | Measurement] = {}

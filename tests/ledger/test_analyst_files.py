@@ -107,6 +107,7 @@ for number in each_killed(child):
 """
 
 
+@pytest.mark.long
 @needs_fork
 def test_a_kill_in_the_middle_of_a_debit_leaves_both_sides_or_none(tmp_path: pathlib.Path) -> None:
     with opened(tmp_path / "first.db") as ledger:
@@ -162,6 +163,7 @@ for process in children:
 """
 
 
+@pytest.mark.long
 @needs_fork
 def test_fifty_analysts_in_processes_never_overspend(tmp_path: pathlib.Path) -> None:
     path, names = tmp_path / "l.db", [f"a{number}" for number in range(50)]

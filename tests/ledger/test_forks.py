@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.service import ROOT
 
+pytestmark = pytest.mark.long
+
 FORKED = """
 import os, signal, sys, threading
 from fractions import Fraction

@@ -63,6 +63,7 @@ def started(action: Callable[[], object]) -> threading.Thread:
     return thread
 
 
+@pytest.mark.long
 def test_those_who_ask_are_served_in_order(tmp_path: pathlib.Path) -> None:
     companion, served = HeadFile(str(tmp_path / "ledger.db")), []
     threads = []
@@ -80,6 +81,7 @@ def test_those_who_ask_are_served_in_order(tmp_path: pathlib.Path) -> None:
     assert held(companion) == 0
 
 
+@pytest.mark.long
 def test_who_comes_back_at_once_waits_behind_those_who_wait(tmp_path: pathlib.Path) -> None:
     """The starvation that turns are there to end: one who never stops asking, and one who asks once."""
     companion, served = HeadFile(str(tmp_path / "ledger.db")), []
@@ -97,6 +99,7 @@ def test_who_comes_back_at_once_waits_behind_those_who_wait(tmp_path: pathlib.Pa
     assert served == ["greedy", "once", "greedy", "greedy", "greedy", "greedy"]
 
 
+@pytest.mark.long
 def test_two_never_have_a_turn_at_once(tmp_path: pathlib.Path) -> None:
     companion, inside, most = HeadFile(str(tmp_path / "ledger.db")), [], 0
 
@@ -347,6 +350,7 @@ sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child i
 """
 
 
+@pytest.mark.long
 def test_no_more_pass_a_waiter_than_were_ahead_of_it(ledger: pathlib.Path) -> None:
     """Eight processes: between a drawn number and its debit come the debits of those who drew before, and no other."""
     parent = start(SPEND, ledger)
@@ -395,6 +399,7 @@ with Ledger(path, create=False) as ledger:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("killed", ["holder", "waiter", "none"])
 def test_who_dies_leaves_the_queue(ledger: pathlib.Path, killed: str) -> None:
     holder = start(HOLD, ledger, "holder")
@@ -420,6 +425,7 @@ def test_who_dies_leaves_the_queue(ledger: pathlib.Path, killed: str) -> None:
     assert done == [name for name in order if killed not in name or (killed == "waiter" and name == "waiter 1")]
 
 
+@pytest.mark.long
 def test_a_waiter_that_is_suspended_is_passed(ledger: pathlib.Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(head_file, "STANDSTILL", 0.2)
     holder, waiter = start(HOLD, ledger, "holder"), start(WAIT, ledger, "waiter")

@@ -43,6 +43,7 @@ def deviations(plan: MarginalPlan) -> tuple[float, float]:
     return float(np.sqrt(cells @ variances / cells.sum())), float(np.sqrt(variances.max()))
 
 
+@pytest.mark.long
 @for_each("name", ROWS)
 def test_plans_are_as_exact_as_claimed_within_three_percent(name: str) -> None:
     sizes, views, total, largest = ROWS[name]

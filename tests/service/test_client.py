@@ -169,6 +169,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield folder
 
 
+@pytest.mark.long
 def test_tls_is_verified(certificate: Path) -> None:
     with running(configured(certificate, 'host = "0.0.0.0"\ncertificate = "cert.pem"\nkey = "key.pem"')) as service:
         address = service.address.replace("0.0.0.0", "127.0.0.1")

@@ -24,6 +24,7 @@ def curator(service: RunningService) -> str:
     return service.admit("curator", curator=True)
 
 
+@pytest.mark.long
 def test_somebody_is_let_in_given_another_token_and_turned_away(service: RunningService, curator: str) -> None:
     given = {"name": "alice", "budgets": {"edges": "1/2"}}
     made = service.ask("POST", "v1/users", curator, given)
@@ -50,6 +51,7 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
         told(service.ask(method, path, curator), 404, "NoSuchUser")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "given",
     [
@@ -71,6 +73,7 @@ def test_what_cannot_be_given_changes_nothing(service: RunningService, curator: 
     )
 
 
+@pytest.mark.long
 def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: str) -> None:
     service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "11"}})
     (event,) = [
@@ -83,6 +86,7 @@ def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: 
     told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}}), 400, "EpsilonError")
 
 
+@pytest.mark.long
 def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService) -> None:
     added = service.wpinq("add", "carol", "--budget", "edges=1")
     assert added.returncode == 0, added.stderr
@@ -97,6 +101,7 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
     assert service.ask("GET", "v1/users", second).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -29,6 +29,8 @@ from tests.support.service import (
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.service.errors import FAILED
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RunningService]:

@@ -158,6 +158,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield service
 
 
+@pytest.mark.long
 def test_slow_clients_do_not_stay(strict: Any) -> None:
     token = strict.admit("slow", "edges=1")
     assert exchanged(strict.address, b"") == b""  # says nothing
@@ -172,6 +173,7 @@ def test_slow_clients_do_not_stay(strict: Any) -> None:
     assert kept.startswith(b"HTTP/1.1 200")  # and closes, when nothing follows
 
 
+@pytest.mark.long
 def test_more_connections_than_there_may_be_are_closed(tmp_path: Path) -> None:
     asked = b"GET /v1/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     with running(configured(tmp_path, limits="slow_seconds = 600.0\nconnections = 8")) as service:
@@ -191,6 +193,7 @@ def refused_at_last(ask: Callable[[], httpx.Response]) -> tuple[int, httpx.Respo
     raise AssertionError("nothing was too often")
 
 
+@pytest.mark.long
 def test_who_asks_too_often_waits(strict: Any) -> None:
     hasty, other = strict.admit("hasty", "edges=1"), strict.admit("other", "edges=1")
     times, answer = refused_at_last(lambda: strict.ask("GET", "v1/me", hasty))
@@ -200,6 +203,7 @@ def test_who_asks_too_often_waits(strict: Any) -> None:
     assert strict.ask("GET", "v1/me", other).status_code == 200
 
 
+@pytest.mark.long
 def test_a_release_counts_as_one_whatever_becomes_of_it(strict: Any) -> None:
     token = strict.admit("careless", "edges=1")
     assert strict.release(token, "nonsense").status_code == 400
@@ -207,6 +211,7 @@ def test_a_release_counts_as_one_whatever_becomes_of_it(strict: Any) -> None:
     assert int(answer.headers["retry-after"]) > 10  # of the releases a minute: one more request is there in ten seconds
 
 
+@pytest.mark.long
 def test_a_program_that_takes_too_long_to_read_costs_its_author_a_refusal(strict: Any) -> None:
     """The clerk that reads it dies, the only one, and the next request finds another."""
     token = strict.admit("heavy", "edges=1")

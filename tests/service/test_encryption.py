@@ -21,7 +21,10 @@ from wpinq.service.client import ServiceError
 from wpinq.service.config import read_configuration
 from wpinq.service.server import server_context
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate"),
+]
 
 MOST = 6
 TLS = 'certificate = "cert.pem"\nkey = "key.pem"'

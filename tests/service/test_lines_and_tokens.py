@@ -37,6 +37,7 @@ class HeldChannel(Channel):
         return {"answer": self.told}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", ["remove", "renew"])
 def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: Path, change: str) -> None:
     """Otherwise what an analyst had put in line would be debited and answered after the curator took the token away."""
@@ -93,6 +94,7 @@ def test_a_register_that_was_removed_or_replaced_knows_nobody(tmp_path: Path) ->
         assert users.find(token) is not None
 
 
+@pytest.mark.long
 def test_a_ledger_is_served_by_one_service_at_a_time(tmp_path: Path) -> None:
     """Otherwise one that stops would forget what the other has under way: its failures would close nothing."""
     link = tmp_path / "link.db"

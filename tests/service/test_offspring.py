@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.service import ROOT
 
+pytestmark = pytest.mark.long
+
 BESIDE = {
     "alone": "",
     "beside a thread, to which the system gives what this one masks": """

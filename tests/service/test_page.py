@@ -23,7 +23,10 @@ DRIVER = shutil.which("chromedriver")
 HOSTILE = "<img src=x onerror=window.hit=1>"
 PATIENCE = 120
 
-pytestmark = pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="there is no chromium with its chromedriver")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="there is no chromium with its chromedriver"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ import pytest
 import wpinq as wp
 from tests.support.service import ROOT
 
+pytestmark = pytest.mark.long
+
 
 def command_of(page: str) -> list[str]:
     """The words after `wpinq` of the command that a page marks."""

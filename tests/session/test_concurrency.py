@@ -21,7 +21,7 @@ from wpinq.kernel.ledger.ledger import Ledger
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and fork are of POSIX")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not hasattr(os, "fork"), reason="kill -9 and fork are of POSIX")]
 
 # One interpreter imports everything once, and forks children before any ledger is open.
 COMMON = """

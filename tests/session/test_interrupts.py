@@ -18,6 +18,8 @@ from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.instance import _Opened
 from wpinq.runtime.signals import interruptible
 
+pytestmark = pytest.mark.long
+
 PEOPLE = wp.source("people", name=str, number=int)
 ROWS = [(f"Rumpelstilzchen {i}", i) for i in range(60_000)]
 COPIES = PEOPLE.select_many(lambda p: F.map(F.range(0, 8, limit=8), lambda n: (p.name, p.number, n)))

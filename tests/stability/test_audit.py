@@ -19,6 +19,8 @@ import wpinq as wp
 from tests.support.graph_queries import RECIPES, Measured, block_graph, source
 from wpinq.sinks import laplace
 
+pytestmark = pytest.mark.long
+
 RELEASES = 2_000
 EPSILON = 2
 EDGES = source("unit_weights", "simple")

@@ -5,11 +5,12 @@ from fractions import Fraction
 import pytest
 
 from tests.support.climbing import climb
+from tests.support.parameters import tenth
 
 PLANS, TRIES = 15, 60
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", tenth([0, 2], 2))
 def test_no_data_found_uphill_move_a_plan_further(seed: int) -> None:
     climbed = climb(seed, PLANS, TRIES)
     assert len(climbed.ratios) == PLANS

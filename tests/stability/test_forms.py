@@ -130,6 +130,7 @@ def test_nodes_may_be_null_or_records(type_: Any) -> None:
     assert counted(edges(type_=type_)).stability() == {"edges": Fraction(2)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", [[0, 1, 2], [0, 2], [0, 1, 3]])
 def test_degrees_beyond_the_last_limit_move_no_further(limits: list[int]) -> None:
     room = [0.5, 0.25][: len(limits) - 1]

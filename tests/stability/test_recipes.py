@@ -73,6 +73,7 @@ def test_a_symmetric_source_is_billed_as_one_that_is_made_symmetric(name: str) -
     assert 2 * query.stability()["edges"] == Fraction(UNDIRECTED[name][1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RECIPES)
 def test_no_simple_graph_of_up_to_5_nodes_moves_further(name: str) -> None:
     measured = Measured(RECIPES[name](source("unit_weights", "simple")))
@@ -103,6 +104,7 @@ CLIQUE = block_graph(26, 0, 0, clique=True)
 BICLIQUE = block_graph(40, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "graph"),
     [

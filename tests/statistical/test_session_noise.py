@@ -18,6 +18,8 @@ from scipy import stats
 
 import wpinq as wp
 
+pytestmark = pytest.mark.long
+
 ALPHA = 1e-9
 NUMBERS = wp.source("numbers", int)
 SCORES = wp.source("scores", group=int, x=float)

@@ -60,6 +60,11 @@ def tenth(cases: Iterable[Any], every: int = 10) -> list[Any]:
     return [case if i % every == 0 else pytest.param(case, marks=pytest.mark.long) for i, case in enumerate(cases)]
 
 
+def sizes(few: int, many: int) -> list[Any]:
+    """How many random cases a test tries: few by default, many in the long suite."""
+    return [few, pytest.param(many, marks=pytest.mark.long)]
+
+
 def _values(case: Any, many: int) -> tuple[Any, ...]:
     if isinstance(case, ParameterSet):
         assert not case.marks, "a case with marks needs a test of its own"

@@ -23,6 +23,8 @@ from wpinq.mcmc import EdgeMoves, GenericChain, ReplaceRecord, Swaps, Target, Wa
 from wpinq.mcmc.chain import Chain, CompiledChain
 from wpinq.measure.answers import Answers
 
+pytestmark = pytest.mark.long
+
 FALSE_ALARM = 1e-4
 SYMMETRIC = wp.source("edges", src=int, dst=int, unit_weight=2)
 ONCE = wp.source("edges", src=int, dst=int)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import threadpoolctl
 
 from wpinq.inference.optimisation import single_blas_thread
+
+pytestmark = pytest.mark.long
 
 
 def blas_threads() -> list[int]:

@@ -12,6 +12,7 @@ import pytest
 import wpinq as wp
 from tests.engines.rewrite_fixtures import fixtures
 from tests.expressions.golden import GOLDEN, WEIGHTED, Case
+from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from tests.support.relational import evaluate
 from wpinq import functions as F
@@ -54,7 +55,7 @@ def test_every_operator_has_a_rule() -> None:
     assert [name for name, operator in REGISTRY.items() if relation_of.dispatch(operator) is default] == []
 
 
-@pytest.mark.parametrize("functions", by_schema(), ids=lambda functions: functions[0][0].name)
+@pytest.mark.parametrize("functions", tenth(by_schema()), ids=lambda functions: functions[0][0].name)
 def test_expressions_give_their_outputs(database: SparkDatabase, functions: list[list[Case]]) -> None:
     type_ = type_from_annotation(functions[0][0].schema)
     source = wp.source("given", {"number": int, "record": type_}, facts=["unit_weights"])
@@ -73,7 +74,7 @@ def test_the_elements_of_a_list_share_the_weight(database: SparkDatabase, case: 
     same(database, query.plan, {"given": {normalize(case.given, case.source().plan.type): 1.0}}, REWRITES)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", tenth(OPERATORS, 4))
 def test_random_plans_have_the_weights_that_duckdb_gives(database: SparkDatabase, operator: str) -> None:
     rng = Random(f"{operator} on Spark")
     case = random_case(rng, operator)

@@ -15,6 +15,8 @@ from wpinq.engines.sql.spark.cluster import FAILED, SparkDatabase
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.plan.arithmetic import EXACT
 
+pytestmark = pytest.mark.long
+
 NUMBERS = wp.source("numbers", int)
 
 

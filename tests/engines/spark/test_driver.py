@@ -10,6 +10,8 @@ import wpinq as wp
 from wpinq.graphs.recipes import degree_ccdf, symmetrize, triangles_by_intersect
 from wpinq.kernel.release import Release
 
+pytestmark = pytest.mark.long
+
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 FIRST, NODES = 10**12, 300
 """Names of nodes that nothing else has for a number."""

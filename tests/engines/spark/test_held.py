@@ -17,6 +17,8 @@ from wpinq.data import read_source
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import PlanError
 
+pytestmark = pytest.mark.long
+
 LISTS = {
     "lists": (wp.source("s", list[int]), {(): 0.5, (1, 2): -1.0, (2, 1): 1.0}),
     "lists of records": (

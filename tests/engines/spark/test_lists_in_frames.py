@@ -17,6 +17,8 @@ from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import FLOAT, INT, STR, ListOf, TupleOf, record_type
 
+pytestmark = pytest.mark.long
+
 ITEM, PART = record_type({"what": STR, "price": INT}), record_type({"a": INT})
 VISIT = {"day": date, "price": wp.decimal(2) | None, "tags": list[str] | None}
 MORE = TupleOf(("y", "z"), (FLOAT, ListOf(INT)), nullable=True)

@@ -19,6 +19,8 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.values import normalize
 
+pytestmark = pytest.mark.long
+
 
 def test_spark_agrees_with_python(database: SparkDatabase) -> None:
     given = rows(Random("logical types on Spark"), 300)

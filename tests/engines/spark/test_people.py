@@ -23,6 +23,8 @@ from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, DATE, FLOAT, INT, STR, ListOf, TupleOf, record_type
 from wpinq.expr.values import canonical_bytes, normalize
 
+pytestmark = pytest.mark.long
+
 ROW = record_type({"n": INT.with_nullable(), "x": FLOAT.with_nullable(), "b": BOOL.with_nullable(), "s": STR})
 SCHEMA = "n bigint, x double, b boolean, s string"
 NUMBERS = [0, 1, -1, 2**63 - 1, -(2**63), None]

@@ -23,6 +23,8 @@ from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceReject
 from wpinq.kernel.release import Release
 from wpinq.sinks.laplace import LaplaceSink
 
+pytestmark = pytest.mark.long
+
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ROWS = [(1, 2), (1, 3), (2, 3), (4, 1)]
 DEGREES = EDGES.select(lambda e: e.src).noisy_count(epsilon=0.5, over=range(1, 6))

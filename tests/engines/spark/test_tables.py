@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 import wpinq as wp
 from wpinq.api.evaluate import evaluate
 from wpinq.api.query import Query
 from wpinq.engines.sql.spark.cluster import SparkDatabase
+
+pytestmark = pytest.mark.long
 
 PEOPLE = wp.source("people", city=str | None, age=int | None)
 ROWS = [("a", 1), ("b", None), (None, 5), ("a", 50), ("c", 9)] * 20

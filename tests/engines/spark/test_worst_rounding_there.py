@@ -7,6 +7,8 @@ import pytest
 from tests.support.roundings import ATTACKS, worst
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_data_make_spark_round_more_than_the_constant(name: str, database: SparkDatabase) -> None:
