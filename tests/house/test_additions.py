@@ -83,7 +83,6 @@ class Distinct(RecordKeyed):
 ''',
     f"{RULES}/operators.py": '''
 
-from wpinq.engines.sql.terms import number  # noqa: E402
 from wpinq.plan.operators.distinct import Distinct  # noqa: E402
 
 
@@ -91,8 +90,8 @@ from wpinq.plan.operators.distinct import Distinct  # noqa: E402
 def _(operator: Distinct, script: Script, inputs: list[Relation], output: Relation) -> Relation:
     """Rounds nothing: a weight or a constant."""
     block = script.single(script.once(inputs[0]))
-    clamped = replace(block, weight=call("least", block.weight, number(1.0)))
-    return replace(output, blocks=(restricted(clamped, call("less", number(0.0), block.weight)),))
+    clamped = replace(block, weight=t.call("least", block.weight, t.number(1.0)))
+    return replace(output, blocks=(restricted(clamped, t.call("less", t.number(0.0), block.weight)),))
 ''',
     "tests/support/operators/distinct.py": '''"""Distinct: a weight of at most 1."""
 
@@ -146,9 +145,9 @@ def gcd(a: object, b: object) -> Any:
     f"{RULES}/lowering.py": """
 
 @_rule("gcd")
-def _gcd(node: Call, shapes: tuple[Shape, ...]) -> Shape:
+def _gcd(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
     wide = "sql:gcd(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT))"
-    return call("fit_int", call(wide, *_as(node, shapes, INT)))
+    return t.call("fit_int", t.call(wide, *_as(node, shapes, INT)))
 """,
 }
 
