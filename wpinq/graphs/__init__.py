@@ -1,4 +1,4 @@
-"""Graphs: recipes, rescaling of released weights, fitting of released degree statistics, synthesis, baselines."""
+"""Graphs: recipes, rescaled counts, degree sequences, and synthetic graphs."""
 
 from wpinq.graphs.baselines import JointDegrees as JointDegrees
 from wpinq.graphs.baselines import sala_joint_degrees as sala_joint_degrees

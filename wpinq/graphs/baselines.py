@@ -1,4 +1,4 @@
-"""Mechanisms of other authors, simulated on public graphs for comparison. Never for protected data."""
+"""Mechanisms of other authors, simulated on public graphs. Never for protected data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans whose records tell what one item adds to their weight: recognised by what they are, in whatever notation.
+"""Recognition of plans in which every item adds a known weight to its record.
 
 A plan is the recipe of some edges if the recipe, applied to these, gives the very plan. The closed form then holds
 where plan and declarations prove that the edges are as it needs them: of weight 1 each and, but for joint degrees, in

@@ -1,4 +1,4 @@
-"""Counts of triangles, stars and 4-cliques as they are, and the largest degree: one whole number each.
+"""Counts of triangles, stars and 4-cliques, and the largest degree: one whole number each.
 
 Queries release weights, and no weight is a count of triangles. These are no queries: they take the edges themselves,
 and give an integer whose noise goes with how far one edge can move it: a count in the graph at hand, by the ladder

@@ -1,4 +1,4 @@
-"""Degree sequences from noisy measurements: the staircase fit, and two simpler fits to compare it with.
+"""Degree sequences from noisy measurements: the staircase fit and two baselines.
 
 A degree sequence d and its CCDF c (c[y] is the number of nodes of degree > y) are the two ways to read one
 staircase. Write S for the cells (x, y) below it, y < d[x], or just as well x < c[y]. Either sum of deviations is

@@ -14,8 +14,8 @@ from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.graphs.recipes import check_edges
 
-# Patterns: small connected graphs, their automorphisms, and the least way to write a copy of one.
-#
+# --- patterns: small connected graphs and their automorphisms ---------------------------------------------------------
+
 # The vertices of a copy are distinct, so the least tuple over the automorphisms is found position by position: the
 # first takes the least vertex of its orbit, the next the least of its orbit under the automorphisms that leave the
 # first alone, and so on. Each position costs one step, so nothing grows with the number of automorphisms.
@@ -121,8 +121,8 @@ def _exchange(size: int, u: int, v: int) -> Permutation:
     return tuple({u: v, v: u}.get(vertex, vertex) for vertex in range(size))
 
 
-# Covers: how to put a pattern together from its edges by joins.
-#
+# --- covers: the joins that assemble a pattern from its edges ---------------------------------------------------------
+
 # A cover is a binary tree. Its leaves are the edges of the pattern, each once, so the query uses its source once an
 # edge, and no query that checks every edge can use it less. An inner node joins two parts on the vertices they share.
 # Of all such trees, the one kept gives copies the largest weight in a typical graph: one where a vertex has `DEGREE`

@@ -1,4 +1,4 @@
-"""Queries about degrees and joint degrees of a graph: functions from the query of its edges to another query.
+"""Queries about degrees, joint degrees, triangles and squares of a graph.
 
 Edges are records of two fields of one type, whatever their names (else every recipe raises PlanError), and stand in
 both directions, of weight 1 each. `symmetrize` makes that of a source that holds each undirected edge once. Closed
@@ -239,8 +239,8 @@ def joint_degrees(edges: Query) -> Query:
     )
 
 
-# Triangles and squares by the degrees of their vertices, and triangles as one number.
-#
+# --- triangles and squares --------------------------------------------------------------------------------------------
+
 # As in `recipes`, edges are records of two fields of one type (else PlanError), symmetric, of weight 1; closed forms
 # hold for simple graphs.
 

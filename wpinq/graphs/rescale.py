@@ -1,4 +1,4 @@
-"""From released weights to counts, where a recipe has a closed form; and the noise on the counts that follows.
+"""Counts from released weights, where a recipe has a closed form, and the noise on them.
 
 A recipe with a closed form gives every item of a record (edge, triangle, square) the same weight, which the record
 itself tells. A released weight divided by it is an unbiased count, its noise divided likewise. All of this reads

@@ -1,4 +1,4 @@
-"""Queries that carry degrees in weight: half-edges, degree tags, and closed wedges and joint degrees by tag.
+"""Queries that carry degrees in weight: half-edges, tags, wedges and joint degrees by tag.
 
 A GroupBy that counts gives a node's degree as a record, at half the weight and with a cliff where a degree changes. A
 tag carries it as weight instead: the weight that a node gathers is cut into pieces at public limits, and the pieces
@@ -28,7 +28,7 @@ from wpinq.errors import PlanError
 from wpinq.graphs.recipes import check_edges, ends
 from wpinq.runtime.arrays import Floats
 
-# Public limits between degree tags, and what the tags of a node weigh by its degree: closed forms of `tags`.
+# --- limits between tags, and closed forms of their weights -----------------------------------------------------------
 
 
 def checked_limits(limits: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Choosing a strategy: every candidate's expected error, known before anything is spent."""
+"""The choice of a strategy by its expected error, known before anything is spent."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.runtime.arrays import Floats, Integers
 
-# Errors by simulation on a public guess: for what has no error that is the same for all data.
-#
+# --- errors by simulation on a public guess ---------------------------------------------------------------------------
+
 # A guess is a public histogram: an earlier release, another place, an assumed shape. Never the protected data: the
 # choice
 # that follows would tell of them. `draws` says how many releases are simulated, at least 1, and `seed` with what noise.

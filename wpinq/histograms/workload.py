@@ -296,7 +296,7 @@ def as_workload(workload: Any, domain: int) -> Workload:
     return found
 
 
-# Workloads made of others: products over several attributes, and several workloads as one.
+# --- products and stacks of workloads ---------------------------------------------------------------------------------
 
 
 class Kronecker(Workload):
@@ -366,8 +366,8 @@ class Stacked(Workload):
         return np.asarray(sum(workload.gram_diagonal() for workload in self.workloads))
 
 
-# Workloads that are marginals: stacks of products of bins and totals, told by their Gram matrices.
-#
+# --- workloads that are marginals, recognised by their Gram matrices --------------------------------------------------
+
 # The queries of one attribute are marginal where `WᵀW = a·I + b·11ᵀ`: bins have (1, 0), a total has (0, 1). A product
 # of
 # such is, in what its error depends on, the marginals of all subsets of its attributes, with the products of a inside

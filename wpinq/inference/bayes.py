@@ -1,4 +1,4 @@
-"""One noisy count, with what is known beforehand: the posterior mean under a binomial prior."""
+"""The posterior mean of one noisy count under a binomial prior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public numbers and arrays: what is released or asked for comes in here, checked once."""
+"""Checks of public numbers and arrays, and operations along the axes of an array."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _shown(value: Any) -> str:
     return "an integer of more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
 
 
-# Numbers along the first axis of an array, whose further axes are further vectors.
+# --- operations along the first axis ----------------------------------------------------------------------------------
 
 _BLOCK = 128
 

@@ -1,4 +1,4 @@
-"""Counts of the nodes of a tree, made consistent: two passes, level by level, each a few numpy operations."""
+"""Consistent estimates over a tree: node counts and group sizes."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _family(tree: Tree, level: int, below: Precision) -> tuple[Precision, Precis
     return joint, shares
 
 
-# Group sizes of a node and of its children: matched one to one, merged by inverse variance, passed down.
+# --- group sizes: matched between a node and its children, merged by inverse variance, passed down --------------------
 
 
 def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], float]:

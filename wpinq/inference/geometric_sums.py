@@ -1,4 +1,4 @@
-"""Sums of independent double-geometric noise with public coefficients: half-widths that hold what they say.
+"""Half-widths of sums of independent double-geometric noise with public coefficients.
 
 A sum `S = Σ_i c_i K_i` is discrete: its tail is a step function, and its transform
 `M(s) = Π_i 1/(1 − sinh²(c_i s/2)/q)`, `q = sinh²(1/(2b))`, does not fall off along the imaginary direction. Tails are

@@ -1,4 +1,4 @@
-"""Intervals by parametric bootstrap, for what is not linear; `laplace_sums` and `geometric_sums` have the others."""
+"""The noise of a strategy's answers, and intervals by parametric bootstrap."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from wpinq.inference.checks import array_of, confidence_of, count_of, positive, 
 from wpinq.inference.geometric_sums import geometric_half_widths, geometric_variance
 from wpinq.inference.laplace_sums import linear_half_widths
 from wpinq.runtime.arrays import Floats
-
-# The law of the noise in a strategy's answers: Laplace, or double-geometric on a lattice.
 
 
 @dataclass(frozen=True, slots=True)

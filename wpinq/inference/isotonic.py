@@ -1,4 +1,4 @@
-"""Isotonic regression: the non-decreasing sequence nearest to noisy numbers, in squares or in absolute values."""
+"""Isotonic regression in squares or absolute values, and range sums and quantiles."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _check_bounds(lower: float, upper: float) -> None:
         raise AnswersError(f"the bounds must be numbers lower <= upper, not {lower!r} and {upper!r}")
 
 
-# Reading a histogram: range sums and quantiles.
+# --- range sums and quantiles -----------------------------------------------------------------------------------------
 
 
 def range_sums(counts: Any, starts: Any, stops: Any) -> Floats:

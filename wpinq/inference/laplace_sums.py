@@ -1,4 +1,4 @@
-"""Sums of independent Laplace noise: exact tails, and half-widths of many sums at once.
+"""Exact tails of sums of independent Laplace noise, and half-widths of many sums at once.
 
 One tail is an integral along the imaginary axis. Many are taken along a better path. The tail of a sum with scales
 b_i is an inverse Laplace transform, `Pr[X > t] = 1/(2πi) ∫ e^{−st} M(s)/s ds` with `M(s) = Π_i 1/(1 − b_i² s²)`, along

@@ -1,4 +1,4 @@
-"""Non-negative fits: subtrees at 0, projections, and least squares under x ≥ 0."""
+"""Non-negative fits, and integers that keep their totals."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8)
     return fit
 
 
-# Integers that keep their totals.
+# --- integers that keep their totals ----------------------------------------------------------------------------------
 
 _CLOSE = 1e-6
 

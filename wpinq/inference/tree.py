@@ -1,4 +1,4 @@
-"""Trees over the bins: their levels, and sums and copies from one level to the next.
+"""Trees over bins: their levels, sums between levels, and variances of range sums.
 
 A tree is given by the number of children of every node, level by level from the root; all leaves are on the
 last level and children of neighbours are neighbours. Nodes are numbered root first, level by level.
@@ -168,10 +168,9 @@ def all_finite(array: Floats) -> bool:
     return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # no array of its own
 
 
-# Variances of range sums read from a tree of estimates, without its matrix.
-#
-# In a least-squares tree the estimates below a node depend on what is elsewhere through the node's own total alone:
-# given
+# --- variances of range sums, without the matrix of the tree ----------------------------------------------------------
+
+# In a least-squares tree the estimates below a node depend on the rest of the tree by the node's total alone. Given
 # a parent's estimate T, its children have means that are affine in T and a covariance `diag(V) − V Vᵀ/ΣV`. So a range
 # that ends at a and b splits at the lowest node u that holds both ends: the two children of u at its ends, the children
 # between them, and nothing else.

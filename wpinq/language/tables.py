@@ -36,7 +36,7 @@ from wpinq.sinks.keys import write_domain, write_keys
 from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
 from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.grouping import NO_OTHER
-from wpinq.tables.selection import Choosing
+from wpinq.tables.selection import SelectedAggregate
 from wpinq.tables.tabulation import Grouping, Tabulation
 
 BY, AGG = "By", "Agg"
@@ -175,7 +175,7 @@ def _written(aggregate: Aggregate) -> str:
         if kind == "function":
             arguments.append(_function(value))
         elif kind == "keys":
-            assert isinstance(aggregate, Choosing)
+            assert isinstance(aggregate, SelectedAggregate)
             assert isinstance(aggregate.column, Lambda)
             type_ = aggregate.column.type
             arguments.append(write_keys(check_domain(value, type_), type_))

@@ -1,1 +1,1 @@
-"""Marginals of tables: planned, measured together, made consistent, and modelled, for attributes of public sizes."""
+"""Marginals of tables over attributes of public sizes: planned, released, and modelled."""

@@ -1,4 +1,4 @@
-"""The attributes of a table: their public sizes, perhaps their names, and the views that are written with either."""
+"""The attributes of a table with their public sizes, and views over them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 from wpinq.errors import AnswersError, PlanError
 from wpinq.inference.checks import MOST_BINS, count_of, positive, sequence_of
 from wpinq.runtime.arrays import Floats
-
-# Views: the histograms of some of a table's attributes, and what was measured of them.
 
 View = tuple[int, ...]
 """The places of the attributes of a view, from 0, each once and ascending. () is the total."""

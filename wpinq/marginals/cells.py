@@ -1,4 +1,4 @@
-"""The cells of an attribute: bins or categories that are public, one for null, and one for all else."""
+"""The public cells of an attribute, and the expression that numbers them."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def is_closed(type_: Type, values: Sequence[Value]) -> bool:
     return isinstance(type_, CategoryOf) and set(type_.listed) <= set(values)
 
 
-# Attributes: a column of a table with the cells that its values fall in, and the expression that numbers them.
+# --- attributes: columns with their cells -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Sets of views to begin a search with: all of them determine what is wanted."""
+"""Starting sets of views for the search of a plan: each determines every wanted view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marginals as one measurement: each record gives each measured view a share of its weight, in the cell it falls in."""
+"""All measured views as one measurement, in which a record shares its weight among views."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _weighted(number: int, cell: object, share: float) -> Symbol:
     return Symbol(catalogue.apply("weighted", key, build.constant(share)))
 
 
-# How exact a cell of a consistent marginal will be, as a sink that `accuracy` can ask.
+# --- the error of a cell of a consistent marginal ---------------------------------------------------------------------
 
 
 def cell_half_width(measuring: MarginalPlan, view: View, scale: float, confidence: float) -> float:

@@ -1,4 +1,4 @@
-"""What a plan of marginals is judged by, and the shares that are best for given views.
+"""The error of a plan of marginals, and the best shares for given views.
 
 Views are rows of booleans here, one an attribute; an eigenspace S is a subset of a wanted view. With x_a = θ_a² and
 `m_aS = 1/n_a` where a holds S, the precisions are `v = xᵀ m`, and wanted view T has the variance `Σ_S u_TS / v_S`.
@@ -23,8 +23,6 @@ from wpinq.errors import PlanError
 from wpinq.inference.optimisation import minimise
 from wpinq.marginals.attributes import Attributes, View, by_order
 from wpinq.runtime.arrays import Floats
-
-# Work, counted: what bounds a search for a plan, so that the same plan is found on a slow machine as on a fast one.
 
 _NUMBERS = 700
 """As many numbers take numpy as long as a call."""

@@ -1,4 +1,4 @@
-"""What of a table is measured: views, each with a share of every record's weight, and what that will tell."""
+"""A plan of marginals: the measured views, each with a share of every record's weight."""
 
 from __future__ import annotations
 

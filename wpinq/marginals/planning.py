@@ -1,4 +1,4 @@
-"""Planning: which views to measure, with which shares, so that wanted ones become as exact as can be found.
+"""The search for a plan of marginals: which views to measure, with which shares.
 
 The error is not convex in the shares, and they enter it squared, so that descent never takes up a view that has none.
 So the search is one over sets of views. It climbs from a set by putting two views into one, with the share of both,

@@ -1,4 +1,4 @@
-"""Released marginals: consistent counts of every cell with exact intervals, as frames, in files, for models."""
+"""Released marginals: consistent counts of every cell with exact intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Least squares over measured views, in the basis in which it is diagonal: one division a number.
+"""Least squares over measured views, in the residual basis, where it is diagonal.
 
 Along each axis a view is turned by Helmert's orthonormal matrix: index 0 is the sum over `√n`, and the others are what
 a value differs by from those before it. A coefficient of the view a belongs to the set S of the axes where its index is
@@ -22,8 +22,8 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.attributes import Attributes, MeasuredView, View, by_order
 from wpinq.runtime.arrays import Floats, Integers
 
-# The algebra of marginals: how exact every view becomes by all that were measured together, in closed form.
-#
+# --- variances of all views, in closed form ---------------------------------------------------------------------------
+
 # With M_a the matrix of a view's sums, all `M_aᵀM_a` have the same eigenspaces, one for each set S of attributes: what
 # varies with all attributes of S and cancels over each of them. Its dimension is `d_S = Π_{i∈S} (n_i − 1)`. Noise of
 # scale b_a in the view a gives that space the precision `v_S = Σ_{a⊇S} 1/(b_a² n_a)`, so that least squares has, in

@@ -1,4 +1,4 @@
-"""Rows that were drawn from a model of released marginals: columns of the declared types, in frames and files."""
+"""A joint model over the cells of a table, and rows of the declared types drawn from it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from wpinq.marginals.models.joint_model import JointModel
-
-
-# Names in what is shown of marginals: those of their attributes, and of columns beside them.
 
 
 def view_of(names: Sequence[object], known: Sequence[str]) -> View:
@@ -176,7 +173,7 @@ def _pandas_type(type_: Type, nullable: bool) -> Any:
     return "object"
 
 
-# A joint model of released marginals, with the attributes of the table: counts that are none below 0, and rows.
+# --- fitted tables ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)

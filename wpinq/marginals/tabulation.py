@@ -1,4 +1,4 @@
-"""Marginals of a table as they are asked for: attributes, what is wanted, what is measured for it, one epsilon."""
+"""A request for marginals: attributes, wanted views, a plan and one epsilon. Pure data."""
 
 from __future__ import annotations
 

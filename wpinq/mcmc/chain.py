@@ -1,4 +1,4 @@
-"""A chain of any walk, on either incremental engine: propose, compare scores, commit or roll back."""
+"""Metropolis-Hastings chains of any walk, on the fastest engine that can run them."""
 
 from __future__ import annotations
 
@@ -239,9 +239,6 @@ def _unpacked(array: NDArray[Any]) -> Any:
     return json.loads(array.tobytes().decode())
 
 
-# A chain over graphs that never leaves compiled code within a chunk.
-
-
 class CompiledChain:
     """A chain of `Swaps` or `EdgeMoves` as one compiled loop. It is a `Chain`.
 
@@ -311,7 +308,7 @@ def _arguments(walk: Swaps | EdgeMoves) -> tuple[Any, tuple[Any, ...], dict[str,
     return EdgeWalk, (walk.nodes,), {"changing": walk.changing}
 
 
-# Where a chain begins, and on which engine: compiled code where walk and plans allow it, else what they allow.
+# --- the start of a chain ---------------------------------------------------------------------------------------------
 
 Start = Mapping[str, Mapping[Value, float] | NDArray[Any]]
 """Source name to weights, or to an array of undirected edges, each once."""

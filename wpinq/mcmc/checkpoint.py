@@ -1,4 +1,4 @@
-"""Checkpoints: a chain in a file, so that it goes on exactly as it would have, whatever ended the process.
+"""Checkpoints: a chain in a file, from which it continues exactly as it would have.
 
 A file is replaced as a whole, or not at all. It holds what is public: a candidate, a trace, random numbers.
 """

@@ -1,7 +1,7 @@
-"""Walks: how a candidate is changed at random, with the ratio that Metropolis-Hastings needs.
+"""Random walks over candidates, with the ratio that Metropolis-Hastings needs.
 
 A walk proposes a change x → y with probability q(x → y). The chain keeps it with probability
-`min(1, q(y → x)/q(x → y) · exp(pow · (score(x) − score(y))))`, which makes `exp(−pow · score)` its stationary
+`min(1, q(y → x)/q(x → y) · exp(beta · (score(x) − score(y))))`, which makes `exp(−beta · score)` its stationary
 distribution over the candidates that the walk can reach. A walk of your own needs `propose` and no more.
 """
 
@@ -16,8 +16,6 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
-
-# A candidate as walks see it: records that can be drawn uniformly, looked up, and changed.
 
 _DUST = 1e-12
 

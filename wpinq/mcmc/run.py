@@ -1,4 +1,4 @@
-"""Running chains: chunk by chunk, with traces, checkpoints and a word on how they go."""
+"""Runs of chains, chunk by chunk, with traces, checkpoints and progress."""
 
 from __future__ import annotations
 
@@ -284,9 +284,6 @@ def _content(start: Any) -> bytes:
         return repr([(record, float(weight)) for record, weight in start.items()]).encode()
     array = np.asarray(start)
     return repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
-
-
-# How chains go, as bars: steps and time of public candidates.
 
 
 class ChainBars:

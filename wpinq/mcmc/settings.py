@@ -1,4 +1,4 @@
-"""What a run of chains is told, besides what to fit and where to begin."""
+"""The settings of a run of chains: length, schedule, seeds and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets: released answers that a candidate is to come close to, and how far noise alone would keep it away."""
+"""Targets of a fit: released answers, and the score that noise alone would leave."""
 
 from __future__ import annotations
 

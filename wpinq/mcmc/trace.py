@@ -1,4 +1,4 @@
-"""What a chain was seen to do, chunk by chunk."""
+"""The trace of a chain, chunk by chunk, and split R-hat over several."""
 
 from __future__ import annotations
 
@@ -61,9 +61,6 @@ class Trace:
     def from_json(data: Mapping[str, Any]) -> Trace:
         """The trace that plain data hold."""
         return Trace(**data)
-
-
-# Split R-hat: whether chains that began apart have come to agree.
 
 
 def split_r_hat(chains: Any) -> float:

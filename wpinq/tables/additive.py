@@ -1,4 +1,4 @@
-"""Aggregates that are weights: one measurement over all groups, in which a record gives its weight to its own alone.
+"""Aggregates that are sums of weights: one measurement over all groups.
 
 So each costs its epsilon once, as the same over all records would.
 """
@@ -31,7 +31,7 @@ from wpinq.tables.grouping import Groups
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing(Aggregate):
+class AdditiveAggregate(Aggregate):
     """Aggregates that are read off noisy weights: for each group, of a record for each of their parts."""
 
     parts: ClassVar[tuple[str, ...]] = ("count",)
@@ -74,7 +74,7 @@ class Weighing(Aggregate):
 
 
 @dataclass(frozen=True, slots=True)
-class Count(Weighing):
+class Count(AdditiveAggregate):
     """The weight of each group."""
 
     name: ClassVar[str] = "Count"
@@ -92,7 +92,7 @@ class Count(Weighing):
 
 
 @dataclass(frozen=True, slots=True)
-class CountDistinct(OfColumn, Weighing):
+class CountDistinct(OfColumn, AdditiveAggregate):
     """How many values a column has in each group, where each row weighs 1 or more: `Σ_v min(1, A(group, v))`."""
 
     name: ClassVar[str] = "CountDistinct"
@@ -111,7 +111,7 @@ class CountDistinct(OfColumn, Weighing):
         return extended(extended(present, Shave, widths=1.0, limit=1), Select, function=lambda piece: piece.record[0])
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        found = Weighing.kind(self, measurements)
+        found = AdditiveAggregate.kind(self, measurements)
         if found.name == COUNT:
             (shaved,) = measurements[0].plan.inputs
             return Kind(COUNT, f"of different values of {self.of}, {kind_of_weights(shaved.inputs[0]).of}")
@@ -125,7 +125,7 @@ class CountDistinct(OfColumn, Weighing):
 
 
 @dataclass(frozen=True, slots=True)
-class Clamping(OfColumn, Weighing):
+class Clamping(OfColumn, AdditiveAggregate):
     """Aggregates of the values of a column, each clamped to a public range."""
 
     parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (

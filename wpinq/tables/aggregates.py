@@ -1,6 +1,6 @@
-"""Aggregates of groups: what each is made of, as measurements, and how it is read off their answers.
+"""Aggregates of groups: the measurements of each, and its value from their answers.
 
-Those of one family are weights (`weighing`), those of the other choices among candidates (`choosing`). Each costs its
+Those of one family are weights (`additive`), those of the other choices among candidates (`selection`). Each costs its
 epsilon once, however many groups there are.
 """
 

@@ -1,4 +1,4 @@
-"""What `agg` is asked for, by the names of its users' habits: `wp.count()`, `wp.mean("salary", 0, 200_000)`."""
+"""The aggregate functions of `agg`: `wp.count()`, `wp.mean("salary", 0, 200_000)`."""
 
 from __future__ import annotations
 

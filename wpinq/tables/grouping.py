@@ -30,7 +30,7 @@ from wpinq.sinks.count_above import Listing, listing_of
 from wpinq.sinks.keys import KeyDomain, ProductKeys, key_domain
 from wpinq.sinks.keys import product as product_of
 
-# Functions of records that are said by the names of columns: what is selected, what is added, what is joined.
+# --- functions of records by the names of columns ---------------------------------------------------------------------
 
 NamedColumns = Mapping[str, UserFunction]
 """Columns by the names that they are to have."""

@@ -297,7 +297,7 @@ def _cell(estimate: Value, low: float | None, high: float | None) -> str:
     return f"{estimate:.6g} ({low:.6g} to {high:.6g})"
 
 
-# Tables without a list of groups: paid for, and asked for public groups as one goes.
+# --- tables without a list of groups, which are asked for groups after the release ------------------------------------
 
 
 class OpenTable:

@@ -24,7 +24,7 @@ from wpinq.tables.grouping import Groups
 
 
 @dataclass(frozen=True, slots=True)
-class Choosing(OfColumn):
+class SelectedAggregate(OfColumn):
     """Aggregates that are a noisy choice among public candidates, for each group."""
 
     candidates: Iterable[Any]
@@ -38,9 +38,9 @@ class Choosing(OfColumn):
     def sink(self) -> Choose:
         """How it is chosen."""
 
-    def bound(self, type_: Type) -> Choosing:
+    def bound(self, type_: Type) -> SelectedAggregate:
         found = OfColumn.bound(self, type_)
-        assert isinstance(found, Choosing)
+        assert isinstance(found, SelectedAggregate)
         assert isinstance(found.column, Lambda)
         of = found.column.type
         if isinstance(of, CategoryOf) and self.sink().quantile is not None:
@@ -85,7 +85,7 @@ class Choosing(OfColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantile(Choosing):
+class Quantile(SelectedAggregate):
     """The candidate that best cuts the weight of each group at a quantile."""
 
     name: ClassVar[str] = "Quantile"
@@ -97,7 +97,7 @@ class Quantile(Choosing):
     q: Any = Fraction(1, 2)
 
     def __post_init__(self) -> None:
-        Choosing.__post_init__(self)
+        SelectedAggregate.__post_init__(self)
         exact = parse_epsilon(self.q)
         if not exact < 1:
             raise PlanError(f"a quantile lies between 0 and 1, not {self.q!r}")
@@ -121,7 +121,7 @@ class Median(Quantile):
 
 
 @dataclass(frozen=True, slots=True)
-class MostCommon(Choosing):
+class MostCommon(SelectedAggregate):
     """The heaviest candidate of each group."""
 
     name: ClassVar[str] = "MostCommon"

@@ -185,7 +185,7 @@ def by_words(tabulation: Tabulation) -> str:
     return f"by {', '.join(tabulation.columns)}: {many}"
 
 
-# The way to a table: records in groups, and the aggregates that are asked of each, with their shares of epsilon.
+# --- groupings, from which `agg` makes a tabulation -------------------------------------------------------------------
 
 Split = Mapping[str, object] | None
 """The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given."""

@@ -1,1 +1,1 @@
-"""Whole jobs, from data to synthetic data."""
+"""Whole jobs, from protected data to synthetic data."""

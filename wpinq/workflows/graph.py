@@ -1,4 +1,4 @@
-"""Measuring a protected graph for synthesis: bill, debit, answers; then the graph is let go of."""
+"""The measurement of a protected graph for synthesis: bill, debit and answers."""
 
 from __future__ import annotations
 

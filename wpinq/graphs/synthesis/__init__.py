@@ -1,4 +1,4 @@
-"""Synthetic graphs from answers: methods, seeds, the workflow, reports and plots. Nothing here can reach a session."""
+"""Synthetic graphs from answers. Nothing here can reach a session."""
 
 from wpinq.graphs.synthesis.method import Bounds as Bounds
 from wpinq.graphs.synthesis.method import Method as Method

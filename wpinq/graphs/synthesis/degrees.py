@@ -1,4 +1,4 @@
-"""From released degree statistics to degrees that some simple graph has, and to a random graph that has them."""
+"""Graphical degree sequences from released statistics, and random graphs that have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that public bounds show to be hopeless: no graph within them holds enough to stand out of the noise."""
+"""Questions that public bounds show to be infeasible: noise exceeds every possible answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in a folder: its answers, its options, and its chains, so that it can go on after any end."""
+"""A run in a folder, its answers, options and chains, from which it can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a way to synthesise a graph has to say: what to measure, what to make of the answers, how to walk.
+"""The interface of a synthesis method: measurements, estimates from answers, and a walk.
 
 A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows.graph`) releases its
 measurements; who holds the answers (`wpinq.graphs.synthesize`, without any session) runs the rest.

@@ -1,4 +1,4 @@
-"""The methods by name. A new one: a `Method` in a module of its own, and an entry in `METHODS`."""
+"""The synthesis methods by name. A new one is a `Method` and an entry in `METHODS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a synthesis, as plain data: what was paid, what was asked of the chains, what came of it."""
+"""The report of a synthesis as plain data, and plots of the graph and its chains."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Plots of synthetic graphs and of the chains that made them. Matplotlib, lazily; nothing secret can be drawn.
+# --- plots ------------------------------------------------------------------------------------------------------------
 
 
 def plot_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:

@@ -1,4 +1,4 @@
-"""What a public graph is like: the figures that synthetic graphs are judged by."""
+"""Statistics of a public graph: those that a synthesis fits, and those of its structure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
     return len(labels), dense.reshape(-1, 2)
 
 
-# Figures of a public graph that no method measures: components, mean path, modularity, largest core.
+# --- structure: components, mean path, modularity, largest core -------------------------------------------------------
 
 STRUCTURE = ("components", "mean_path", "modularity", "largest_core")
 """What `graph_structure` gives."""

@@ -1,4 +1,4 @@
-"""From answers to a synthetic graph: the half of the workflow that never saw the secret."""
+"""Synthesis of a graph from answers alone."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
 from wpinq.runtime.optional_imports import install
-
-# Public edges as a graph of networkx or igraph, or as a frame of pandas.
 
 
 def networkx_graph(edges: Integers) -> Any:

@@ -1,4 +1,4 @@
-"""The default method: degrees, closed wedges by tag and joint degrees by tag; a graph of cliques; swaps towards both.
+"""The default method: degrees, closed wedges and joint degrees by tag.
 
 Everything that the figures of a graph need of it follows from three curves: how many nodes have a degree, how clustered
 they are, and how degrees mix along edges. Each has a measurement that carries a large signal for its uses (see
@@ -61,12 +61,11 @@ from wpinq.sinks.graph_counts import COUNT as COUNTED
 from wpinq.sinks.graph_counts import TriangleCount
 from wpinq.sinks.sink import Stated
 
-# What tags tell of triangles, clustering and assortativity: draws of the curves that the answers leave possible.
-#
-# The estimates are curves under a smooth prior. To take the most likely curve for the truth, draw noise anew and
-# estimate
-# again says how far noise moves an estimate, not how far the prior holds it from a truth that is not smooth: on small
-# graphs such intervals hold what they should in 0 to 75 % of runs. So it is the curve that is drawn, from the normal
+# --- triangles, clustering and assortativity, by draws of the curves --------------------------------------------------
+
+# The estimates are curves under a smooth prior. A bootstrap from the most likely curve shows how far noise moves an
+# estimate, and not how far the prior holds it from a truth that is not smooth. On small graphs such intervals hold the
+# truth in 0 to 75 % of runs. So it is the curve that is drawn, from the normal
 # approximation of what the answers and the prior leave of it, each bend and reach as often as it is likely.
 
 CURVES = "the bias of a smooth curve over estimated degrees"

@@ -1,4 +1,4 @@
-"""How far a statistic of a synthetic graph can be trusted: an interval for the secret one's, or that there is none.
+"""Intervals for the statistics of the secret graph, from answers alone.
 
 What an interval holds is the value of the secret graph. The synthetic one has a value of its own, which may be outside:
 then the graph missed what the answers tell.
@@ -169,8 +169,8 @@ def _shown(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.3g}"
 
 
-# Nodes, edges and the largest degree of a secret graph, straight from what was released of its degrees.
-#
+# --- nodes, edges and the largest degree, from the answers without an estimate ----------------------------------------
+
 # No estimate is in between: only the noise, of which all is known. So the intervals hold for every graph, however
 # unlike it is to what an estimate takes for likely.
 
@@ -277,7 +277,7 @@ def _noise(terms: int, seed: int = 0) -> Floats:
     return np.asarray(rng.standard_gamma(terms, _DRAWS) - rng.standard_gamma(terms, _DRAWS))
 
 
-# What the queries of the paper tell of a secret graph: where they leave much open, intervals are wide.
+# --- the paper's queries: where they leave much open, intervals are wide ----------------------------------------------
 
 ASKED = "triangles of degrees that were not asked for"
 FITTED = "the bias of fitted degrees"

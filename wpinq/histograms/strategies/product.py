@@ -178,7 +178,7 @@ def attributes_of(source: Query, bin: UserFunction | None, sizes: tuple[int, ...
     return current
 
 
-# Unions of products: two products side by side, for workloads that are unions of products themselves.
+# --- unions of products -----------------------------------------------------------------------------------------------
 
 _SHARE_BITS = 12  # few enough for products of a share and two coefficients of a PIdentity to round nothing
 

@@ -25,7 +25,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.runtime.arrays import Floats
 
-# Which noise a strategy's answers are released with.
+# --- the noise of a strategy's answers --------------------------------------------------------------------------------
 
 Mechanism = Literal["laplace", "geometric", "automatic"]
 """Laplace noise; double-geometric noise on the lattice that the plan proves; that where it can be, and else Laplace."""

@@ -1,4 +1,4 @@
-"""Joint models of a whole table, fitted to noisy marginals: non-negative, consistent, and rows are drawn from them."""
+"""Joint models of a whole table, fitted to noisy marginals."""
 
 from wpinq.marginals.models.joint_model import FullTable as FullTable
 from wpinq.marginals.models.joint_model import JointModel as JointModel

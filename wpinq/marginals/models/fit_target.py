@@ -1,4 +1,4 @@
-"""What a joint model is fitted to: noisy marginals, their weights, their total, and how close a fit should come."""
+"""The target of a fit, noisy marginals with weights and a total, and mirror descent to it."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _shares(answers: ConsistentMarginals, views: Sequence[MeasuredView], place: 
     return np.asarray(shares / shares.sum())
 
 
-# Entropic mirror descent: the distribution `p ∝ exp(Σ_a θ_a)` whose marginals are nearest to noisy ones.
+# --- entropic mirror descent over `p ∝ exp(Σ_a θ_a)` ------------------------------------------------------------------
 
 Beliefs = Callable[[list[Floats]], list[Floats]]
 """From a potential for each measured view to the probabilities of its cells under `p ∝ exp(Σ_a θ_a)`."""

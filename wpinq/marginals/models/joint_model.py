@@ -1,4 +1,4 @@
-"""What every joint model of a table answers: marginals of any view, and rows."""
+"""The interface of joint models, and the full table of one probability a cell."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def systematic(shares: Floats, number: int, random: np.random.Generator) -> Inte
     return np.minimum(np.searchsorted(ends / ends[-1], places, side="right"), len(shares) - 1).astype(np.int64)
 
 
-# The full table: one probability a cell, of the largest entropy for its fit. What the other models are held to.
+# --- the full table, of the largest entropy for its fit ---------------------------------------------------------------
 
 MOST_TABLE_CELLS = 2**20
 """The most cells of a full table."""

@@ -23,8 +23,6 @@ from wpinq.marginals.models.fit_target import FitTarget
 from wpinq.marginals.models.joint_model import JointModel, systematic
 from wpinq.runtime.arrays import Floats, Integers
 
-# Points that fill a cube evenly, in every few of its dimensions: Sobol's net, shifted at random.
-
 _BITS = 30
 
 

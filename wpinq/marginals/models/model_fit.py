@@ -1,4 +1,4 @@
-"""From noisy marginals to a joint model."""
+"""The fit of a joint model to noisy marginals, and the intervals of its marginals."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def fit(
     return found
 
 
-# Intervals around a joint model's marginals, and what they rest on.
+# --- intervals --------------------------------------------------------------------------------------------------------
 
 BOOTSTRAP = "parametric bootstrap"
 EXACT = "exact, of least squares"

@@ -1,4 +1,4 @@
-"""What released numbers say of a graph, under a prior that says only "smooth in the logarithm of the degree"."""
+"""Estimates of a graph from released numbers, smooth in the logarithm of the degree."""
 
 from wpinq.graphs.synthesis.estimates.clustering import estimate_clustering as estimate_clustering
 from wpinq.graphs.synthesis.estimates.degree_curve import estimate_degrees as estimate_degrees

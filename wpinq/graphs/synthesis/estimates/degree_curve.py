@@ -1,4 +1,4 @@
-"""Degrees from noisy degree mass by tag."""
+"""Degrees from noisy degree mass by tag, and from a noisy largest degree."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from wpinq.errors import AnswersError
 from wpinq.graphs.synthesis.estimates.splines import ROUNDED, curve_basis, laplace_misfit, most_likely
 from wpinq.graphs.tags import tag_weights
 from wpinq.runtime.arrays import Floats, Integers
-
-# What a noisy largest degree tells of a curve of how many nodes have each degree.
 
 _SEEN = 2.0
 """The power of the law of a random graph's largest degree that is left when the curve was fitted: what the answers tell

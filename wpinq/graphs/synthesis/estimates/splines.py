@@ -1,4 +1,4 @@
-"""The prior that all estimates share: a curve over log2 of the degree that does not bend without a reason.
+"""The prior of all estimates, a curve over log2 of the degree, and the misfit to answers.
 
 A curve is a level, a slope and a bend at each knot, the bends independent and normal: an integrated random walk, whose
 posterior mode is a smoothing spline (Wahba, JRSS B 1978). Written in standard normal variables z it is `basis @ z`, so
@@ -87,8 +87,8 @@ def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Flo
     return np.asarray(np.average(np.stack(estimates), axis=0, weights=relative))
 
 
-# How unlikely Laplace noise makes it that estimates are off their answers by so much.
-#
+# --- the misfit of estimates under Laplace noise ----------------------------------------------------------------------
+
 # Where several answers say one thing, the mean absolute difference tells twice what the mean square does: noise of
 # standard deviation 1 has Fisher information 2 by its law, 1 by that of normal noise. It is rounded where it is 0, so
 # that a search by gradients ends.
