@@ -126,7 +126,7 @@ def closed_then_opened(service: RunningService, alice: str, curator: str) -> Non
     """The source is closed to analysts until its curator opens it."""
     answer = service.release(alice, COUNT.format(name="x", epsilon="0.125"))
     told(answer, 409, "SourceSuspended")
-    assert not service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
+    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
     assert any(each["event"] == "suspended" for each in service.events())
     assert service.ask("POST", "v1/resume", curator, {"account": "edges"}).json() is True
 
@@ -167,7 +167,7 @@ def test_the_front_comes_back_and_what_was_paid_for_is_answered_once_and_for_not
     first, second = (service.release(alice, COUNT.format(name="x", epsilon="0.25")).json() for _ in range(2))
     assert first["answers"] == second["answers"]
     assert spent(service) == spent(service, "alice") == Fraction(1, 4)
-    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
+    assert not service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
 
 
 def test_a_clerk_that_dies_is_replaced(service: RunningService) -> None:
@@ -213,7 +213,7 @@ def test_a_slot_and_the_front_that_die_over_one_release_close_its_source(service
             os.kill(pid, signal.SIGKILL)
         asked.end()
         until(lambda front=front: not comm(front) and service.processes("web"))
-        until(lambda: not service.ask("GET", "v1/sources", alice).json()[0]["suspended"])
+        until(lambda: service.ask("GET", "v1/sources", alice).json()[0]["suspended"])
         closed_then_opened(service, alice, curator)
 
 
@@ -224,7 +224,7 @@ def test_a_stop_in_good_order_closes_nothing(service: RunningService) -> None:
     assert service.stop() == 0
     asked.end()
     service.start()
-    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
+    assert not service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
     assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
     assert spent(service) == Fraction(1, 4)
 
@@ -253,7 +253,7 @@ def test_a_stop_that_is_said_to_every_process_closes_nothing(service: RunningSer
     assert service.ended() == 0
     asked.end()
     service.start()
-    assert service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
+    assert not service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
 
 
 def test_a_restart_forgets_nothing(service: RunningService) -> None:
