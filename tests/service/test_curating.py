@@ -47,6 +47,9 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
     assert service.ask("DELETE", "v1/users/alice", curator).status_code == 204
     told(service.ask("GET", "v1/me", second), 401, "NoToken")
     assert not {each["name"]: each for each in service.ask("GET", "v1/users", curator).json()}["alice"]["admitted"]
+    acts = [each for each in service.ask("GET", "v1/events", curator).json() if each["account"] == "alice"]
+    assert [each["kind"] for each in acts] == ["admit", "renew", "remove"]
+    assert {each["actor"] for each in acts} == {"curator"}
     for method, path in (("POST", "v1/users/eve/token"), ("DELETE", "v1/users/eve")):
         told(service.ask(method, path, curator), 404, "NoSuchUser")
 
@@ -81,7 +84,7 @@ def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: 
         for each in service.ask("GET", "v1/events", curator).json()
         if each["kind"] == "set budget" and each["account"] == "edges"
     ]
-    assert event["amount"] == "11"
+    assert (event["amount"], event["actor"]) == ("11", "curator")
     told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"nothing": "1"}}), 409, "UsersError")
     told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}}), 400, "EpsilonError")
 

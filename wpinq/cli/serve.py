@@ -91,24 +91,21 @@ def _serve(configuration: Configuration) -> None:
 
 
 def _change_user(configuration: Configuration, action: str, name: str, budgets: dict[str, str], curator: bool) -> None:
-    from wpinq.service.users import ANALYST, CURATOR, UserStore, admit
+    from wpinq.service.users import ANALYST, CURATOR, UserStore, admit, remove, renew
 
-    with UserStore(configuration.users) as users:
+    if action == "add" and not curator and not budgets:
+        raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
+    if not configuration.ledger.exists():
+        raise UsageError(f"there is no ledger {configuration.ledger} yet: start the service once, which makes it")
+    with UserStore(configuration.users) as users, Ledger(configuration.ledger, create=False) as ledger:
         if action == "remove":
-            users.remove(name)
+            remove(users, ledger, name)
             print(f"The token of {name} is revoked; what was spent stays spent.")
             return
         if action == "renew":
-            token = users.renew(name)
-        elif curator:
-            token = users.add(name, CURATOR)
-        elif not budgets:
-            raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
-        elif not configuration.ledger.exists():
-            raise UsageError(f"there is no ledger {configuration.ledger} yet: start the service once, which makes it")
+            token = renew(users, ledger, name)
         else:
-            with Ledger(configuration.ledger, create=False) as ledger:
-                token = admit(users, ledger, name, ANALYST, budgets)
+            token = admit(users, ledger, name, CURATOR if curator else ANALYST, budgets)
     print(f"The token of {name}, shown this once:\n{token}", flush=True)
 
 

@@ -150,7 +150,7 @@ class ServiceConnection:
 
     def history(self) -> tuple[Event, ...]:
         """What was debited from the own budgets, in order, counted from 1."""
-        names = ("number", "time", "kind", "account", "amount", "description", "label")
+        names = ("number", "time", "kind", "account", "amount", "description", "label", "actor")
         found = (tuple(each[name] for name in names) for each in self._ask("GET", "history"))
         return tuple(
             Event(number, time, kind, account, _epsilon(amount), *rest)

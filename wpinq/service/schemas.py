@@ -179,6 +179,7 @@ class EventResponse(BaseModel):
     amount: Epsilon
     description: str
     label: str
+    actor: str = Field(description="the curator's name, of an act of theirs")
 
 
 class AdmittedResponse(BaseModel):

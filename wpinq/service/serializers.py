@@ -145,7 +145,7 @@ def balance_fields(balance: Balance) -> dict[str, Any]:
 
 def event_fields(event: Event) -> dict[str, Any]:
     """An event of an account."""
-    names = ("time", "kind", "account", "description", "label")
+    names = ("time", "kind", "account", "description", "label", "actor")
     texts = {name: getattr(event, name) for name in names}
     return {"number": event.sequence, "amount": format_epsilon(event.amount), **texts}
 

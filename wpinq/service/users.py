@@ -215,8 +215,12 @@ class UserStore:
                 raise UsersError(f"{self._path} cannot be written") from None
 
 
-def admit(users: UserStore, ledger: Ledger, name: str, role: UserRole, budgets: Mapping[str, str]) -> str:
+def admit(
+    users: UserStore, ledger: Ledger, name: str, role: UserRole, budgets: Mapping[str, str], actor: str = CURATOR
+) -> str:
     """A new user with a token, an analyst with budgets too; the token. A wrong budget changes nothing.
+
+    Each act on a user is an entry of the ledger, with the curator's name.
 
     Raises
     ------
@@ -227,8 +231,29 @@ def admit(users: UserStore, ledger: Ledger, name: str, role: UserRole, budgets: 
         raise UsersError("a curator has no budget to spend; give budgets to analysts")
     _check(ledger, budgets)
     token = users.add(name, role)  # first, for a name that is taken has budgets of its own
-    set_budgets(ledger, budgets, name)
+    ledger.record_act("admit", name, actor=actor)
+    set_budgets(ledger, budgets, name, actor)
     return token
+
+
+def renew(users: UserStore, ledger: Ledger, name: str, actor: str = CURATOR) -> str:
+    """A new token for a user, in place of the former one."""
+    token = users.renew(name)
+    ledger.record_act("renew", name, actor=actor)
+    return token
+
+
+def remove(users: UserStore, ledger: Ledger, name: str, actor: str = CURATOR) -> None:
+    """Revoke the token of a user."""
+    users.remove(name)
+    ledger.record_act("remove", name, actor=actor)
+
+
+def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None, actor: str = CURATOR) -> None:
+    """Set budgets of accounts, or of an analyst within them; all of them, or none where one is wrong."""
+    _check(ledger, budgets)
+    for account, budget in budgets.items():
+        ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst, actor=actor)
 
 
 def _check(ledger: Ledger, budgets: Mapping[str, str]) -> None:
@@ -238,10 +263,3 @@ def _check(ledger: Ledger, budgets: Mapping[str, str]) -> None:
         budget_to_nano(parse_epsilon(budget))
         if account not in known:
             raise UsersError(f"there is no account {account!r}; the ledger has {', '.join(sorted(known)) or 'none'}")
-
-
-def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None) -> None:
-    """Set budgets of accounts, or of an analyst within them; all of them, or none where one is wrong."""
-    _check(ledger, budgets)
-    for account, budget in budgets.items():
-        ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst)

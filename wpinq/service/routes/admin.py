@@ -22,6 +22,8 @@ from wpinq.service.schemas import (
 )
 from wpinq.service.serializers import balance_fields, event_fields
 from wpinq.service.users import UsersError, admit, set_budgets
+from wpinq.service.users import remove as remove_user
+from wpinq.service.users import renew as renew_token
 
 router = APIRouter()
 
@@ -53,7 +55,7 @@ def accounts(user: CuratorUser, dispatcher: Dispatching) -> list[BalanceResponse
 @router.put("/accounts", summary="Set budgets of sources (curator)")
 def set_source_budgets(request: BudgetsRequest, user: CuratorUser, dispatcher: Dispatching) -> list[BalanceResponse]:
     with _own_words():
-        set_budgets(dispatcher.ledger, request.budgets)
+        set_budgets(dispatcher.ledger, request.budgets, actor=user.name)
         return _balances(dispatcher)
 
 
@@ -81,7 +83,7 @@ def users(user: CuratorUser, dispatcher: Dispatching) -> list[AdmittedResponse]:
 @router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
 def add(request: NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> TokenResponse:
     with _own_words():
-        token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets)
+        token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets, user.name)
     return TokenResponse(name=request.name, token=token)
 
 
@@ -91,7 +93,7 @@ def set_analyst_budgets(
 ) -> list[BalanceResponse]:
     with _own_words():
         _check_user(dispatcher, name)
-        set_budgets(dispatcher.ledger, request.budgets, name)
+        set_budgets(dispatcher.ledger, request.budgets, name, user.name)
         return _balances(dispatcher, name)
 
 
@@ -99,17 +101,17 @@ def set_analyst_budgets(
 def renew(name: str, user: CuratorUser, dispatcher: Dispatching) -> TokenResponse:
     with _own_words():
         _check_user(dispatcher, name)
-        return TokenResponse(name=name, token=dispatcher.users.renew(name))
+        return TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
 
 
 @router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)
 def remove(name: str, user: CuratorUser, dispatcher: Dispatching) -> None:
     with _own_words():
         _check_user(dispatcher, name)
-        dispatcher.users.remove(name)
+        remove_user(dispatcher.users, dispatcher.ledger, name, user.name)
 
 
 @router.post("/resume", summary="Resume the sources of an account that a failure suspended (curator)")
 def resume(request: ResumeRequest, user: CuratorUser, dispatcher: Dispatching) -> bool:
     with _own_words():
-        return dispatcher.ledger.resume(request.account)
+        return dispatcher.ledger.resume(request.account, actor=user.name)
