@@ -171,4 +171,4 @@ def test_a_role_is_one_of_two(tmp_path: Path) -> None:
         register.add("dora", CURATOR)
         with pytest.raises(UsersError):
             register.add("eve", "owner")
-        assert [each.name for each in register.users()] == ["dora"]
+        assert [each.name for each in register.all()] == ["dora"]
