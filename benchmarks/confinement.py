@@ -26,7 +26,7 @@ from wpinq.expr.types import ListOf, TupleOf, Type, physical
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, prepare
 from wpinq.kernel.sandbox import process
-from wpinq.kernel.sandbox.admission import Cost, admitted, cost_of
+from wpinq.kernel.sandbox.admission import Cost, admit, cost_of
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Source
@@ -137,7 +137,7 @@ def main() -> None:
         with wp.Session(threads=1) as session:
             session.protect(next(sources_of(measurement.plan)), rows, budget=1000)
             order = prepare(measurement, session._protected, False)
-            cost = admitted(order, order.keys_at_once, wp.Limits(seconds=10**9, memory="9999GB"))
+            cost = admit(order, order.keys_at_once, wp.Limits(seconds=10**9, memory="9999GB"))
             held = {each: protected.weights for each, protected in session._protected.items()}
             work = partial(drawn, order, session._protected)
             show(name, Query(measurement.plan), cost, taken(work, held), worst)

@@ -1,4 +1,9 @@
-"""Admission: which askings of an analyst who is not trusted are taken on, from plans, declarations and limits alone."""
+"""Admission to the sandbox: a plan is admitted if its worst-case cost is within the limits.
+
+The cost in seconds and bytes is computed from the plan, the declarations, the requested keys and the limits, never from
+the data, so a refusal reveals nothing. `benchmarks/confinement.py` measures the rates on the worst data of each
+operator and each function of lists; `docs/untrusted.md` has the measurements.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +28,6 @@ from wpinq.plan.work import PlanWork, plan_work
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
 from wpinq.sinks.sink import SINKS
 
-# What evaluating a plan may cost on the worst data that its bounds allow: seconds and bytes, measured, not assumed.
-#
-# `benchmarks/confinement.py` measures the rates on the worst data of each operator and each function of lists,
-# evaluated
-# step by step in a confined child. What is priced is public: the plan, the declarations of its sources, how many keys
-# are asked for, and the most that one record holds. docs/untrusted.md has the measurements.
-
 START_SECONDS, START_BYTES = 0.3, 150_000_000
 """For a child with a database, before it has seen a row."""
 
@@ -40,27 +38,27 @@ CALL_SECONDS, CALL_BYTES = 2e-3, 100_000
 """For each call that functions are written of, to compile it and to plan it."""
 
 ROW_SECONDS, ROW_BYTES = 0.3e-6, 80
-"""For each row that a step makes or looks at."""
+"""For each row that a step makes or reads."""
 
 VALUE_SECONDS, VALUE_BYTES = 0.04e-6, 8
 """For each value or code point of a row."""
 
 FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
-"""For each value of an output that is given up whole, as a quantile and a listing ask."""
+"""For each value of an output that is read as a whole, as for a quantile or a count above a threshold."""
 
 AT_ONCE, FUNCTION_SECONDS, FUNCTION_BYTES = 4096, 0.08e-6, 24
-"""How many rows a function is computed of at a time, and what it takes for each value or code point that it handles."""
+"""The rows of one batch of a function, and the rates for each value or code point in it."""
 
 DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
-"""For each noisy number, each candidate, and each record that a listing or a quantile goes over."""
+"""For each noisy number, each candidate, and each record of an output that is read as a whole."""
 
 KEY_CONTENT = 40
-"""How many code points and elements of a key take as much as a noisy number."""
+"""The code points and elements of a key that take as much as a noisy number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a look at the data may take, at most.
+    """The worst-case cost of one evaluation.
 
     Attributes
     ----------
@@ -162,11 +160,11 @@ def uneven(type_: Type) -> bool:
 
 
 FIELDS_TRIED = 32
-"""How many fields of a source are tried for a declaration that helps."""
+"""The number of fields of a source that are tried for a declaration that helps."""
 
 
-def admitted(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
-    """What a look for an order may take, for some keys; PlanError where that is more than the limits grant."""
+def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
+    """The worst-case cost of a measurement for some keys; PlanError where it is beyond the limits."""
     measurement = order.measurement
     sink, plan = measurement.sink, measurement.plan
     if not sink.bounded_work:
@@ -200,12 +198,12 @@ def admitted(order: PreparedMeasurement, keys: Collection[Value], limits: Limits
 
 
 def granted_seconds(cost: Cost, limits: Limits) -> float:
-    """How long a child may take: on the clock, and of processor time."""
+    """The time of a child: on the clock, and of processor time."""
     return cost.seconds * limits.safety_factor
 
 
 def granted_bytes(cost: Cost, limits: Limits) -> int:
-    """How much memory a child may take."""
+    """The memory of a child."""
     return int(cost.bytes * min(limits.safety_factor, 2.0))
 
 

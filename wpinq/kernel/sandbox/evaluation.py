@@ -21,7 +21,7 @@ from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected
 from wpinq.kernel.sandbox import process
-from wpinq.kernel.sandbox.admission import admitted, granted_bytes, granted_seconds
+from wpinq.kernel.sandbox.admission import admit, granted_bytes, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.runtime.progress import StepDisplay
 
@@ -75,7 +75,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         """Refuse a plan beyond the limits, or over a suspended source."""
         if self._suspended([order]):
             raise SourceSuspended(IS_SUSPENDED)
-        admitted(order, keys, self._limits)
+        admit(order, keys, self._limits)
         self._stepwise.check(order.measurement.plan)
 
     def get_ready(self, orders: Sequence[PreparedMeasurement]) -> None:
@@ -126,7 +126,7 @@ class SandboxedEvaluator(NoisyEvaluator):
     def _guarded(self, function: Callable[..., Any], prepared: PreparedMeasurement, *args: Any, **kw: Any) -> Any:
         order, held = prepared, self._held(prepared)
         keys = args[0] if function == self._draw else order.keys_at_once
-        cost = admitted(order, keys, self._limits)
+        cost = admit(order, keys, self._limits)
         size = granted_bytes(cost, self._limits)
         process.check_alone(self._engine.rest)
 
@@ -159,7 +159,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         raise SourceSuspended(IS_SUSPENDED)
 
     def _seconds(self, order: PreparedMeasurement, keys: Collection[Value]) -> float:
-        return granted_seconds(admitted(order, keys, self._limits), self._limits)
+        return granted_seconds(admit(order, keys, self._limits), self._limits)
 
     def _suspended(self, orders: Sequence[PreparedMeasurement]) -> bool:
         return bool(orders) and bool(self._ledger.suspended(self._accounts(orders)))

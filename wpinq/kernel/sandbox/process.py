@@ -87,24 +87,24 @@ def run_in_child(
     kept: Collection[int],
     broken_off: Callable[[bytes | None], object] = lambda left: None,
 ) -> bytes | None:
-    """What some work gives in a child under limits; None where it gave nothing by its time, for whatever reason.
+    """The output of some work in a child under limits; None where there is none in time, for whatever reason.
 
     Parameters
     ----------
     work : callable
-        What to do.
+        The work.
     seconds : float
-        Of processor time.
+        Processor time.
     size : int
         Bytes of memory beyond what the process has.
     until : float
-        When it returns, by the clock: never before, and right after.
+        The moment of return, by the clock: never before, and right after.
     clock : Clock
-        To sleep by.
+        The clock to sleep by.
     kept : collection of int
         The files that the work reads.
     broken_off : callable
-        Told what a child left that had ended, when the wait for its time is broken off, before that is raised.
+        Called with the output of a child that had ended, when the wait is interrupted, before the error is raised.
     """
     try:
         file = os.memfd_create("wpinq")

@@ -16,7 +16,7 @@ from wpinq.errors import PlanError
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
-from wpinq.kernel.sandbox.admission import admitted, granted_seconds
+from wpinq.kernel.sandbox.admission import admit, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.service.ipc import Channel, serve_one
@@ -79,7 +79,7 @@ class PlannerWorker:
         return {"seconds": sum(held), "not_admitted": ""}
 
     def _seconds(self, order: PreparedMeasurement) -> float:
-        seconds = granted_seconds(admitted(order, order.keys_at_once, self._limits), self._limits)
+        seconds = granted_seconds(admit(order, order.keys_at_once, self._limits), self._limits)
         return seconds + self._limits.grace_seconds if order.evaluates_at_once else 0.0
 
     def _own_cost(self, releases: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
