@@ -173,7 +173,7 @@ tell()
 with opened(LEDGER) as session:
     protected(session)
     shut = [outcome(lambda: session.release(each)) for each in (asked, before)]
-    history = [event.description for event in session.history() if event.kind == "set budget"]
+    history = [event.account for event in session.history() if event.kind == "suspend"]
     opening = [session.resume("numbers"), session.resume("numbers")]
     after = [outcome(lambda: session.release(each)) for each in (asked, before)]
     spent = str(session.spent("numbers"))
@@ -185,7 +185,7 @@ tell(shut=shut, history=history, opening=opening, after=after, spent=spent, trus
 """
     )
     assert [each[0] for each in found["shut"]] == ["SourceSuspended"] * 2
-    assert found["history"] == ["closed to analysts, the budget stays"]
+    assert found["history"] == ["numbers"]
     assert found["opening"] == [True, False]
     assert [each[0] for each in [*found["after"], found["trusted"]]] == ["answers"] * 3
     assert found["spent"] == "2"  # what failed stays paid, and is drawn now
