@@ -9,8 +9,9 @@ import ast
 import inspect
 import re
 import sys
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the operators of this checkout, not of one installed
 
@@ -33,71 +34,8 @@ _FAMILIES: tuple[tuple[type[Operator], str], ...] = (
 _ORDINALS = ("first", "second")
 
 
-TRUSTED = (
-    "noise/epsilon",
-    "plan/node",
-    "plan/operator",
-    "plan/arithmetic",
-    "expr/declarations",
-    "plan/operators/source",
-    "plan/lattice",
-    "plan/sensitivity/records",
-    "plan/sensitivity/change",
-    "plan/sensitivity/weight_bound",
-    "plan/sensitivity/proportions",
-    "plan/sensitivity/closed_wedges",
-    "plan/sensitivity/stability",
-    "plan/demand",
-    "plan/properties",
-    "sinks/sink",
-    "sinks/syntax",
-    "sinks/laplace",
-    "sinks/choose",
-    "sinks/clamped_sum",
-    "sinks/clamped_average",
-    "sinks/geometric",
-    "measure/measurement",
-    "noise/scales",
-    "kernel/ledger/nano_epsilon",
-    "kernel/ledger/chain",
-    "kernel/ledger/schema",
-    "kernel/ledger/place",
-    "kernel/ledger/head_file",
-    "kernel/ledger/store",
-    "kernel/ledger/accounts",
-    "kernel/ledger/debit",
-    "kernel/ledger/answers",
-    "kernel/ledger/verification",
-    "kernel/ledger/ledger",
-    "kernel/ledger/backup",
-    "kernel/protect",
-    "data/people",
-    "noise/exact_bernoulli",
-    "noise/exponential",
-    "noise/laplace",
-    "noise/geometric",
-    "noise/permute_and_flip",
-    "sinks/graph_plans",
-    "sinks/graph_counts",
-    "sinks/largest_degree",
-    "sinks/graph_ladders",
-    "noise/ladder",
-    "noise/sparse_bernoulli",
-    "noise/conditional",
-    "sinks/keys",
-    "sinks/count_above",
-    "kernel/prepare",
-    "kernel/release",
-    "kernel/noisy_evaluation",
-    "kernel/sandbox/limits",
-    "kernel/sandbox/admission",
-    "kernel/sandbox/process",
-    "kernel/sandbox/evaluation",
-    "kernel/analysts",
-    "kernel/session",
-    "engines/contract",
-)
-"""What a reviewer of the promise must read, besides the operators and an engine, in this order."""
+TRUSTED = tomllib.loads((ROOT / "docs" / "trusted.toml").read_text(encoding="utf-8"))
+"""The files that a reviewer of the promise must read, by table, with the limit of each table in lines of code."""
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 _LIST = re.compile(r"(?<=<!-- trusted -->\n).*?(?=<!-- end of trusted -->)", re.S)
@@ -121,15 +59,31 @@ def code_lines(path: Path) -> int:
     return sum(1 for i, line in lines if i not in left_out and line.strip() and not line.strip().startswith("#"))
 
 
+def trusted_tables() -> list[tuple[dict[str, Any], list[tuple[str, int, str]]]]:
+    """Each table of `trusted.toml` with its files: name, lines of code, and the first sentence of the docstring."""
+    tables = []
+    for table in TRUSTED["table"]:
+        rows = []
+        for name in table["files"]:
+            path = ROOT / "wpinq" / f"{name}.py"
+            idea = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
+            rows.append((f"{name}.py", code_lines(path), idea))
+        tables.append((table, rows))
+    return tables
+
+
 def architecture() -> str:
-    """The page of the architecture with the list of what must be trusted as it is."""
-    rows = ["| | file | lines | what it is |", "| --- | --- | --- | --- |"]
-    for number, name in enumerate(TRUSTED, 1):
-        path = ROOT / "wpinq" / f"{name}.py"
-        idea = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
-        rows.append(f"| {number} | `{name}.py` | {code_lines(path)} | {idea} |")
-    table = "\n".join(rows) + "\n"
-    return _LIST.sub(lambda _: table, ARCHITECTURE.read_text(encoding="utf-8"))
+    """The page of the architecture with the tables of the trusted base as the code is."""
+    tables = trusted_tables()
+    sums = [sum(lines for _, lines, _ in rows) for _, rows in tables]
+    parts = []
+    for (table, rows), lines in zip(tables, sums, strict=True):
+        parts.append(f"### {table['name']}: {lines} lines, of at most {table['limit']}\n\n{table['about']}\n\n")
+        parts.append("| file | lines | first sentence |\n| --- | --- | --- |\n")
+        parts.extend(f"| `{name}` | {count} | {idea} |\n" for name, count, idea in rows)
+        parts.append("\n")
+    parts.append(f"All tables together hold {sum(sums)} lines, of at most {TRUSTED['total']}.\n\n")
+    return _LIST.sub(lambda _: "\n" + "".join(parts), ARCHITECTURE.read_text(encoding="utf-8"))
 
 
 def pages() -> dict[str, str]:
