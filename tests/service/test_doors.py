@@ -248,9 +248,9 @@ def test_the_log_has_who_and_what_but_no_words_of_theirs(peopled: Peopled) -> No
     peopled.service.ask("POST", "v1/explain", peopled.alice, {"program": "secret_nonsense"})
     events = peopled.service.events()
     released = [each for each in events if each.get("route") == "/v1/release"]
-    assert {"caller": "alice", "status": 200, "method": "POST"}.items() <= released[-1].items()
+    assert {"user": "alice", "status": 200, "method": "POST"}.items() <= released[-1].items()
     assert {tuple(sorted(each)) for each in events if each["event"] == "request"} == {
-        ("caller", "event", "method", "route", "status", "time")
+        ("event", "method", "route", "status", "time", "user")
     }
     text = peopled.service.log.read_text()
     assert "secret" not in text

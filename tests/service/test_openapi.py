@@ -34,7 +34,7 @@ def test_every_address_has_schemas_security_and_errors(peopled: Peopled) -> None
             if success != "204":
                 assert told["responses"][success]["content"]["application/json"]["schema"], path
     for name, schema in schemas.items():
-        if name.endswith("Body"):
+        if name.endswith(("Request", "Response")):
             assert schema["type"] == "object"
             assert schema.get("description"), name
     assert "422" not in str(document["paths"])  # what is not taken is refused in our shape
@@ -46,5 +46,5 @@ def test_answers_have_the_fields_that_the_document_names(peopled: Peopled) -> No
     for path, schema in (("v1/explain", "ExplanationResponse"), ("v1/release", "AnswersResponse")):
         found = peopled.service.ask("POST", path, peopled.alice, asked).json()
         assert set(found) == set(schemas[schema]["properties"])
-    assert set(found["answers"]["x"]) == set(schemas["ReleasedBody"]["properties"])
-    assert set(found["answers"]["x"]["series"][0]) == set(schemas["SeriesBody"]["properties"])
+    assert set(found["answers"]["x"]) == set(schemas["ReleasedResponse"]["properties"])
+    assert set(found["answers"]["x"]["series"][0]) == set(schemas["SeriesResponse"]["properties"])

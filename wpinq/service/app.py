@@ -15,7 +15,6 @@ import wpinq
 from wpinq.errors import WpinqError
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, refusal_of, response_parts
-from wpinq.service.middleware import GUARDED
 from wpinq.service.routes import admin, analyst
 from wpinq.service.schemas import ErrorResponse
 
@@ -48,7 +47,7 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
     )
     app.state.dispatcher = dispatcher
     for router in (analyst.router, admin.router):
-        app.include_router(router, prefix=GUARDED.rstrip("/"))
+        app.include_router(router)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app
 

@@ -11,6 +11,7 @@ from wpinq.errors import LedgerError
 from wpinq.service.dependencies import CuratorUser, Dispatching
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal
+from wpinq.service.middleware import GUARDED
 from wpinq.service.schemas import (
     AdmittedResponse,
     BalanceResponse,
@@ -25,7 +26,7 @@ from wpinq.service.users import UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
 from wpinq.service.users import renew as renew_token
 
-router = APIRouter()
+router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, which the log shows
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.service.dependencies import AnalystUser, AnyUser, Dispatching, KnownCheck
+from wpinq.service.middleware import GUARDED
 from wpinq.service.schemas import (
     AnswersResponse,
     BalanceResponse,
@@ -19,7 +20,7 @@ from wpinq.service.schemas import (
 from wpinq.service.serializers import balance_fields, event_fields, source_fields
 from wpinq.service.users import ANALYST
 
-router = APIRouter()
+router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, which the log shows
 
 
 @router.get("/me", summary="The user of this token")
