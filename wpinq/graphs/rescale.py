@@ -11,12 +11,21 @@ a triangle or square and of the middle of a path, 1 of the end of an edge), else
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import permutations
 from typing import SupportsIndex
 
+from wpinq.api.query import Query
 from wpinq.errors import PlanError
+from wpinq.expr.values import Value
+from wpinq.graphs.recipes import check_edges, joint_degrees, squares_by_degree, triangles_by_degree
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.plan.count_units import Counted
+from wpinq.plan.node import Node, topological
+from wpinq.plan.operators import Concat, Partition, Select, Source, Where
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import ClosedForm
 
 NODE_WEIGHT = Fraction(1, 2)
 """What a node weighs in `nodes` and in `degrees`."""
@@ -174,3 +183,64 @@ def _degrees(given: Sequence[SupportsIndex], count: int, least: int, of: str) ->
         number = "one integer" if count == 1 else f"{count} integers"
         raise PlanError(f"expected {number} of at least {least}: the degree of {of} is no less; got {given!r}")
     return degrees
+
+
+# --- recognition of plans with a closed form --------------------------------------------------------------------------
+
+
+def closed_form(plan: Node) -> ClosedForm | None:
+    """What one item adds to each record of a plan, where it is a recipe with a closed form, or a part of one."""
+    while isinstance(plan.operator, (Where, Partition)):  # a record stays, with its weight, or goes
+        plan = plan.inputs[0]
+    for node in topological([plan]):
+        for recipe, form in _forms(node):
+            if recipe(Query(node)).plan == plan:
+                return form
+    return None
+
+
+def _forms(edges: Node) -> Iterator[tuple[Callable[[Query], Query], ClosedForm]]:
+    """The recipes whose closed form holds for these edges, if edges they are."""
+    try:
+        check_edges(Query(edges))
+    except PlanError:
+        return
+    found = plan_properties(edges).counted
+    if isinstance(found, Counted) and found.even and found.factor == 1:
+        yield joint_degrees, _JOINT_DEGREES
+        made = _made_symmetric(edges)
+        if made or (isinstance(edges.operator, Source) and "symmetric" in edges.operator.facts):
+            yield triangles_by_degree, _TRIANGLES
+        if made:  # of weight 1 also where both sides meet: the source is simple
+            yield squares_by_degree, _SQUARES
+
+
+def _made_symmetric(edges: Node) -> bool:
+    """Whether they are some edges and the reverse of these, in whatever order and notation."""
+    if not isinstance(edges.operator, Concat):
+        return False
+    return any(
+        isinstance(other.operator, Select) and other.inputs == (once,) and other.operator.reverses
+        for once, other in permutations(edges.inputs)
+    )
+
+
+def _known(weight: Callable[[Value], Fraction]) -> Callable[[Value], Fraction | None]:
+    def at(key: Value) -> Fraction | None:
+        try:
+            return weight(key)
+        except PlanError:  # degrees that no item can have
+            return None
+
+    return at
+
+
+_JOINT_DEGREES = ClosedForm(
+    "directed edges between these degrees whose reverse is there", "1/(2 + 2i + 2j)", _known(joint_degree_weight)
+)
+_TRIANGLES = ClosedForm("triangles of these degrees", "3/(x² + y² + z²)", _known(triangle_weight))
+_SQUARES = ClosedForm(
+    "squares of these degrees",
+    "2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d)), f(p,q) = p²(q−1) + q²(p−1),",
+    _known(square_weight),
+)

@@ -55,10 +55,10 @@ from wpinq.inference.laplace_sums import laplace_sum_survival as laplace_sum_sur
 from wpinq.inference.laplace_sums import linear_half_width as linear_half_width
 from wpinq.inference.laplace_sums import linear_half_widths as linear_half_widths
 from wpinq.inference.least_squares import least_squares as least_squares
-from wpinq.inference.nonnegative import nonnegative_least_squares as nonnegative_least_squares
-from wpinq.inference.nonnegative import project_to_total as project_to_total
-from wpinq.inference.nonnegative import project_tree as project_tree
-from wpinq.inference.nonnegative import round_to_total as round_to_total
-from wpinq.inference.nonnegative import round_tree as round_tree
-from wpinq.inference.nonnegative import zero_subtrees as zero_subtrees
+from wpinq.inference.least_squares import nonnegative_least_squares as nonnegative_least_squares
+from wpinq.inference.least_squares import project_to_total as project_to_total
+from wpinq.inference.least_squares import project_tree as project_tree
+from wpinq.inference.least_squares import round_to_total as round_to_total
+from wpinq.inference.least_squares import round_tree as round_tree
+from wpinq.inference.least_squares import zero_subtrees as zero_subtrees
 from wpinq.inference.tree import Tree as Tree

@@ -1,14 +1,273 @@
-"""General least squares: dense by pseudo-inverse, sparse and large by LSMR."""
+"""Least squares, plain and non-negative, and integers that keep their totals."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.inference.checks import matrix_of, positive, vector
-from wpinq.runtime.arrays import Floats
+from wpinq.inference.checks import MOST_RECORDS, count_of, matrix_of, number, positive, vector
+from wpinq.inference.tree import Tree, as_levels
+from wpinq.runtime.arrays import Floats, Integers
+
+_DENSE_LIMIT = 600
+
+
+def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats:
+    """The nearest non-negative vector with a given sum.
+
+    `argmin ‖x − values‖₂` subject to `x ≥ 0` and `Σ x = total`: all values move by one amount and those that fall
+    below 0 become 0.
+
+    Parameters
+    ----------
+    values : array-like
+        Released numbers, at least one.
+    total : float
+        The public sum, at least 0.
+    at_most : bool
+        Whether the sum may be less.
+
+    Notes
+    -----
+    Time `O(n log n)`. Source: Kuo et al. 2018, section 4.1, whose quadratic programme this is.
+
+    Examples
+    --------
+    >>> project_to_total([3.0, 1.0, -2.0], 2.0)
+    array([2., 0., 0.])
+    """
+    numbers = vector(values, "values")
+    total = number(total, "a total")
+    if not (len(numbers) and math.isfinite(total) and total >= 0):
+        raise AnswersError("a projection needs at least one value and a finite total of at least 0")
+    if at_most and np.maximum(numbers, 0.0).sum() <= total:
+        return np.asarray(np.maximum(numbers, 0.0))
+    descending = np.sort(numbers)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, len(numbers) + 1)
+    positive = np.flatnonzero(descending > shifts)
+    shift = shifts[positive[-1]] if len(positive) else descending[0]
+    return np.asarray(np.maximum(numbers - shift, 0.0))
+
+
+def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
+    """The paper's heuristic for non-negativity: a node at or below 0 becomes 0, with its whole subtree.
+
+    `levels` are a consistent estimate, level by level, root first; what is given back is no longer consistent.
+
+    Source: Hay et al. 2010, section 4.2.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> [level.tolist() for level in zero_subtrees(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))]
+    [[10.0], [0.0, 11.0], [0.0, 0.0, 11.0, 0.0]]
+    """
+    given = as_levels(tree, levels)
+    alive = given[0] > 0
+    kept = [np.where(alive, given[0], 0.0)]
+    for level, below in enumerate(given[1:]):
+        alive = tree.to_children(level, alive) & (below > 0)
+        kept.append(np.where(alive, below, 0.0))
+    return kept
+
+
+def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
+    """A consistent tree made non-negative from the top down, every node keeping its total.
+
+    The root is cut at 0; then, family by family, the children become the nearest non-negative numbers that sum to
+    their parent: `project_to_total`. Cutting the leaves alone would add up to a large bias on long ranges.
+
+    `levels` are a consistent estimate, level by level, root first. Linear time but for sorting each family; linear
+    memory.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> [level.tolist() for level in project_tree(tree, tree.totals(np.array([3.0, -4.0, 11.0, 0.0])))]
+    [[10.0], [0.0, 10.0], [0.0, 0.0, 10.0, 0.0]]
+    """
+    given = as_levels(tree, levels)
+    kept = [np.maximum(given[0], 0.0)]
+    for counts, below in zip(tree.children, given[1:], strict=True):
+        if counts.max() * len(counts) <= 2 * len(below):
+            kept.append(_project_families(counts, below, kept[-1]))
+            continue
+        fitted = np.empty(len(below))
+        sizes = np.frexp(counts)[1]
+        for size in np.unique(sizes):  # families of 2^(size − 1) … 2^size − 1 at a time: padding at most doubles them
+            nodes = sizes == size
+            places = np.repeat(nodes, counts)
+            fitted[places] = _project_families(counts[nodes], below[places], kept[-1][nodes])
+        kept.append(fitted)
+    return kept
+
+
+def _project_families(counts: Integers, children: Floats, totals: Floats) -> Floats:
+    """`project_to_total` of every family of children on its total."""
+    inside = np.arange(counts.max()) < counts[:, None]
+    family = np.full(inside.shape, -np.inf)
+    family[inside] = children
+    descending = -np.sort(-family, axis=1)
+    finite = np.where(np.isfinite(descending), descending, 0.0)
+    shifts = (np.cumsum(finite, axis=1) - totals[:, None]) / np.arange(1, inside.shape[1] + 1)
+    positive = (descending > shifts).sum(axis=1)  # of the largest, how many stay above 0
+    last = np.maximum(positive - 1, 0)[:, None]
+    shift = np.where(positive[:, None] > 0, np.take_along_axis(shifts, last, axis=1), descending[:, :1])
+    return np.asarray(np.maximum(family - shift, 0.0)[inside])
+
+
+def nonnegative_least_squares(matrix: Any, values: Any, tolerance: float = 1e-8) -> Floats:
+    """Least squares under `x ≥ 0`: `argmin ‖matrix · x − values‖₂`.
+
+    Parameters
+    ----------
+    matrix : numpy array or scipy sparse matrix or LinearOperator, shape (m, n)
+        The strategy.
+    values : array-like, shape (m,)
+        Noisy answers.
+    tolerance : float
+        For large or sparse matrices: the largest violation of the optimality conditions, relative to ‖Aᵀy‖∞.
+        AnswersError when it is not reached.
+
+    Returns
+    -------
+    numpy array of float64, shape (n,)
+        The fit: exact (Lawson and Hanson) for small dense matrices, by bounded quasi-Newton steps otherwise.
+
+    Notes
+    -----
+    Non-negative fits are biased upwards where the true counts are near 0.
+
+    Examples
+    --------
+    >>> nonnegative_least_squares(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), [1.0, 2.0, -1.0])
+    array([1.5, 0. ])
+    """
+    from scipy.optimize import minimize, nnls
+    from scipy.sparse.linalg import aslinearoperator
+
+    numbers = vector(values, "values")
+    matrix = matrix_of(matrix, len(numbers))
+    positive(tolerance, "the tolerance")
+    if isinstance(matrix, np.ndarray) and matrix.shape[1] <= _DENSE_LIMIT:
+        return np.asarray(nnls(matrix, numbers)[0], dtype=np.float64)
+    operator = aslinearoperator(matrix)
+    target = operator.rmatvec(numbers)
+    size = max(float(np.abs(target).max()), 1e-300)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        residual = operator.matvec(x) - numbers
+        return float(residual @ residual) / (2 * size), operator.rmatvec(residual) / size
+
+    options = {"maxiter": 20_000, "maxfun": 200_000, "ftol": 0.0, "gtol": tolerance / 10, "maxcor": 30}
+    start, bounds = np.zeros(operator.shape[1]), [(0.0, None)] * operator.shape[1]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    fit = np.asarray(found.x, dtype=np.float64)
+    gradient = loss(fit)[1]
+    violation = np.where(fit > 0, np.abs(gradient), np.maximum(-gradient, 0.0)).max()
+    if violation > tolerance:
+        raise AnswersError(
+            f"non-negative least squares stopped at a violation of {violation:.2g}, above the tolerance of "
+            f"{tolerance:.2g}: allow a larger tolerance"
+        )
+    return fit
+
+
+# --- integers that keep their totals ----------------------------------------------------------------------------------
+
+_CLOSE = 1e-6
+
+
+def round_to_total(values: Any, total: float) -> Integers:
+    """Non-negative integers with a given sum, each within 1 of the value: the largest fractions are rounded up.
+
+    The total is rounded to the nearest integer t first, as the root of a tree is, of two the even one. With
+    `r = t − Σ ⌊x_i⌋`, the r values with the largest fractional parts go up, the others down.
+
+    Parameters
+    ----------
+    values : array-like
+        Non-negative, of a sum that is within 1/2 of t: `project_to_total` gives such.
+    total : float
+        The sum, at least 0. An estimate need not be whole.
+
+    Notes
+    -----
+    Source: Kuo et al. 2018, section 4.1.
+
+    Examples
+    --------
+    >>> round_to_total([0.25, 1.5, 1.25], 3)
+    array([0, 2, 1])
+    >>> round_to_total([0.25, 1.5, 1.5], 3.25)
+    array([0, 2, 1])
+    """
+    numbers = vector(values, "values")
+    given = number(total, "a total")
+    if isinstance(total, bool) or not math.isfinite(given):
+        raise AnswersError("a total must be a finite number")
+    whole = count_of(round(given), "a total", 0)
+    if (numbers < 0).any() or abs(float(numbers.sum()) - whole) > 0.5 + _CLOSE * max(1.0, whole):
+        raise AnswersError("values must be at least 0 and have the total as their sum: project_to_total makes them so")
+    if not len(numbers):
+        return np.zeros(0, dtype=np.int64)
+    return _down(Tree([[len(numbers)]]), 0, np.array([whole], dtype=np.int64), numbers)
+
+
+def round_tree(tree: Tree, levels: Sequence[Floats]) -> list[Integers]:
+    """A consistent, non-negative tree as integers that are consistent too.
+
+    The root is rounded to the nearest integer; then, family by family, the children with the largest fractions go
+    up as often as their parent's integer needs. Every node moves by less than 1.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    levels : sequence of arrays
+        Root first; each node the sum of its children up to rounding, all at least 0.
+
+    Examples
+    --------
+    >>> tree = Tree.uniform(4, 2)
+    >>> [level.tolist() for level in round_tree(tree, tree.totals(np.array([0.5, 0.5, 1.75, 0.5])))]
+    [[3], [1, 2], [1, 0, 2, 0]]
+    """
+    levels = as_levels(tree, levels)
+    if any((level < 0).any() for level in levels):
+        raise AnswersError("the tree holds negative values: make it non-negative first")
+    if any((level > MOST_RECORDS).any() for level in levels):
+        raise AnswersError(f"the tree holds values above {MOST_RECORDS}, where floats tell no integers apart")
+    rounded = [np.rint(levels[0]).astype(np.int64)]
+    for level in range(tree.levels - 1):
+        gap = np.abs(tree.sum_children(level, levels[level + 1]) - levels[level])
+        if (gap > _CLOSE * np.maximum(1.0, levels[level])).any():
+            raise AnswersError("the tree is not consistent: rounding keeps totals that are there")
+        rounded.append(_down(tree, level, rounded[-1], levels[level + 1]))
+    return rounded
+
+
+def _down(tree: Tree, level: int, parents: Integers, values: Floats) -> Integers:
+    """Children's integers that sum to their parents'."""
+    nearest = np.rint(values)
+    values = np.where(np.abs(values - nearest) < _CLOSE, nearest, values)  # so that an integer stays one
+    floors = np.floor(values)
+    missing = parents - np.rint(tree.sum_children(level, floors)).astype(np.int64)
+    counts = tree.children[level]
+    if ((missing < 0) | (missing > counts)).any():
+        raise AnswersError("the values are too far from their totals for rounding to keep those")
+    family = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((-(values - floors), family))
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return floors.astype(np.int64) + (rank < missing[family])
+
+
+# --- plain least squares ----------------------------------------------------------------------------------------------
 
 
 def least_squares(matrix: Any, values: Any, tolerance: float = 1e-12) -> Floats:

@@ -4,6 +4,8 @@ from wpinq.mcmc.chain import Chain as Chain
 from wpinq.mcmc.chain import GenericChain as GenericChain
 from wpinq.mcmc.checkpoint import Checkpoint as Checkpoint
 from wpinq.mcmc.checkpoint import CheckpointError as CheckpointError
+from wpinq.mcmc.checkpoint import Trace as Trace
+from wpinq.mcmc.checkpoint import split_r_hat as split_r_hat
 from wpinq.mcmc.proposal import Dataset as Dataset
 from wpinq.mcmc.proposal import EdgeMoves as EdgeMoves
 from wpinq.mcmc.proposal import ReplaceRecord as ReplaceRecord
@@ -21,5 +23,3 @@ from wpinq.mcmc.settings import Schedule as Schedule
 from wpinq.mcmc.settings import Settings as Settings
 from wpinq.mcmc.target import Target as Target
 from wpinq.mcmc.target import noise_level as noise_level
-from wpinq.mcmc.trace import Trace as Trace
-from wpinq.mcmc.trace import split_r_hat as split_r_hat

@@ -16,7 +16,7 @@ from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Strategy, checked_query
 from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
 from wpinq.inference.isotonic import isotonic, pool_sizes
-from wpinq.inference.nonnegative import project_to_total, round_to_total
+from wpinq.inference.least_squares import project_to_total, round_to_total
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats, Integers
 

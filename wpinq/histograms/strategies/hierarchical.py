@@ -14,7 +14,7 @@ from wpinq.expr.values import Value
 from wpinq.histograms.strategies.linear import Coefficient, LinearStrategy, declared_or
 from wpinq.inference.checks import is_one_of
 from wpinq.inference.consistency import tree_least_squares
-from wpinq.inference.nonnegative import project_tree, zero_subtrees
+from wpinq.inference.least_squares import project_tree, zero_subtrees
 from wpinq.inference.tree import Tree, least_squares_spread, range_variances
 from wpinq.runtime.arrays import Floats, Integers
 

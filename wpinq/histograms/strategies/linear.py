@@ -15,7 +15,7 @@ from wpinq.expr.trace import UserFunction
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.histograms.workload import Stacked, Workload, as_workload
 from wpinq.inference.checks import blocks, is_one_of, units, vector
-from wpinq.inference.nonnegative import nonnegative_least_squares, project_tree
+from wpinq.inference.least_squares import nonnegative_least_squares, project_tree
 from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import Node

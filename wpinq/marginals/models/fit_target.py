@@ -10,7 +10,7 @@ import numpy as np
 
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import positive
-from wpinq.inference.nonnegative import project_to_total
+from wpinq.inference.least_squares import project_to_total
 from wpinq.marginals.attributes import Attributes, MeasuredView, View
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.runtime.arrays import Floats
