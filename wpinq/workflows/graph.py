@@ -79,7 +79,7 @@ def measure_graph(
     Raises
     ------
     PlanError, EpsilonError
-        When method, epsilon, shares and bounds do not fit each other, or the bounds show that a question is hopeless
+        When method, epsilon, shares and bounds do not fit each other, or the bounds show that a question is infeasible
         (`graphs.synthesis.feasibility`). Nothing is spent.
     SourceRejected
         When the graph is no sound edge list. Nothing is spent.

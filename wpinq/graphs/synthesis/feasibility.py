@@ -21,15 +21,15 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
 
     The most is the bound on the norm of the plan's output (`Operator.norm_bound`), with as many edges at the source as
     the bounds leave room for. Of a count of triangles it is as many as there is room for; of the largest degree, the
-    bound on it. A measurement is hopeless where the noise of one number is more than that in a tenth of all draws: then
-    an interval of 90 % never rules out that there is nothing.
+    bound on it. A measurement is infeasible where the noise of one number is more than that in a tenth of all draws:
+    then an interval of 90 % never rules out that there is nothing.
 
     Parameters
     ----------
     measurements : mapping
         What is to be asked of the edges.
     bounds : Bounds
-        Public. Without a bound on nodes nothing is hopeless.
+        Public. Without a bound on nodes nothing is infeasible.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def spend_without(
     shares: Mapping[str, object],
     bounds: Bounds,
 ) -> dict[str, Measurement]:
-    """As `spend`, without those measurements that a method can do without and that are hopeless.
+    """As `spend`, without those measurements that a method can do without and that are infeasible.
 
     The others get what they would have cost.
     """
@@ -87,7 +87,7 @@ def spend_without(
 
 
 def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
-    """Refuse measurements of which one is `hopeless`; to be asked before anything is spent.
+    """Refuse measurements of which one is infeasible; to be asked before anything is spent.
 
     Raises
     ------

@@ -263,7 +263,7 @@ class Tagged(Method):
     ) -> dict[str, Measurement]:
         """As `Method.measurements`. A split without a share for the largest degree or triangles leaves that out.
 
-        So do bounds that show it to be hopeless, unless a split has a share for it: the others get what it would cost.
+        So do bounds that show it to be infeasible, unless a split has a share for it. The others get its cost.
         """
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
