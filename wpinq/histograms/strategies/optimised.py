@@ -23,6 +23,7 @@ _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share t
 _LARGEST_WIDTH = 2.0**12  # where sums alone would do, as for a total, the best lie at infinity: the loss cancels there
 _TOO_WIDE = 1e10  # far above every loss, and finite: the line search interpolates between values
 _LARGEST_UNION = 1 << 28  # a union goes through every bin for each share that is tried
+_STEPS = 100  # of each start
 _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and 4096 bins
 
 
@@ -114,7 +115,7 @@ def _loss(theta: Floats, widths: Floats, workload: Workload) -> tuple[float, Flo
 
 
 def optimise(
-    workload: Workload, sums: int | None = None, restarts: int = 1, seed: int = 0, iterations: int = 100
+    workload: Workload, sums: int | None = None, restarts: int = 1, seed: int = 0
 ) -> LinearStrategy | Marginals:
     """The p-identity strategy of least expected error for a workload, by quasi-Newton steps.
 
@@ -132,8 +133,6 @@ def optimise(
     restarts, seed : int
         Starts, at least 1, the first near a tree of ranges and the others random, and the seed they are drawn with:
         equal seeds give equal strategies.
-    iterations : int
-        The most steps of each start, at least 1.
 
     Returns
     -------
@@ -159,22 +158,21 @@ def optimise(
     if sums is not None:
         count_of(sums, "the number of sums", 1, MOST_BINS // workload.domain, PlanError)
     count_of(restarts, "the number of restarts", 1, error=PlanError)
-    count_of(iterations, "the number of iterations", 1, error=PlanError)
     count_of(seed, "a seed", 0, error=PlanError)
     marginals = marginal_weights(workload)
     if marginals is not None:
         return Marginals(*marginals, objective="total")
     with single_blas_thread():
-        return _optimised(workload, sums, restarts, seed, iterations)
+        return _optimised(workload, sums, restarts, seed)
 
 
-def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, iterations: int) -> LinearStrategy:
+def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int) -> LinearStrategy:
     """For a workload that is no stack of marginals."""
     if isinstance(workload, Kronecker):
-        return Product(*(_optimised(factor, sums, restarts, seed, iterations) for factor in workload.factors))
+        return Product(*(_optimised(factor, sums, restarts, seed) for factor in workload.factors))
     parts = _common_factors(workload)
     if parts is not None:
-        return _optimise_union(workload, parts, lambda factor: _optimised(factor, sums, restarts, seed, iterations))
+        return _optimise_union(workload, parts, lambda factor: _optimised(factor, sums, restarts, seed))
     count = max(1, min(64, workload.domain // 16)) if sums is None else sums
     rng = np.random.default_rng(seed)
     shape = (count, workload.domain)
@@ -196,7 +194,7 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int, i
 
     starts = [rng.uniform(0.0, 0.1, shape) for _ in range(restarts)]
     starts[0] += _blocks(*shape)
-    found = [minimise(objective, np.sqrt(start).ravel(), iterations) for start in starts]
+    found = [minimise(objective, np.sqrt(start).ravel(), _STEPS) for start in starts]
     root, _ = min(found, key=lambda pair: pair[1])
     return PIdentity(root.reshape(shape) ** 2)
 
