@@ -1,0 +1,9 @@
+"""GeometricCount: whole weights move by whole steps."""
+
+from __future__ import annotations
+
+from tests.support.sink_cases import RECORDS, WHOLE, SinkCase, added_noise
+
+CASE = SinkCase(
+    "GeometricCount", lambda rng, query: query.geometric_count(rng.choice([0.5, 2]), RECORDS), added_noise, WHOLE
+)
