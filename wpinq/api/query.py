@@ -23,6 +23,7 @@ from wpinq.marginals.tabulation import MarginalTabulation, Views, tabulate_margi
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.scales import laplace_scale
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
@@ -357,7 +358,8 @@ class Query(Releasable):
         """
         if not (half_width > 0 and math.isfinite(half_width) and 0 < confidence < 1):
             raise PlanError("half_width must be positive and finite, confidence between 0 and 1")
-        exact = (1 + plan_properties(self.plan).slack()) * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
+        unit = Fraction(laplace_scale(Fraction(1), plan_properties(self.plan).slack()))
+        exact = unit * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
         return parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9))
 
 

@@ -140,12 +140,11 @@ class PlanProperties:
         """
         return UNIT_ROUNDOFF * sum((step.paths * step.rounding for step in self.steps.values()), Fraction(0))
 
-    def slack(self, readouts: int = 0, *, exact: bool = False, by_uses: bool = False) -> Fraction:
+    def slack(self, readouts: int = 0, *, exact: bool = False) -> Fraction:
         """The relative widening η of the noise that covers rounding: `2 · e(root) / (unit_weight · min(1, stability))`.
 
         `readouts` counts further numbers computed from the root's output before noise, each exactly and rounded once.
         With `exact`, outputs are put back on a lattice, and there is no rounding to cover but that of other parts.
-        With `by_uses` it is what it was when uses were billed.
 
         Two neighbours' float outputs differ by at most `S · d + 2 e(root)` in norm for sources at distance d, S the
         stability. One unit moves its source by d of at most the unit weight w, and is billed S · w, however little it
@@ -156,18 +155,18 @@ class PlanProperties:
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
         the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
-        known = self._slacks.get((readouts, exact, by_uses))
+        known = self._slacks.get((readouts, exact))
         if known is None:
-            known = self._slacks[readouts, exact, by_uses] = self._slack(readouts, exact, by_uses)
+            known = self._slacks[readouts, exact] = self._slack(readouts, exact)
         return known
 
     @cached_property
-    def _slacks(self) -> dict[tuple[int, bool, bool], Fraction]:
+    def _slacks(self) -> dict[tuple[int, bool], Fraction]:
         return {}
 
-    def _slack(self, readouts: int, exact: bool, by_uses: bool) -> Fraction:
-        over_parts = bool(self.output.splits) and not by_uses
-        moved = least_on_a_way(self.root) if over_parts else self.uses if by_uses else self.stability
+    def _slack(self, readouts: int, exact: bool) -> Fraction:
+        over_parts = bool(self.output.splits)
+        moved = least_on_a_way(self.root) if over_parts else self.stability
         least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
         norm_bounds = (
             norm_bounds_over_parts(self.root)
