@@ -228,11 +228,111 @@ assert dict(CompiledEvaluator([query.plan], {"pairs": weights}).outputs[0]) == e
 """
 
 
+TOTAL = {
+    "wpinq/sinks/noisy_total.py": '''"""NoisyTotal: the weight of all records, plus Laplace noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from wpinq.expr.types import STR, Type
+from wpinq.expr.values import Value
+from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.laplace import add_laplace
+from wpinq.noise.scales import laplace_scale
+from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.sink import Output, Sink, register
+from wpinq.sinks.syntax import EPSILON, SinkSyntax
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoisyTotal(Sink):
+    """The weight of all records plus Laplace noise."""
+
+    name: ClassVar[str] = "NoisyTotal"
+    key_type: ClassVar[Type] = STR
+    single: ClassVar[bool] = True
+    noun: ClassVar[str] = "total"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisyTotal", (EPSILON,), lambda m: (m.plan, [])),)
+
+    def identity(self) -> tuple[bytes | str, ...]:
+        return ("total",)
+
+    @property
+    def own_keys(self) -> tuple[str, ...]:
+        return ("total",)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        return Fraction(1)
+
+    def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
+        return (laplace_scale(epsilon, plan_properties(plan).slack(1), self.sensitivity),)
+
+    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
+        total = float(sum(map(Fraction, output.weights().values())))
+        return add_laplace(np.array([total]), scales[0], random).tolist()
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        yield f"{self.called(epsilon)} adds Laplace noise of scale {self.scales(plan, epsilon)[0]:.9g} to the total."
+''',
+    "tests/support/sinks/noisy_total.py": '''"""NoisyTotal: a record moves the total by its weight."""
+
+from __future__ import annotations
+
+from tests.support.sink_cases import KINDS, SinkCase
+from wpinq.sinks.noisy_total import NoisyTotal
+
+
+def lost(sink, before, after, keys, scales):
+    one, other = (sum(output.weights().values()) for output in (before, after))
+    return abs(other - one) / scales[0]
+
+
+CASE = SinkCase(
+    "NoisyTotal", lambda rng, query: query.measure(NoisyTotal(), 1), lost, KINDS, texts=("NoisyTotal(0.5)",)
+)
+''',
+}
+
+USE_TOTAL = """
+import wpinq as wp
+from tests.sinks import test_mechanisms, test_sensitivity
+from wpinq.measure.measurement import measurement_from_json, measurement_to_json
+from wpinq.sinks.noisy_total import NoisyTotal
+
+test_sensitivity.test_every_sink_has_a_case()
+for kind in test_sensitivity.CASES["NoisyTotal"].kinds:
+    test_sensitivity.test_scores_move_no_further_than_is_billed_and_nearly_as_far("NoisyTotal", kind)
+test_mechanisms.test_no_class_of_sinks_is_asked_for_outside_of_them()
+numbers = wp.source("numbers", int, records_at_most=9)
+text = "source numbers: int with records_at_most = 9;\\nvar m = numbers.NoisyTotal(0.5);\\n"
+asked = wp.parse(text)["m"]
+assert str(wp.parse(text)) == text and asked == numbers.measure(NoisyTotal(), 0.5)
+assert measurement_from_json(measurement_to_json(asked)) == asked
+assert "NoisyTotal(0.5) uses it once" in str(wp.bill(asked))
+assert wp.accuracy(asked)[0].half_width > 5
+assert abs(wp.simulate(asked, {"numbers": [1] * 5000}, seed=1).value - 5000) < 100
+for engine in ENGINES:
+    with wp.Session(engine=engine) as session:
+        session.protect(numbers, [1, 2, 3], budget=1)
+        assert session.release(asked).keys == ("total",)
+        assert session.spent("numbers") == 0.5
+"""
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The package, and the tests that know operators."""
     ignored = shutil.ignore_patterns("__pycache__")
-    for folder in ("wpinq", "tests/support"):
+    for folder in ("wpinq", "tests/support", "tests/sinks"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     return tmp_path
 
@@ -267,7 +367,11 @@ def differing(copy: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(("files", "script"), [(DISTINCT, USE_DISTINCT), (GCD, USE_GCD)], ids=["Distinct", "gcd"])
+@pytest.mark.parametrize(
+    ("files", "script"),
+    [(DISTINCT, USE_DISTINCT), (GCD, USE_GCD), (TOTAL, USE_TOTAL)],
+    ids=["Distinct", "gcd", "NoisyTotal"],
+)
 @pytest.mark.parametrize(
     "engines", [("duckdb", "reference"), pytest.param(("spark",), marks=[pytest.mark.long, WITH_JAVA])], ids=", ".join
 )

@@ -11,6 +11,8 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each, tenth
 from tests.support.plans import OPERATORS, random_case
+from tests.support.sink_cases import GRAPHS
+from tests.support.sinks import CASES
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
@@ -152,28 +154,13 @@ def test_weighted_elements() -> None:
     assert str(parse(text)) == text
 
 
-SINK_TEXTS = {
-    "NoisyCount": "NoisyCount(0.1, over: range(0, 10))",
-    "GeometricCount": "GeometricCount(0.1, over: range(0, 5))",
-    "NoisyCountAbove": "NoisyCountAbove(0.1, over: range(-5, 1000000), above: 25.5)",
-    "GeometricCountAbove": "GeometricCountAbove(1/3, over: [1, 2, 5], above: 0.0)",
-    "NoisySum": "NoisySum(0.1, record => record * 2, lower: -1.0, upper: 5.0)",
-    "NoisyAverage": "NoisyAverage(1/3, record => to_float(record) / 2.0, lower: 0.0, upper: 1.0)",
-    "MostCommon": "MostCommon(2, over: [1, 2, 3, 5])",
-    "Median": "Median(1e-9, over: range(0, 100))",
-    "Quantile": "Quantile(0.1, 1/3, over: [0])",
-    "TriangleCount": "TriangleCount(0.1)",
-    "StarCount": "StarCount(0.1, 3, interval_share: 1/3)",
-    "FourCliqueCount": "FourCliqueCount(0.1, interval_share: 0.1)",
-    "LargestDegree": "LargestDegree(0.1)",
-}
-
-
-@for_each("name", SINKS)
-def test_every_release_can_be_written_and_is_printed_as_written(name: str) -> None:
-    records = "(int, int)" if name in ("TriangleCount", "StarCount", "FourCliqueCount", "LargestDegree") else "int"
-    text = f"source numbers: {records} with facts = [unit_weights];\nvar m = numbers.{SINK_TEXTS[name]};\n"
-    assert str(parse(text)) == text
+def test_every_release_can_be_written_and_is_printed_as_written() -> None:
+    written = {text: case for case in CASES.values() for text in case.texts}
+    assert {text.partition("(")[0] for text in written} == SINKS.keys()
+    for release, case in written.items():
+        records = "(int, int)" if case.kinds is GRAPHS else "int"
+        text = f"source numbers: {records} with facts = [unit_weights];\nvar m = numbers.{release};\n"
+        assert str(parse(text)) == text
 
 
 def test_domains_of_listings_are_printed_as_they_are_described() -> None:

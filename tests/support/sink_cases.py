@@ -134,6 +134,8 @@ class SinkCase:
         The loss that the moved scores amount to, in the scales of the noise, from sink, outputs, keys and scales.
     kinds : mapping
         The neighbours that it is tried on, by name.
+    texts : tuple of str
+        A release in each way that a program writes one, as it is printed; over pairs of integers where it has GRAPHS.
     reached : Fraction
         The share of the bound that each kind has to reach.
     loose : str
@@ -144,6 +146,7 @@ class SinkCase:
     ask: Callable[[Random, Query], wp.Measurement]
     lost: Callable[[Any, PublicOutput, PublicOutput, Sequence[Value], Sequence[Fraction]], Fraction]
     kinds: Mapping[str, Kind]
+    texts: tuple[str, ...]
     reached: Fraction = Fraction(9, 10)
     loose: str = ""
 

@@ -16,4 +16,14 @@ def ask(rng: Random, query: Query) -> wp.Measurement:
     return query.quantile(epsilon=epsilon, q=q, candidates=RECORDS)
 
 
-CASE = SinkCase("Choose", ask, chosen, KINDS)
+CASE = SinkCase(
+    "Choose",
+    ask,
+    chosen,
+    KINDS,
+    texts=(
+        "MostCommon(2, over: [1, 2, 3, 5])",
+        "Median(1e-9, over: range(0, 100))",
+        "Quantile(0.1, 1/3, over: [0])",
+    ),
+)

@@ -20,4 +20,10 @@ def lost(
     return abs(degrees[1] - degrees[0]) / scales[0]
 
 
-CASE = SinkCase("LargestDegree", lambda rng, query: query.measure(LargestDegree(), rng.choice([0.5, 2])), lost, GRAPHS)
+CASE = SinkCase(
+    "LargestDegree",
+    lambda rng, query: query.measure(LargestDegree(), rng.choice([0.5, 2])),
+    lost,
+    GRAPHS,
+    texts=("LargestDegree(0.1)",),
+)

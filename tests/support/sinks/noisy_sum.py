@@ -14,4 +14,6 @@ def ask(rng: Random, query: Query) -> wp.Measurement:
     return query.noisy_sum(rng.choice([0.5, 2]), lambda x: x, lower, upper)
 
 
-CASE = SinkCase("NoisySum", ask, added_noise, KINDS)
+CASE = SinkCase(
+    "NoisySum", ask, added_noise, KINDS, texts=("NoisySum(0.1, record => record * 2, lower: -1.0, upper: 5.0)",)
+)

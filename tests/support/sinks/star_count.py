@@ -15,4 +15,4 @@ def ask(rng: Random, query: Query) -> wp.Measurement:
     return query.measure(StarCount(rng.choice([None, Fraction(1, 4)]), rng.choice([2, 3])), rng.choice([0.5, 2]))
 
 
-CASE = SinkCase("StarCount", ask, on_a_ladder, GRAPHS)
+CASE = SinkCase("StarCount", ask, on_a_ladder, GRAPHS, texts=("StarCount(0.1, 3, interval_share: 1/3)",))

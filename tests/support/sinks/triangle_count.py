@@ -6,5 +6,9 @@ from tests.support.sink_cases import GRAPHS, SinkCase, on_a_ladder
 from wpinq.sinks.graph_counts import TriangleCount
 
 CASE = SinkCase(
-    "TriangleCount", lambda rng, query: query.measure(TriangleCount(), rng.choice([0.5, 2])), on_a_ladder, GRAPHS
+    "TriangleCount",
+    lambda rng, query: query.measure(TriangleCount(), rng.choice([0.5, 2])),
+    on_a_ladder,
+    GRAPHS,
+    texts=("TriangleCount(0.1)",),
 )
