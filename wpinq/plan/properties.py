@@ -167,7 +167,7 @@ class PlanProperties:
     def _slack(self, readouts: int, exact: bool) -> Fraction:
         over_parts = bool(self.output.splits)
         moved = least_on_a_way(self.root) if over_parts else self.stability
-        least = min(source.unit_weight * min(1, moved[name]) for name, source in self.sources.items())
+        least = min(source.unit_weight * min(Fraction(1), moved[name]) for name, source in self.sources.items())
         norm_bounds = (
             norm_bounds_over_parts(self.root)
             if over_parts
