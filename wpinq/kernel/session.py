@@ -71,7 +71,7 @@ class SessionBudgets:
         self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
 
     def resume(self, source: str) -> bool:
-        """Answer analysts again over a source that a failed evaluation closed: a recorded act of the curator.
+        """Resume a source that a failed evaluation suspended: a recorded act of the curator.
 
         Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
         what was asked (`history`), and whether limits or declarations have to change.
@@ -79,26 +79,26 @@ class SessionBudgets:
         Parameters
         ----------
         source : str
-            Its name, or that of its account: all tables of an account are closed and opened together.
+            Its name, or that of its account: all tables of an account are suspended and resumed together.
 
         Returns
         -------
         bool
-            Whether it was closed.
+            Whether it was suspended.
         """
         self._releaser.check_open()
         return self._ledger.resume(self._paying(source))
 
     def suspended(self) -> tuple[str, ...]:
-        """The accounts that answer no analyst until `resume`, by name; also those that other sessions closed."""
+        """The suspended accounts, by name; also those that other sessions suspended."""
         self._releaser.check_open()
         return tuple(sorted(self._ledger.suspended()))
 
     def suspend(self, source: str) -> None:
-        """Answer no analyst over a source from now on, until `resume`: on record, before this returns.
+        """Suspend a source until `resume`: on record, before this returns.
 
-        For who runs sandboxed sessions in processes: where one of those ended in the middle of a release, nothing else
-        closes its sources.
+        Of use where sandboxed sessions run in processes of their own: nothing else suspends the sources of a process
+        that ended in the middle of a release.
         """
         self._releaser.check_open()
         self._ledger.suspend([self._paying(source)])
@@ -240,7 +240,7 @@ class Session(SessionBudgets):
         Answers analysts who are not trusted: plans are admitted by bounds that sources declare, evaluated in a child
         process under limits, and answered at a moment that was fixed before. docs/untrusted.md.
     on_suspended : callable, optional
-        In untrusted mode, told the names of accounts that a failed evaluation closed, for the curator.
+        Called in the sandbox with the names of accounts that a failed evaluation suspended, for the curator.
 
     Examples
     --------
