@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -279,7 +280,9 @@ def _graph_relation(connection: Any, graph: object, directed: bool | None, type_
     found = edges_of_graph(graph, directed)
     relation = columns_relation(connection, [((found.sources, found.targets), {}, None)], type_, found.what)
     relation.noun = "edge"
-    relation.advice = dict.fromkeys(map(Layout.of(type_).label, (0, 1)), found.relabel)
+    if found.relabel:
+        reasons = {f"{reason} ({found.relabel})": times for reason, times in relation.found.reasons.items()}
+        relation.found.reasons = Counter(reasons)
     return relation
 
 

@@ -101,7 +101,7 @@ def _packed(column: Any, given: Any, type_: Type) -> SparkCast | None:
         unfit.append((_sure(sql.isnan(value) | (sql.abs(value) == float("inf"))), "nan or infinity"))
     if type_ == STR or isinstance(type_, CategoryOf):
         unfit.append((_sure(~sql.is_valid_utf8(value)), "a text that is not UTF-8"))
-    return SparkCast(single.leaves, (*unfit, *single.unfit))
+    return SparkCast(single.leaves, (*single.unfit, *unfit))
 
 
 def _list(column: Any, given: Any, type_: ListOf) -> SparkCast | None:
