@@ -90,7 +90,8 @@ def run_sql(example: Example, connection: Any) -> dict[str, Any]:
 def run_session(example: Example, connection: Any, epsilon: str, engine: str) -> dict[str, Any]:
     program = example.program(epsilon=epsilon)
     measurements = program.measurements
-    for needed in ("fsspec", "pyarrow"):  # by DuckDB and a relation in Python, as `duckdb` itself is for SQL
+    # by DuckDB, a relation in Python and a session, as `duckdb` itself is for SQL
+    for needed in ("fsspec", "pyarrow", "wpinq.kernel.session"):
         importlib.import_module(needed)
     find_engine(engine)
     clock = Clock()
