@@ -27,6 +27,7 @@ SECRET = b"Rumpelstilzchen"
 
 SPILLING = f"""
 import wpinq as wp
+from wpinq import functions as F
 from wpinq.engines.sql.duckdb.database import Database
 
 people = wp.source("people", name=str, number=int)

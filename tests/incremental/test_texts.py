@@ -15,14 +15,14 @@ import hashlib
 import wpinq as wp
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
 from wpinq.engines.delta.compiled.adjacency import state
-from wpinq.engines.delta.compiled.hash_tables import compiled_evaluator
+from wpinq.engines.delta.compiled.hash_tables import evaluator
 from wpinq.graphs import recipes, subgraphs
 
 def shown(text):
     print(hashlib.sha256(text.encode()).hexdigest())
     raise CannotCompile("shown")
 
-compiled_evaluator.import_module = state.import_module = shown
+evaluator.import_module = state.import_module = shown
 edges = wp.source("edges", src=int, dst=int)
 for query in (subgraphs.triangles_by_degree(edges, 20), recipes.joint_degrees(edges)):
     for attempt in (lambda: CompiledEvaluator([query.plan], {"edges": {}}),

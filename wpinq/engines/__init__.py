@@ -1,1 +1,1 @@
-"""Engines: ways to evaluate a plan. None knows of queries, budgets or sessions, nor of another engine."""
+"""Engines: ways to evaluate a plan, without queries, budgets, sessions or other engines."""

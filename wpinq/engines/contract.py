@@ -1,4 +1,4 @@
-"""What an engine is: all that sessions, public evaluation and explanations ask of whatever evaluates plans.
+"""The contract of engines: all that sessions, public evaluation and explanations use of one.
 
 An engine is a class with an entry in `ENGINES`, imported when it is first used. The class refuses plans; an instance
 keeps the datasets that it was given and evaluates plans on them. Where data, outputs and work are is its own affair.
@@ -36,7 +36,7 @@ class Engine(ABC):
     Parameters
     ----------
     memory_limit, threads
-        PlanError where the options are none of this engine's.
+        PlanError if the engine does not have these options.
     """
 
     name: ClassVar[str]
@@ -48,11 +48,14 @@ class Engine(ABC):
     @staticmethod
     @abstractmethod
     def check(root: Node) -> None:
-        """Raise PlanError for a plan that the engine cannot run, from the plan alone, and say what to do."""
+        """Raise PlanError, from the plan alone, for a plan that the engine cannot run.
+
+        The message says how to change the plan.
+        """
 
     @classmethod
     def evaluate_public(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
-        """The output of a plan on public data, of which nothing is kept."""
+        """The output of a plan on public data, which are not kept."""
         with cls() as engine:
             return engine.evaluate(root, data, arithmetic)
 
@@ -64,33 +67,33 @@ class Engine(ABC):
 
     @staticmethod
     def rest() -> None:
-        """Let go of all threads that engines of this kind have in the process, until they are used again."""
+        """End all threads that engines of this kind have in the process, until they are used again."""
         return  # most have none
 
     def open(self) -> object:
-        """Get ready before the first evaluation, so that what is wrong with the options shows."""
+        """Prepare before the first evaluation, so that faults of the options show."""
         return None
 
     def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
-        """Raise PlanError for plans that cannot be run, some of them together; from the plans alone, whatever is held.
+        """Raise PlanError for plans that cannot be run, some of them together; whatever data are held.
 
         Parameters
         ----------
         plans : sequence of tuple
-            Each with whether it is to be evaluated together with the others of which that is said.
+            Each with whether it is evaluated together with the others that say so.
         """
         for root, _ in plans:
             self.check(root)
 
     def dry_run(self, root: Node) -> None:
-        """Raise PlanError for a plan that would fail here on no data at all, where `check` cannot tell."""
+        """Raise PlanError for a plan that fails on no data at all, where `check` cannot tell."""
         return
 
     def batch(self, roots: Sequence[Node]) -> contextlib.AbstractContextManager[None]:
-        """While it is open, these plans are to be evaluated, each once, in any order.
+        """While it is open, these plans are evaluated, each once, in any order.
 
-        What they have in common may be made once and kept for the others. No weight depends on it, not in its last
-        bit: what a plan gives is a function of the plan and the data, whatever it is evaluated with.
+        Common parts may be made once and kept for the others. No weight depends on it, not in its last bit: the output
+        of a plan is a function of the plan and the data, whatever it is evaluated with.
         """
         return contextlib.nullcontext()
 
@@ -131,7 +134,7 @@ class Engine(ABC):
         candidates: Sequence[Value],
         on_step: Callable[[str], None] | None = None,
     ) -> RankWeights:
-        """The weight of the output before, at and after some records, as a quantile asks."""
+        """The weight of the output before, at and after some records, for a quantile."""
         return rank_weights_of(self.evaluate(root, data, FLOAT, on_step), candidates)
 
     @contextlib.contextmanager
@@ -141,11 +144,11 @@ class Engine(ABC):
             yield connection
 
     def attach(self, data: object) -> object:
-        """What is offered for protection: as an `EngineDataset`, unchecked, where the engine has it; else as it is."""
+        """Data offered for protection, as an unchecked `EngineDataset` if the engine has them, else as they are."""
         return data
 
     def keep(self, checked: D) -> D | dict[Value, float]:
-        """A dataset that was checked, for `evaluate`: what an engine holds of it goes when nobody has it any more."""
+        """A checked dataset, for `evaluate`. The engine lets go of it when nobody has it any more."""
         return checked
 
     @abstractmethod
@@ -178,7 +181,7 @@ def find_engine(name: str) -> type[Engine]:
 
 
 def find_unoptimised(name: str) -> type[Engine] | None:
-    """The engine that takes the steps of a plan one by one as this one would; None where there is none."""
+    """The engine that takes the steps of a plan one by one, as this one would; None if there is none."""
     return _imported(UNOPTIMISED[name]) if name in UNOPTIMISED else None
 
 
@@ -189,7 +192,7 @@ def _imported(place: str) -> type[Engine]:
 
 
 def gap(root: Node, name: str) -> str:
-    """Why an engine cannot run a plan, and what to do; empty where it can."""
+    """The reason why an engine cannot run a plan, with a remedy; empty if it can."""
     engine = find_engine(name)
     try:
         engine.check(root)
@@ -199,13 +202,16 @@ def gap(root: Node, name: str) -> str:
 
 
 def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
-    """What some records weigh, in their order; those that weigh nothing are left out."""
+    """The weights of given records, in their order, without those that weigh nothing."""
     found = zip(keys, map(weights.get, keys), strict=True)
     return {key: weight for key, weight in found if weight is not None}
 
 
 def rank_weights_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> RankWeights:
-    """The weight before, at and after each candidate: of records that are not null, and weigh more than 0."""
+    """The weight before, at and after each candidate, of records that weigh more than 0.
+
+    Null is no record here.
+    """
     ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None and w > 0)
     places = [place for place, _ in ordered]
     sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))

@@ -1,4 +1,4 @@
-"""The reference engine: each operator's own meaning, node by node. The oracle of every other engine.
+"""The reference engine: each operator's own meaning, node by node; the oracle of all others.
 
 Over Fractions it is exact. Over floats sums and shares are correctly rounded, a product, a quotient and a norm round
 once each, and what passes a weight on rounds nothing: within the `rounding_units` of each operator.

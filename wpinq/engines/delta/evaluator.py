@@ -1,4 +1,4 @@
-"""The evaluator: plans over one public candidate, changed by proposals that are committed or rolled back.
+"""The evaluator: plans over one public candidate, changed by proposals that can be undone.
 
 Its meaning is one equation: after any history of proposals, each output equals a fresh evaluation of its plan on
 the candidate as it is. Over Fractions that holds exactly; over floats up to drift, which `resynchronize` ends.

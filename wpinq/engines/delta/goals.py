@@ -1,4 +1,4 @@
-"""Goals: the answers that the output of a plan is to come close to, and the loss of a difference."""
+"""Goals: the answers that the output of a plan is to fit, and the loss of a difference."""
 
 from __future__ import annotations
 

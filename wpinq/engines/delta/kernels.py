@@ -1,4 +1,4 @@
-"""How each operator answers a change of its inputs with the change of its output.
+"""Kernels: for each operator, the change of its output by a change of its inputs.
 
 Operators that are linear in the weights hold no state. A keyed operator holds its inputs by key and, where a
 change touches a key, emits what the key's output is now less what it was: the one rule that needs no proof beyond

@@ -1,4 +1,4 @@
-"""Sums over the same rows by the same columns, of several plans: one statement takes them all, each as it is alone.
+"""Sums over the same rows by the same columns, of several plans, in one statement.
 
 What a row adds is the weight of the row, or of the one element of a SelectMany its share of it. The rows of weight 0,
 and those without one, which SelectMany leaves out, add nothing to a sum that is exact; and a record to which nothing is

@@ -1,4 +1,4 @@
-"""Blocks: one select-from-where over tables, kept as terms, so that operators compose without running anything.
+"""Blocks: one select-from-where over tables, as terms, so that operators compose unrun.
 
 A block gives a record (its output) and a weight for every way to choose a row from each of its tables that
 satisfies its condition. Select, Where and Join map blocks to blocks. What is known of the tables, their keys and

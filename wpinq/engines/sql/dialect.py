@@ -1,4 +1,4 @@
-"""The SQL dialect: how each template is written. The one place that another database changes."""
+"""The SQL dialect: the text of each template. Another database changes this alone."""
 
 from __future__ import annotations
 

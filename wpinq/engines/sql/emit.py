@@ -1,4 +1,4 @@
-"""Terms and blocks to SQL text. A term that is used often is written once, however the text nests."""
+"""Terms and blocks to SQL text; a term that is used often is written once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What engines that run SQL have in common: the data that they hold, turns, and plans that are evaluated together."""
+"""The base of engines that run SQL: the data that they hold, turns, and batches of plans."""
 
 from __future__ import annotations
 

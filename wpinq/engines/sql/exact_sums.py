@@ -1,4 +1,4 @@
-"""The two functions that SQL cannot say exactly: sums of floats rounded once. They run in Python, and are total."""
+"""The two functions that SQL cannot say exactly: sums of floats rounded once, in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run of a program: its statements one after the other, and the depth of lists that DuckDB can plan."""
+"""The run of a program: its statements in order, and the nesting that DuckDB can plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rewrites change: each a choice with its plain answer, which a rewrite may better.
+"""Targets of rewrites: each a choice with its plain answer, which a rewrite may better.
 
 Beside these, a rewrite may change a `Block`, the rows of a join.
 """

@@ -1,4 +1,4 @@
-"""The script of a plan: statements that create tables, then one query. Static: nothing is run to write it."""
+"""The script of a plan: statements that create tables, then one query. It runs nothing."""
 
 from __future__ import annotations
 

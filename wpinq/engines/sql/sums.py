@@ -1,4 +1,4 @@
-"""Sums that do not depend on the order: every contribution is put on one fine grid, as a 128-bit integer.
+"""Sums in any order: each contribution is an integer of 128 bits on one fine grid.
 
 Let `M` bound the norm of what is summed, `2^b >= M > 2^(b-1)`. A contribution `c` becomes one of the two integers next
 to `c · 2^(116-b)`; the integers are summed exactly, in whatever order, thread by thread, and the total is turned back

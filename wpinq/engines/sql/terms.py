@@ -1,4 +1,4 @@
-"""Scalar terms: what a column of a query can be, as a DAG with shared parts, before it becomes text.
+"""Scalar terms: the columns of a query as a DAG with shared parts, before they become text.
 
 A term is a column, a literal, a parameter of a list function, such a function, or a call of a template of the
 dialect. Equal terms have equal digests, so sharing survives substitution and each term is written once.

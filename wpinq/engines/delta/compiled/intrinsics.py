@@ -1,4 +1,4 @@
-"""What generated modules import: words as machine instructions, and the compiling of their routines. It needs numba."""
+"""Imports of generated modules: instructions on words, and the compiler of routines (numba)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that are walked once, those of SelectMany and Shave: as loops, or one by one where they are written out."""
+"""Lists of SelectMany and Shave: as loops, or one by one where they are written out."""
 
 from __future__ import annotations
 

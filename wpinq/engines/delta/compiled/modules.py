@@ -1,4 +1,4 @@
-"""Generated modules as files: named by what they hold, so that numba finds its compiled code again."""
+"""Generated modules as files, named by their content, so that numba finds its compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routines: a name, typed arguments, a result, a body, and with them the routines that it calls.
+"""Routines: a name, typed arguments, a result, and a body with the routines that it calls.
 
 A routine is declared once, and called through what declares it: a `Routine`, whose lines are generated, or a Python
 function under `@fixed`, whose annotations are its types and whose source goes into the module as it is. A module is

@@ -1,4 +1,4 @@
-"""Steps over columns: the input of the code generators. See `plan_steps`, which makes them of plans."""
+"""Steps over columns: the input of the code generators. `plan_steps` makes them of plans."""
 
 from __future__ import annotations
 

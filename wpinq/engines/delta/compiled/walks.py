@@ -1,4 +1,4 @@
-"""Walks over graphs inside compiled code, scored against answers: by swaps, or by replacing and adding edges."""
+"""Walks over graphs inside compiled code, by swaps, or by replacing and adding edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DuckDB that evaluates plans one after the other and keeps their data: what a session holds."""
+"""The DuckDB engine: a database that evaluates plans in turn and keeps their data."""
 
 from __future__ import annotations
 

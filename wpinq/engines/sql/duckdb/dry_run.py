@@ -1,4 +1,4 @@
-"""Plans tried on no data, beside what stands in a DuckDB: their sources are empty tables of this connection alone.
+"""Dry runs: plans run on no data, on empty tables of a connection of their own.
 
 What fails here is refused by nobody, for it may have failed for want of the memory that data take (see
 `Database.admit`).

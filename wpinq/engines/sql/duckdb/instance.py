@@ -1,4 +1,4 @@
-"""One DuckDB in memory with the files that it spills to: how it is set up, closed, and left alone after a fork."""
+"""One DuckDB in memory with its spill files: settings, closing, and forks."""
 
 from __future__ import annotations
 

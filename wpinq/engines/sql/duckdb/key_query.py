@@ -1,4 +1,4 @@
-"""What some records of a plan's output weigh: how much of it is made, and what is kept for the next asking.
+"""The weights of given records: how much of an output is made, and kept for the next query.
 
 - A result that stands is asked.
 - Where joins of the output can grow and the keys narrow them, only the rows of the records that are asked for are made

@@ -1,4 +1,4 @@
-"""The tables that statements make in DuckDB, kept for the next plan over the same data while there is room.
+"""The tables that statements make in DuckDB, kept for the next plan while there is room.
 
 The name of such a table is the digest of its query and of all that it comes from (see `script.Script.table`).
 While its sources stand in their tables unchanged, the table of that name is what the statement would make: equal

@@ -1,4 +1,4 @@
-"""Rewrites that choose the order of a join: for all rows, or row by row. The database is told to keep it."""
+"""Rewrites that choose the order of a join, for all rows or row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites of lookups: several by one key become one, and a sorted pair is looked up either way."""
+"""Rewrites of lookups: several by one key become one, and sorted pairs look up either way."""
 
 from __future__ import annotations
 

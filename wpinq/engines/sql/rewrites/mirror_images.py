@@ -1,4 +1,4 @@
-"""Of two choices of rows that are each other's mirror image, one is made, and adds the weights of both.
+"""Of two choices of rows that are mirror images, one is made, and adds the weights of both.
 
 The wedge a–b–c of an undirected graph is found from a and from c, and both give the same sorted ends. In general: let
 two tables of a block have the same rows, with each row (x, y) also (y, x) at the same weight: they are mirrored, which

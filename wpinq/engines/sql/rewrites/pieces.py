@@ -1,4 +1,4 @@
-"""Rewrites of the pieces of a Shave: only the records and the pieces that the query reads are made."""
+"""Rewrites of the pieces of a Shave: only records and pieces that the query reads are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that differ in a column of few values are added up as one row, with a weight for each value.
+"""Rows that differ in a column of few values become one row, with a weight for each value.
 
 A node of degree d has up to as many degree tags as there are limits, and a join with them makes each wedge at the node
 as many rows, grouped by pair and tag: 90 million rows where there are 20 million wedges. Where the column, the

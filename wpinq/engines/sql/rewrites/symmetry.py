@@ -1,4 +1,4 @@
-"""Of choices of rows that an automorphism of a block takes to each other, one an orbit is made.
+"""Of the choices of rows in an orbit of an automorphism of a block, one is made.
 
 A triangle of edges `a → b → c → a` is found three times, from each of its vertices, and where only the degrees are
 asked for, in order, all three give the same record. In general: let a permutation of the tables of a block, of order n,

@@ -1,4 +1,4 @@
-"""Rewrites of weights that the plan knows: constants, a norm of one record, sums of equal weights."""
+"""Rewrites of weights that the plan knows: constants, norms of one record, equal weights."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operators and primitives are in relations and terms: one rule each."""
+"""Rules: each operator as a relation, each primitive as a term."""

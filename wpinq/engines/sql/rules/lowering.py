@@ -1,4 +1,4 @@
-"""Primitives and functions as SQL terms: one rule a primitive, null-safe whatever the types say.
+"""Primitives and functions as SQL terms: one rule a primitive, null-safe for all types.
 
 Two lambdas that differ only in what can be null are equal, and so share their terms.
 """

@@ -1,1 +1,1 @@
-"""The relational engine on Apache Spark: the same plans, rewrites and programs as on DuckDB, in Spark's SQL."""
+"""The SQL engine on Apache Spark: the programs of DuckDB, in the SQL of Spark."""

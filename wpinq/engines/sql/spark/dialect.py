@@ -1,4 +1,4 @@
-"""How Spark writes terms. Weights and records have the bits that DuckDB gives them.
+"""The SQL of Spark. Weights and records have the bits that DuckDB gives them.
 
 What differs, beside names:
 

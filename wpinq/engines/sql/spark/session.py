@@ -1,4 +1,4 @@
-"""Finding Spark: a session beside the active one, set up so that programs mean what they must and nothing is shown."""
+"""The Spark session beside the active one, with settings that keep programs exact and quiet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan over edges as sums over edges, triangles and closed pairs: what a walk over neighbour lists can keep up.
+"""A plan over edges as sums over edges, triangles and closed pairs that a walk keeps up.
 
 Swaps keep degrees, so whatever depends on degrees alone is invariant (see `links`): degree tags, counts of neighbours,
 norms of vertices. What is left of a plan must be a sum of terms of three kinds:

@@ -1,4 +1,4 @@
-"""Formulas over links and invariant steps as code, where vertices are given and what is invariant is walked through.
+"""Formulas over links and invariant steps as code, for given vertices.
 
 Where invariant steps stand, their records are lists: for each vertex, the numbers of the tags that it has there and
 their weights. Vertices are indices, named by the caller; labels are looked up where they are named. So what code

@@ -1,4 +1,4 @@
-"""The module of a walk by swaps over neighbour lists, for plans that are sums of the terms of `decomposition`.
+"""The module of a walk by swaps over neighbour lists, for plans that `decomposition` takes.
 
 What a swap adds to outputs is gathered by output, and in `acc` where the place is known beforehand: first a place for
 each constant output, then one for each entry of a row.

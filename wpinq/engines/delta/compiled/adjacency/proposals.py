@@ -1,4 +1,4 @@
-"""Proposals of walks by swaps, and the changes that they make to outputs and rows, alike for all plans.
+"""Proposals of walks by swaps, and the changes of outputs and rows that they make.
 
 A plain proposal draws two edges {a, b}, {p, q}, the second in either direction, and exchanges ends: {a, q}, {p, b}.
 A closing proposal draws a wedge a-h-q, by an edge in either direction and a neighbour of h, then a neighbour b of a

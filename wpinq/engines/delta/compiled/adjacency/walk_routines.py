@@ -1,4 +1,4 @@
-"""The routines of a walk by swaps over neighbour lists, around what the terms of its plans come to.
+"""The routines of a walk by swaps over neighbour lists, around the terms of its plans.
 
 Nothing is written before a swap is accepted, and of the rows that it touches only copies are changed. The four
 ends of a swap are distinct, so the common neighbours of a pair that is removed lose no other edge to it. Of those of a

@@ -1,4 +1,4 @@
-"""The compiled evaluator: the contract of the python one, on a module generated from the plans."""
+"""The compiled evaluator: the contract of the Python one, on a module generated from plans."""
 
 from __future__ import annotations
 
