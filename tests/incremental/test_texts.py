@@ -16,7 +16,7 @@ import wpinq as wp
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, Goal, SwapWalk
 from wpinq.engines.delta.compiled.adjacency import state
 from wpinq.engines.delta.compiled.hash_tables import evaluator
-from wpinq.graphs import recipes, subgraphs
+from wpinq.graphs import recipes
 
 def shown(text):
     print(hashlib.sha256(text.encode()).hexdigest())
@@ -24,7 +24,7 @@ def shown(text):
 
 evaluator.import_module = state.import_module = shown
 edges = wp.source("edges", src=int, dst=int)
-for query in (subgraphs.triangles_by_degree(edges, 20), recipes.joint_degrees(edges)):
+for query in (recipes.triangles_by_degree(edges, 20), recipes.joint_degrees(edges)):
     for attempt in (lambda: CompiledEvaluator([query.plan], {"edges": {}}),
                     lambda: SwapWalk([Goal(query.plan, 1.0, {})], "edges", [(1, 2), (3, 4), (2, 3)])):
         try:
