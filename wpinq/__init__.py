@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from wpinq.measure.bill import Bill as Bill
     from wpinq.measure.bill import bill as bill
     from wpinq.measure.bill import fit_to_budget as fit_to_budget
+    from wpinq.measure.group import Batch as Batch
     from wpinq.measure.measurement import Measurement as Measurement
     from wpinq.service.client import ServiceConnection as ServiceConnection
     from wpinq.service.client import connect as connect

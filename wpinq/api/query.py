@@ -20,6 +20,7 @@ from wpinq.expr.values import Value
 from wpinq.marginals.cells import Attribute
 from wpinq.marginals.planning import Objective
 from wpinq.marginals.tabulation import MarginalTabulation, Views, tabulate_marginals
+from wpinq.measure.accuracy import Accuracy
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
@@ -307,7 +308,7 @@ class Query(Releasable):
         >>> marginals = wp.simulate(asked, data, seed=1)
         >>> marginals.counts("sex", "age").round(-2)
         array([[300., 600.],
-               [ -0.,   0.]])
+               [  0.,  -0.]])
         >>> round(marginals.half_width("sex", "age"), 1)
         3.0
         """
@@ -336,8 +337,29 @@ class Query(Releasable):
         return dict(plan_properties(self.plan).stability)
 
     def bill(self, epsilon: object) -> Bill:
-        """What a NoisyCount of this query at this epsilon costs each source."""
-        return Bill([self.noisy_count(epsilon)])
+        """The cost of a NoisyCount of this query at this epsilon, to each source."""
+        return self.noisy_count(epsilon).bill()
+
+    def accuracy(
+        self,
+        epsilon: object,
+        confidence: float = 0.95,
+        *,
+        half_width: float | None = None,
+        count: float | None = None,
+        width: float | None = None,
+    ) -> Accuracy:
+        """The half-width of a NoisyCount of this query at this epsilon, and the epsilon for a wanted one.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> print(wp.source("items", int, facts=["unit_weights"]).accuracy(epsilon=0.5))
+        measurement      kind   epsilon  ± at 95 %  costs
+        NoisyCount(0.5)  count  0.5      5.991      items 0.5
+        """
+        asked = self.noisy_count(epsilon)
+        return asked.accuracy(confidence, half_width=half_width, count=count, width=width)
 
     def explain(self, epsilon: object | None = None, engine: str = DEFAULT_ENGINE) -> str:
         """The plan as a tree, with types, uses, weights left, noise, expected accuracy, and its engine. No data."""

@@ -18,7 +18,6 @@ from wpinq.marginals.measurement import CellCount, coded_plan, marginal_measurem
 from wpinq.marginals.plan import MarginalPlan
 from wpinq.marginals.planning import Objective, check_objective, plan_marginals
 from wpinq.marginals.released import MarginalTables, title_of
-from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
@@ -96,10 +95,6 @@ class MarginalTabulation(Compound):
         """The same over the sources of other plans."""
         measurement = replace(self.measurement, plan=redeclared(self.measurement.plan))
         return replace(self, plan=redeclared(self.plan), measurement=measurement)
-
-    def bill(self) -> Bill:
-        """What it costs each source."""
-        return Bill(self)
 
     def read(self, released: Sequence[Any]) -> MarginalTables:
         """The marginals, from what was released."""

@@ -11,8 +11,7 @@ from typing import overload
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
-from wpinq.measure.group import Compound
-from wpinq.measure.measurement import Measurement
+from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, format_epsilon
 from wpinq.sinks.answer_kinds import WEIGHT, Kind
 from wpinq.sinks.sink import NotStated, Stated
@@ -46,7 +45,7 @@ class Expected:
     """
 
     name: str
-    measurement: Measurement
+    measurement: MeasuredPlan
     kind: Kind
     half_width: float | None
     missing: str
@@ -88,7 +87,7 @@ class Accuracy(Sequence[Expected]):
 
 
 def accuracy(
-    measurements: Measurement | Asked,
+    measurements: MeasuredPlan | Asked,
     confidence: float = 0.95,
     *,
     half_width: float | None = None,
@@ -158,21 +157,21 @@ def accuracy(
     return Accuracy(tuple(rows), confidence, half_width)
 
 
-def _named(measurements: Measurement | Asked) -> Iterator[tuple[str, Measurement, Kind]]:
+def _named(measurements: MeasuredPlan | Asked) -> Iterator[tuple[str, MeasuredPlan, Kind]]:
     """Each measurement with its title and kind; of a table what stands for each aggregate."""
     if isinstance(measurements, Mapping):
         titled = list(zip(measurements, several(measurements.values()), strict=True))
     else:
         titled = [("", asked) for asked in several(measurements)]
     for title, asked in titled:
-        if isinstance(asked, Compound):
+        if isinstance(asked, MeasuredGroup):
             yield from ((f"{title}, {label}" if title else label, *one) for label, one in asked.stand_ins.items())
         else:
             yield title or asked.description, asked, asked.kind
 
 
 def _expected(
-    name: str, measurement: Measurement, kind: Kind, confidence: float, wanted: float | None, stated: Stated
+    name: str, measurement: MeasuredPlan, kind: Kind, confidence: float, wanted: float | None, stated: Stated
 ) -> Expected:
     cost = bill(measurement)
     spread, missing = _least_factor(measurement, kind)
@@ -198,7 +197,7 @@ def _expected(
     return Expected(name, measurement, kind, within(measurement.epsilon), "", least, cost)
 
 
-def _least_factor(measurement: Measurement, kind: Kind) -> tuple[Fraction, str]:
+def _least_factor(measurement: MeasuredPlan, kind: Kind) -> tuple[Fraction, str]:
     """What an answer is divided by, at least, or why that is not known."""
     if kind.form is None:
         return kind.factor, ""

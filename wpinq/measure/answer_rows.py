@@ -14,7 +14,7 @@ from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.expr.printing import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.measurement import Measurement
+from wpinq.measure.request import MeasuredPlan
 from wpinq.noise.epsilon import format_epsilon
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class AnswersLike(Protocol):
     """What rows are made of: `Answers`."""
 
     @property
-    def measurement(self) -> Measurement: ...
+    def measurement(self) -> MeasuredPlan: ...
     @property
     def keys(self) -> tuple[Value, ...]: ...
     @property

@@ -13,17 +13,16 @@ from typing import TypeVar, overload
 from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
-from wpinq.measure.group import Compound
-from wpinq.measure.measurement import Measurement
+from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, format_epsilon, format_factor, parse_epsilon
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
 
-Asked = Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound] | Compound
+Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | MeasuredGroup] | MeasuredGroup
 """What is released together, as it is billed."""
 
-M = TypeVar("M", bound=Measurement | Compound)
+M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
 
 class Bill(Mapping[str, Fraction]):
@@ -146,37 +145,39 @@ class Bill(Mapping[str, Fraction]):
                 yield f"    {reason}", Fraction(0)
 
 
-def _listed(measurements: Asked) -> Iterator[tuple[str, Measurement]]:
+def _listed(measurements: Asked) -> Iterator[tuple[str, MeasuredPlan]]:
     """Each item that is listed, with its label."""
-    if isinstance(measurements, Compound):
+    if isinstance(measurements, MeasuredGroup):
         measurements = measurements.items
     if not isinstance(measurements, Mapping):
         for asked in several(measurements):
-            yield from _listed(asked) if isinstance(asked, Compound) else ((asked.description, asked),)
+            yield from _listed(asked) if isinstance(asked, MeasuredGroup) else ((asked.description, asked),)
         return
     for name, asked in zip(measurements, several(measurements.values()), strict=True):
-        if isinstance(asked, Compound):
+        if isinstance(asked, MeasuredGroup):
             yield from ((f"{name}, {label}", measurement) for label, measurement in _listed(asked))
         else:
             yield f"{name}: {asked.description}", asked
 
 
-def _priced(measurements: Asked) -> Iterator[Measurement]:
+def _priced(measurements: Asked) -> Iterator[MeasuredPlan]:
     """All that is released, whether it is listed by itself or stands for others that are alike."""
-    if isinstance(measurements, Compound):
+    if isinstance(measurements, MeasuredGroup):
         yield from measurements.measurements
         return
     for asked in measurements.values() if isinstance(measurements, Mapping) else measurements:
-        yield from asked.measurements if isinstance(asked, Compound) else (asked,)
+        yield from asked.measurements if isinstance(asked, MeasuredGroup) else (asked,)
 
 
-def bill(measurements: Measurement | Asked) -> Bill:
+def bill(measurements: MeasuredPlan | Asked | Iterable[MeasuredPlan | MeasuredGroup], *, fresh: bool = False) -> Bill:
     """The bill of measurements released together.
 
     Parameters
     ----------
     measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
         What is to be released in one batch; the names, where given, title the items.
+    fresh : bool
+        Whether new noise is drawn: the same measurement then costs as often as it is there.
 
     Returns
     -------
@@ -187,14 +188,15 @@ def bill(measurements: Measurement | Asked) -> Bill:
     -----
     Privacy cost: none; nothing but plans is looked at.
     """
-    return Bill(measurements if isinstance(measurements, (Mapping, Compound)) else list(several(measurements)))
+    batch = measurements if isinstance(measurements, (Mapping, MeasuredGroup)) else list(several(measurements))
+    return Bill(batch, fresh=fresh)
 
 
-def several(measurements: object) -> Iterator[Measurement | Compound]:
+def several(measurements: object) -> Iterator[MeasuredPlan | MeasuredGroup]:
     """One measurement or several; PlanError for what is none, such as a query."""
     listed = isinstance(measurements, Iterable) and not isinstance(measurements, Planned)
     for each in measurements if listed and isinstance(measurements, Iterable) else [measurements]:
-        if not isinstance(each, (Measurement, Compound)):
+        if not isinstance(each, (MeasuredPlan, MeasuredGroup)):
             raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
         yield each
 
@@ -241,7 +243,7 @@ def fit_to_budget(
         each = budgets if isinstance(budgets, Real) else 1  # what is no number may be data
         names = ", ".join(f'"{name}": {each}' for name in bill(measurements))
         raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
-    if isinstance(measurements, (Measurement, Compound)):
+    if isinstance(measurements, (MeasuredPlan, MeasuredGroup)):
         raise PlanError("fit_to_budget scales a batch: give a list, also of one, or a mapping from names")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down
@@ -261,5 +263,7 @@ def fit_to_budget(
         return left
 
     asked = measurements.values() if isinstance(measurements, Mapping) else measurements
-    scaled = [m.scaled(fitted) if isinstance(m, Compound) else replace(m, epsilon=fitted(m.epsilon)) for m in asked]
+    scaled = [
+        m.scaled(fitted) if isinstance(m, MeasuredGroup) else replace(m, epsilon=fitted(m.epsilon)) for m in asked
+    ]
     return dict(zip(measurements, scaled, strict=True)) if isinstance(measurements, Mapping) else tuple(scaled)

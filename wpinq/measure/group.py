@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
+from wpinq.display.explanation import explain_plan
+from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
+from wpinq.measure.accuracy import Accuracy, accuracy
+from wpinq.measure.bill import Bill, bill
 from wpinq.measure.measurement import Measurement
+from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.sinks.answer_kinds import Kind
 
 
-class Compound(ABC):
+class Compound(MeasuredGroup):
     """Several measurements as one: released in one batch under one bill, and read as one result. Pure data."""
 
     __slots__ = ()
@@ -22,23 +28,31 @@ class Compound(ABC):
     def measurements(self) -> tuple[Measurement, ...]:
         """What is released, in order."""
 
-    @property
-    @abstractmethod
-    def items(self) -> Mapping[str, Measurement]:
-        """What a bill lists, by its title: of measurements that are alike but for the part of a partition, one."""
-
-    @property
-    @abstractmethod
-    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        """For each item a measurement that is as exact as a number that is read off it, and its kind."""
-
-    @abstractmethod
-    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
-        """The same with other epsilons, as a function gives them from those that there are."""
-
     @abstractmethod
     def read(self, released: Sequence[Any]) -> Any:
         """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
+
+    def bill(self) -> Bill:
+        """The cost to each source, before anything is spent."""
+        return Bill(self)
+
+    def accuracy(
+        self,
+        confidence: float = 0.95,
+        *,
+        half_width: float | None = None,
+        count: float | None = None,
+        width: float | None = None,
+    ) -> Accuracy:
+        """The half-width of each number, and the epsilon for a wanted one. See `wpinq.accuracy`."""
+        return accuracy(self, confidence, half_width=half_width, count=count, width=width)
+
+    def explain(self, engine: str = DEFAULT_ENGINE) -> str:
+        """The plan of each item as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""
+        return "\n\n".join(
+            f"{title}:\n{explain_plan(m.plan, m.epsilon, m.reading, engine, m.sink, m.listing)}"
+            for title, m in self.items.items()
+        )
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
@@ -66,6 +80,68 @@ def regrouped(given: Together, asked: Sequence[Measurement | Compound], released
     if isinstance(given, Mapping):
         return dict(zip(given, found, strict=True))
     return found[0] if isinstance(given, (Measurement, Compound)) else found
+
+
+class Batch(Compound):
+    """Measurements and tables that are released together, in a list or by name, with one bill.
+
+    Parameters
+    ----------
+    asked : Measurements and tables, in a sequence or by name
+        A session's `release` takes the batch as it takes these, and gives the same.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", city=str, age=int, facts=["unit_weights"])
+    >>> batch = wp.Batch({"people": people.noisy_count(1), "age": people.agg(mean=wp.mean("age", 0, 99), epsilon=2)})
+    >>> batch.bill()
+    Bill({'people': Fraction(3, 1)})
+    >>> print(batch.accuracy(count=1000))
+    measurement       kind       epsilon  ± at 95 %  costs
+    people            count      1        2.996      people 1
+    age, mean (Mean)  statistic  2        0.3652     people 2
+    """
+
+    __slots__ = ("asked",)
+
+    def __init__(self, asked: Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound]) -> None:
+        self.asked = dict(asked) if isinstance(asked, Mapping) else list(asked)
+        bill(self.asked)  # refuses what is no measurement
+
+    def _titled(self) -> Iterator[tuple[str, Measurement | Compound]]:
+        if isinstance(self.asked, dict):
+            yield from self.asked.items()
+        else:
+            yield from ((str(number), one) for number, one in enumerate(self.asked, 1))
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        return tuple(flattened([one for _, one in self._titled()]))
+
+    @property
+    def items(self) -> Mapping[str, MeasuredPlan]:
+        return dict(Bill(dict(self._titled())).listed)
+
+    @property
+    def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
+        found: dict[str, tuple[MeasuredPlan, Kind]] = {}
+        for title, one in self._titled():
+            if isinstance(one, Compound):
+                found.update((f"{title}, {label}", stand_in) for label, stand_in in one.stand_ins.items())
+            else:
+                found[title] = one, one.kind
+        return found
+
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        scaled = {
+            title: one.scaled(epsilon) if isinstance(one, Compound) else replace(one, epsilon=epsilon(one.epsilon))
+            for title, one in self._titled()
+        }
+        return type(self)(scaled if isinstance(self.asked, dict) else list(scaled.values()))
+
+    def read(self, released: Sequence[Any]) -> Any:
+        return regrouped(self.asked, [one for _, one in self._titled()], released)
 
 
 # Labels: what a caller writes beside a debit, to know it again. Stored in clear, and no part of what is measured.

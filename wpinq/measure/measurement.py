@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wpinq.display.explanation import explain_plan
+from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError, WpinqError
-from wpinq.expr.nodes import digest_of
-from wpinq.expr.types import Type
-from wpinq.expr.values import Value, canonical_bytes
+from wpinq.expr.values import Value
+from wpinq.measure.accuracy import Accuracy, accuracy
+from wpinq.measure.bill import Bill, bill
+from wpinq.measure.request import MeasuredPlan
+from wpinq.measure.request import check_text as check_text
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.plan.demand import charges
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
-from wpinq.plan.node import Node
-from wpinq.plan.properties import plan_properties
-from wpinq.sinks.answer_kinds import Kind
-from wpinq.sinks.count_above import Listing, listing_from_json
+from wpinq.sinks.count_above import listing_from_json
 from wpinq.sinks.keys import check_domain as check_domain
-from wpinq.sinks.sink import SINKS, Sink
-
-
-def check_text(text: str, what: str) -> str:
-    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
-    if not text.isprintable():
-        raise PlanError(f"{what} must be printable text on one line")
-    return text
+from wpinq.sinks.sink import SINKS
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(MeasuredPlan):
     """A plan with its sink, its epsilon and, usually, its public keys. Holds no data and spends nothing.
 
     What follows from it is found once, however often it is released.
@@ -55,76 +45,33 @@ class Measurement:
         is that of the sink for every key, listed or not.
     """
 
-    plan: Node
-    sink: Sink
-    epsilon: Fraction
-    domain: tuple[Value, ...] | None
-    reading: str = ""
-    listing: Listing | None = None
+    def bill(self) -> Bill:
+        """The cost to each source, before anything is spent.
 
-    def __post_init__(self) -> None:
-        check_text(self.reading, "a reading")
-        if isinstance(self.epsilon, (int, Fraction)):  # others are refused where noise is scaled
-            parse_epsilon(self.epsilon)
-        self.sink.check(self.plan)
-        if self.listing is not None:
-            self.sink.cut(self.listing.above)
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> print(wp.source("items", int).noisy_count(epsilon=0.1).bill())
+        items: 0.1
+          protects one record, of weight 1
+          NoisyCount(0.1) uses it once: 0.1 x 1 = 0.1
+        """
+        return bill(self)
 
-    @property
-    def key_type(self) -> Type:
-        """The type of the keys: that of the plan's records, but where the sink has keys of its own."""
-        return self.sink.key_type or self.plan.type
+    def accuracy(
+        self,
+        confidence: float = 0.95,
+        *,
+        half_width: float | None = None,
+        count: float | None = None,
+        width: float | None = None,
+    ) -> Accuracy:
+        """The half-width of its answers, and the epsilon for a wanted one. See `wpinq.accuracy`."""
+        return accuracy(self, confidence, half_width=half_width, count=count, width=width)
 
-    @property
-    def kind(self) -> Kind:
-        """What kind of number is released: from the plan and its sources' declarations, never from data."""
-        return self.sink.kind(self.plan)
-
-    @cached_property
-    def checked(self) -> Measurement:
-        """The same with keys that were looked at: a Measurement can be made by hand."""
-        domain, listing = self.domain, self.listing
-        if listing is not None:
-            domain, listing = None, listing.checked(self.key_type)
-        if domain is not None:
-            domain = check_domain(domain, self.key_type, canonical=True)
-        return replace(self, domain=domain, listing=listing)
-
-    @cached_property
-    def costs(self) -> Mapping[str, Fraction]:
-        """Account -> the epsilon that it is charged for this measurement alone, whatever of it parts are charged."""
-        asked = {name: moved * self.epsilon for name, moved in self.sink.stability(self.plan).items()}
-        return charges(asked, plan_properties(self.plan).sources)
-
-    @cached_property
-    def parted(self) -> bool:
-        """Whether it reads parts of partitions, so that what it is charged hangs on what else was asked of these."""
-        return plan_properties(self.plan).output.splits > 0
-
-    @cached_property
-    def asked(self) -> tuple[Node, Fraction]:
-        """What `plan.demand` prices: a root, and the demand that flows down from it."""
-        return self.sink.asked(self.plan, self.epsilon)
-
-    @cached_property
-    def digest(self) -> bytes:
-        """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
-        # a choice is made among its candidates: others, another choice
-        candidates = [canonical_bytes(key, self.key_type) for key in self.domain or ()] if self.sink.chooses else []
-        return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
-
-    def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
-        """The interval around one answer; of a listed one, that which holds given that it is listed."""
-        half = self.sink.half_width(scale, confidence)
-        if self.listing is None:
-            return number - half, number + half
-        low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
-        return 0.0 if low == -math.inf and plan_properties(self.plan).output.nonnegative else low, number + half
-
-    @cached_property
-    def description(self) -> str:
-        """One line for bills and ledgers; no data."""
-        return self.sink.called(self.epsilon)
+    def explain(self, engine: str = DEFAULT_ENGINE) -> str:
+        """Its plan as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""
+        return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing)
 
     def __reduce__(self) -> Any:
         return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading, self.listing)

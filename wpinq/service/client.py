@@ -6,9 +6,9 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from wpinq import errors
@@ -111,11 +111,9 @@ class ServiceConnection:
             return dict(zip(measurements, found.values(), strict=True))
         return next(iter(found.values())) if isinstance(measurements, (Measurement, Compound)) else list(found.values())
 
-    def bill(self, measurements: Together | str, *, parameters: Mapping[str, object] | None = None) -> Bill:
-        """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        if isinstance(measurements, str):
-            return Bill(self._named(measurements, parameters)[0])
-        return bill(measurements)  # type: ignore[arg-type]  # several may come by any iterable
+    def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
+        """The cost of measurements, before replay and earlier releases of partitions lower it."""
+        return bill(measurements, fresh=fresh)
 
     def quote(
         self, measurements: Together | str, *, fresh: bool = False, parameters: Mapping[str, object] | None = None
@@ -171,7 +169,8 @@ class ServiceConnection:
             return dict(program.releases), {"program": measurements, "parameters": values}
         given = [measurements] if isinstance(measurements, (Measurement, Compound)) else measurements
         listed = given.values() if isinstance(given, Mapping) else given
-        named = {_NAMED.format(number): each for number, each in enumerate(several(listed))}
+        found = cast("Iterator[Measurement | Compound]", several(listed))
+        named = {_NAMED.format(number): each for number, each in enumerate(found)}
         plans = {name: measurement_to_json(each) for name, each in named.items() if isinstance(each, Measurement)}
         if len(plans) == len(named):
             return named, {"measurements": plans}

@@ -13,7 +13,6 @@ from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
@@ -107,10 +106,6 @@ class Tabulation(Compound):
         }
         plan = redeclared(self.plan)
         return replace(self, plan=plan, groups=replace(self.groups, plan=plan), lowered=lowered)
-
-    def bill(self) -> Bill:
-        """What it costs each source."""
-        return Bill(self)
 
     @property
     def lister(self) -> str | None:

@@ -1,0 +1,132 @@
+"""Requests: the part of measurements, alone and in groups, that bills and accuracy depend on. Pure data."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+from wpinq.errors import PlanError
+from wpinq.expr.nodes import digest_of
+from wpinq.expr.types import Type
+from wpinq.expr.values import Value, canonical_bytes
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.plan.demand import charges
+from wpinq.plan.node import Node
+from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.count_above import Listing
+from wpinq.sinks.keys import check_domain
+from wpinq.sinks.sink import Sink
+
+
+def check_text(text: str, what: str) -> str:
+    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
+    if not text.isprintable():
+        raise PlanError(f"{what} must be printable text on one line")
+    return text
+
+
+@dataclass(frozen=True)
+class MeasuredPlan:
+    """A plan with its sink, its epsilon and its public keys: the attributes of a `Measurement`."""
+
+    plan: Node
+    sink: Sink
+    epsilon: Fraction
+    domain: tuple[Value, ...] | None
+    reading: str = ""
+    listing: Listing | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.reading, "a reading")
+        if isinstance(self.epsilon, (int, Fraction)):  # others are refused where noise is scaled
+            parse_epsilon(self.epsilon)
+        self.sink.check(self.plan)
+        if self.listing is not None:
+            self.sink.cut(self.listing.above)
+
+    @property
+    def key_type(self) -> Type:
+        """The type of the keys: that of the plan's records, but where the sink has keys of its own."""
+        return self.sink.key_type or self.plan.type
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of number is released: from the plan and its sources' declarations, never from data."""
+        return self.sink.kind(self.plan)
+
+    @cached_property
+    def checked(self) -> Self:
+        """The same with keys that were looked at: a measurement can be made by hand."""
+        domain, listing = self.domain, self.listing
+        if listing is not None:
+            domain, listing = None, listing.checked(self.key_type)
+        if domain is not None:
+            domain = check_domain(domain, self.key_type, canonical=True)
+        return replace(self, domain=domain, listing=listing)
+
+    @cached_property
+    def costs(self) -> Mapping[str, Fraction]:
+        """Account -> the epsilon that it is charged for this measurement alone, whatever of it parts are charged."""
+        asked = {name: moved * self.epsilon for name, moved in self.sink.stability(self.plan).items()}
+        return charges(asked, plan_properties(self.plan).sources)
+
+    @cached_property
+    def parted(self) -> bool:
+        """Whether it reads parts of partitions, so that what it is charged hangs on what else was asked of these."""
+        return plan_properties(self.plan).output.splits > 0
+
+    @cached_property
+    def asked(self) -> tuple[Node, Fraction]:
+        """What `plan.demand` prices: a root, and the demand that flows down from it."""
+        return self.sink.asked(self.plan, self.epsilon)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
+        # a choice is made among its candidates: others, another choice
+        candidates = [canonical_bytes(key, self.key_type) for key in self.domain or ()] if self.sink.chooses else []
+        return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
+
+    def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
+        """The interval around one answer; of a listed one, that which holds given that it is listed."""
+        half = self.sink.half_width(scale, confidence)
+        if self.listing is None:
+            return number - half, number + half
+        low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
+        return 0.0 if low == -math.inf and plan_properties(self.plan).output.nonnegative else low, number + half
+
+    @cached_property
+    def description(self) -> str:
+        """One line for bills and ledgers; no data."""
+        return self.sink.called(self.epsilon)
+
+
+class MeasuredGroup(ABC):
+    """Several measurements as one: released in one batch under one bill, and read as one result. Pure data."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def measurements(self) -> tuple[MeasuredPlan, ...]:
+        """What is released, in order."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Mapping[str, MeasuredPlan]:
+        """What a bill lists, by its title: of measurements that are alike but for the part of a partition, one."""
+
+    @property
+    @abstractmethod
+    def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
+        """For each item a measurement that is as exact as a number that is read off it, and its kind."""
+
+    @abstractmethod
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        """The same with other epsilons, as a function gives them from those that there are."""
