@@ -11,8 +11,9 @@ from typing import Any, Self
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
-from wpinq.measure.accuracy import Accuracy, accuracy
-from wpinq.measure.bill import Bill, bill
+from wpinq.measure.accuracy import accuracy as accuracy_of
+from wpinq.measure.bill import Bill
+from wpinq.measure.bill import bill as bill_of
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.sinks.answer_kinds import Kind
@@ -32,20 +33,8 @@ class Compound(MeasuredGroup):
     def read(self, released: Sequence[Any]) -> Any:
         """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
 
-    def bill(self) -> Bill:
-        """The cost to each source, before anything is spent."""
-        return Bill(self)
-
-    def accuracy(
-        self,
-        confidence: float = 0.95,
-        *,
-        half_width: float | None = None,
-        count: float | None = None,
-        width: float | None = None,
-    ) -> Accuracy:
-        """The half-width of each number, and the epsilon for a wanted one. See `wpinq.accuracy`."""
-        return accuracy(self, confidence, half_width=half_width, count=count, width=width)
+    bill = bill_of
+    accuracy = accuracy_of
 
     def explain(self, engine: str = DEFAULT_ENGINE) -> str:
         """The plan of each item as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""
@@ -107,7 +96,7 @@ class Batch(Compound):
 
     def __init__(self, asked: Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound]) -> None:
         self.asked = dict(asked) if isinstance(asked, Mapping) else list(asked)
-        bill(self.asked)  # refuses what is no measurement
+        bill_of(self.asked)  # refuses what is no measurement
 
     def _titled(self) -> Iterator[tuple[str, Measurement | Compound]]:
         if isinstance(self.asked, dict):

@@ -11,8 +11,8 @@ from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr.values import Value
-from wpinq.measure.accuracy import Accuracy, accuracy
-from wpinq.measure.bill import Bill, bill
+from wpinq.measure.accuracy import accuracy as accuracy_of
+from wpinq.measure.bill import bill as bill_of
 from wpinq.measure.request import MeasuredPlan
 from wpinq.measure.request import check_text as check_text
 from wpinq.noise.epsilon import parse_epsilon
@@ -45,29 +45,8 @@ class Measurement(MeasuredPlan):
         is that of the sink for every key, listed or not.
     """
 
-    def bill(self) -> Bill:
-        """The cost to each source, before anything is spent.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> print(wp.source("items", int).noisy_count(epsilon=0.1).bill())
-        items: 0.1
-          protects one record, of weight 1
-          NoisyCount(0.1) uses it once: 0.1 x 1 = 0.1
-        """
-        return bill(self)
-
-    def accuracy(
-        self,
-        confidence: float = 0.95,
-        *,
-        half_width: float | None = None,
-        count: float | None = None,
-        width: float | None = None,
-    ) -> Accuracy:
-        """The half-width of its answers, and the epsilon for a wanted one. See `wpinq.accuracy`."""
-        return accuracy(self, confidence, half_width=half_width, count=count, width=width)
+    bill = bill_of
+    accuracy = accuracy_of
 
     def explain(self, engine: str = DEFAULT_ENGINE) -> str:
         """Its plan as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""

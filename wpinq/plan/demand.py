@@ -10,7 +10,7 @@ add up to those of other plans (`plan/demand.py`). Numbers are exact rationals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -94,18 +94,11 @@ def least_on_a_way(root: Node) -> Mapping[str, Fraction]:
     What it rounds may fall to any of them.
     """
     least: dict[str, Fraction] = {}
-    for name, moved in _ways(root):
-        least[name] = min(moved, least.get(name, moved))
-    return least
-
-
-def _ways(root: Node) -> Iterator[tuple[str, Fraction]]:
     for cut, found in stability(root).items():
-        if isinstance(cut.operator, Source):
-            yield cut.operator.source, found.bound
-        else:
-            for name, moved in least_on_a_way(cut.inputs[0]).items():
-                yield name, found.bound * moved
+        source = cut.operator.source if isinstance(cut.operator, Source) else None
+        for name, moved in least_on_a_way(cut.inputs[0]).items() if source is None else [(source, Fraction(1))]:
+            least[name] = min(found.bound * moved, least.get(name, found.bound * moved))
+    return least
 
 
 PartKey = tuple[str, str]

@@ -168,9 +168,7 @@ def sources(roots: Iterable[Node]) -> dict[str, Source]:
     for root in roots:
         for source in _sources_of(root):
             if found.setdefault(source.source, source) != source:
-                raise PlanError(
-                    f"the source {source.source!r} is declared in two ways in one plan: use one declaration"
-                )
+                raise PlanError(f"the source {source.source!r} is declared in two ways: use one declaration")
     return found
 
 

@@ -165,19 +165,16 @@ class PlanProperties:
         return {}
 
     def _slack(self, readouts: int, exact: bool) -> Fraction:
-        over_parts = bool(self.output.splits)
+        over_parts = self.output.splits > 0
         moved = least_on_a_way(self.root) if over_parts else self.stability
         least = min(source.unit_weight * min(Fraction(1), moved[name]) for name, source in self.sources.items())
-        norm_bounds = (
-            norm_bounds_over_parts(self.root)
-            if over_parts
-            else {digest: step.norm_bound for digest, step in self.steps.items()}
-        )
+        each = {digest: step.norm_bound for digest, step in self.steps.items()}
+        norm_bounds = norm_bounds_over_parts(self.root) if over_parts else each
         rounded = readouts * SUM_ROUNDING_UNITS * norm_bounds[self.root.digest]
         for digest, step in self.steps.items():
             rounded += step.paths * step.node.operator.rounding_units() * norm_bounds[digest]
         widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
-        if self.output.splits:
+        if over_parts:
             shares = (2 << self.output.splits) * widening / PARTITION_SLACK
             return (1 + PARTITION_SLACK) * max(Fraction(1), shares) - 1
         return widening
