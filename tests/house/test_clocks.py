@@ -1,7 +1,8 @@
-"""No test looks at the clock: what it would measure is how busy the machine is."""
+"""No test looks at the clock: what it would measure is how busy the machine is. No test of the default suite sleeps."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -26,3 +27,28 @@ def test_no_test_measures_time_that_passes() -> None:
 def test_a_clock_is_found() -> None:
     assert all(map(_CLOCK.search, ("time.time" + "()", "time.perf_counter_ns" + "()", "time.monotonic" + "() + 60")))
     assert not _CLOCK.search("time.process_time()")
+
+
+_SLEEP = re.compile(r"\bsleep\((?!0\))")
+
+
+def sleepers(text: str) -> list[str]:
+    """The tests of a module that sleep and are not left to the long suite."""
+    tree = ast.parse(text)
+    if any(isinstance(node, ast.Assign) and "mark.long" in ast.unparse(node.value) for node in tree.body):
+        return []
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    left = [test for test in tests if not any("mark.long" in ast.unparse(d) for d in test.decorator_list)]
+    return [test.name for test in left if _SLEEP.search(ast.get_source_segment(text, test) or "")]
+
+
+def test_no_test_of_the_default_suite_sleeps() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py") if path != Path(__file__)}
+    assert {path.name: found for path, text in texts.items() if (found := sleepers(text))} == {}
+
+
+def test_a_sleeper_is_found() -> None:
+    text = "def test_a():\n    sleep" + "(0)\n\ndef test_b():\n    time.sleep" + "(1)\n"
+    assert sleepers(text) == ["test_b"]
+    assert sleepers("pytestmark = pytest.mark.long\n" + text) == []
+    assert sleepers(text.replace("def test_b", "@pytest.mark.long\ndef test_b")) == []

@@ -104,6 +104,7 @@ def test_a_command_line_that_makes_no_sense_spends_nothing(
     assert not (tmp_path / "g.txt.run" / "measuring.json").exists()
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_does_without_matplotlib(tmp_path: Path) -> None:
     script = "import sys; from wpinq.cli.main import main; assert main() == 0; print('loaded', *sys.modules)"
     told = [str(GRAPH), "--epsilon", "4", "--out", str(tmp_path / "g.txt"), "--steps", "100", "--quiet"]
@@ -199,6 +200,7 @@ def test_a_run_of_before_a_number_of_the_graph_was_measured_goes_on(tmp_path: Pa
     assert number not in json.loads((tmp_path / "g.txt.json").read_text())["measurements"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("query", "steps"), [("tags", 100_000), ("tbi", 2_000_000)])
 def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps: int, tmp_path: Path) -> None:
     answers = measure_graph(GRAPH, find_method(query), 8)
@@ -238,7 +240,7 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
 
 DYING = """
 import os, signal, sys
-from wpinq.cli import measuring
+from wpinq.cli import synthesize as measuring
 save = measuring.save_answers
 
 def dying(folder, name, table):
@@ -262,6 +264,7 @@ def killed_while_measuring(*arguments: object) -> None:
     assert ended.returncode == -signal.SIGKILL, ended.stderr
 
 
+@pytest.mark.long
 def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -283,6 +286,7 @@ def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     assert "edges: spent 4 of 4, 0 remaining" in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("emptied", [False, True], ids=["gone", "empty"])
 def test_measuring_does_not_go_on_with_another_ledger(
     emptied: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -344,6 +348,7 @@ def interrupt(*args: object, **kwargs: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.long
 def test_a_run_killed_while_it_measures_without_a_version_keeps_its_answers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
