@@ -45,6 +45,7 @@ def chi_square(seen: Sequence[float], chances: Sequence[float]) -> float:
 # --- rare successes ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("p", [Fraction(49, 100), Fraction(1, 3), Fraction(1, 50)])
 def test_each_trial_succeeds_by_itself(p: Fraction) -> None:
     """Patterns of 8 trials: all 256 of them have the chances of independent trials, so numbers are binomial."""
@@ -63,6 +64,7 @@ def test_each_trial_succeeds_by_itself(p: Fraction) -> None:
     assert abs(both - runs * float(p) ** 2) < 5.5 * math.sqrt(runs * float(p) ** 2)
 
 
+@pytest.mark.long
 def test_of_a_million_million_trials_as_many_succeed_as_should() -> None:
     p, trials, runs = Fraction(1, 10**11), 10**12, 1500
     random_bytes = seeded("rare")
