@@ -373,7 +373,7 @@ def test_what_is_refused_before_the_debit_leaves_no_run(tmp_path: Path, capsys: 
     assert len(read_edges(out)) > 100
 
 
-@pytest.mark.parametrize("module", ["measuring.measure_graph", "synthesize.synthesize"])
+@pytest.mark.parametrize("module", ["synthesize.measure_graph", "synthesize.synthesize"])
 def test_an_interrupted_run_says_how_to_go_on(
     module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
