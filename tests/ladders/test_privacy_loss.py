@@ -169,7 +169,7 @@ def test_rungs_and_widths_move_by_one(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", MOVED)
 def test_no_integer_moves_by_more_than_one_rung(kind: str) -> None:
-    """So the logarithm of the likelihood ratio lies in an interval of length epsilon: see `docs/proofs/delta.md`."""
+    """So the logarithm of the likelihood ratio lies in an interval of length epsilon."""
     for less, more in neighbours(5):
         low, high = shifts(*(MOVED[kind](simple_graph(edges)) for edges in (less, more)))
         assert -1 <= low <= high <= 1

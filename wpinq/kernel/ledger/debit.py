@@ -244,8 +244,9 @@ def raised(transaction: Transaction, payer: Payer, parts: Mapping[tuple[str, str
 
 def demands(transaction: Transaction, partition: str) -> dict[str, Fraction]:
     """Part digest -> its cumulative demand now."""
-    query = "SELECT part, demand FROM parts WHERE partition = ? ORDER BY entry"  # the last entry of a part stands
-    return {part: exact(demand) for part, demand in transaction.execute(query, (partition,))}
+    # Beside max(), SQLite takes the other columns from the row that has the maximum.
+    query = "SELECT part, demand, max(entry) FROM parts WHERE partition = ? GROUP BY part"
+    return {part: exact(demand) for part, demand, _ in transaction.execute(query, (partition,))}
 
 
 @lru_cache(maxsize=1024)

@@ -16,22 +16,9 @@ from functools import partial
 from typing import Any, Self
 
 from wpinq.errors import LedgerError
+from wpinq.kernel.ledger import accounts as books
 from wpinq.kernel.ledger import chain
-from wpinq.kernel.ledger.accounts import (
-    MARK,
-    OF_ANALYST,
-    Account,
-    AccountTerms,
-    all_accounts,
-    check_budget,
-    check_same,
-    check_text,
-    declared_account,
-    find_account,
-    get_account,
-    open_account,
-    set_suspended,
-)
+from wpinq.kernel.ledger.accounts import MARK, Account, AccountTerms, check_text
 from wpinq.kernel.ledger.answers import Stored
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, debit
@@ -163,12 +150,12 @@ class Ledger:
         LedgerError
             As `open_account`.
         """
-        declared = [declared_account(**each) for each in terms]
+        declared = [books.declared_account(**each) for each in terms]
 
         def opened(transaction: Transaction) -> tuple[Account, ...]:
             if refuse is not None:
-                refuse(all_accounts(transaction))
-            return tuple(open_account(transaction, account, CURATOR) for account in declared)
+                refuse(books.all_accounts(transaction))
+            return tuple(books.open_account(transaction, account, CURATOR) for account in declared)
 
         return self._store.write(opened)
 
@@ -182,10 +169,10 @@ class Ledger:
         LedgerError
             As `open_account`.
         """
-        declared = declared_account(name, schema, unit, unit_weight, budget)
-        known = self._store.read(lambda transaction: find_account(transaction, name))
+        declared = books.declared_account(name, schema, unit, unit_weight, budget)
+        known = self._store.read(lambda transaction: books.find_account(transaction, name))
         if known is not None:
-            check_same(known, declared)
+            books.check_same(known, declared)
 
     def set_budget(self, name: str, budget: int, analyst: str | None = None, *, actor: str = CURATOR) -> Account:
         """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
@@ -211,18 +198,18 @@ class Ledger:
             When there is no such account, or more than `budget` is spent.
         """
         own = Payer(analyst).named(name)
-        check_budget(own, budget)
+        books.check_budget(own, budget)
 
         def changed(transaction: Transaction) -> Account:
-            source = get_account(transaction, name)
+            source = books.get_account(transaction, name)
             if "/" in name:
                 raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
             if analyst is not None and MARK in name:
                 raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
-            known = find_account(transaction, own)
+            known = books.find_account(transaction, own)
             if known is None:
-                new = replace(source, name=own, schema=OF_ANALYST, budget=budget, spent=0, suspended=False)
-                return open_account(transaction, new, actor)
+                new = replace(source, name=own, schema=books.OF_ANALYST, budget=budget, spent=0, suspended=False)
+                return books.open_account(transaction, new, actor)
             if budget < known.spent:
                 raise LedgerError(
                     f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
@@ -239,11 +226,11 @@ class Ledger:
 
         Nothing else changes: budgets and answers stay, and a session without a sandbox answers.
         """
-        return self._store.write(lambda transaction: set_suspended(transaction, names, True, ""))
+        return self._store.write(lambda transaction: books.set_suspended(transaction, names, True, ""))
 
     def resume(self, name: str, *, actor: str = CURATOR) -> bool:
         """Record that an account answers analysts again: an act of the curator. Whether it was suspended."""
-        return bool(self._store.write(lambda transaction: set_suspended(transaction, [name], False, actor)))
+        return bool(self._store.write(lambda transaction: books.set_suspended(transaction, [name], False, actor)))
 
     def suspended(self, names: Iterable[str] | None = None) -> frozenset[str]:
         """The suspended accounts, of all or of some."""
@@ -259,11 +246,11 @@ class Ledger:
 
     def account(self, name: str) -> Account:
         """The account of a source. Raises LedgerError when there is none."""
-        return self._store.read(lambda transaction: get_account(transaction, name))
+        return self._store.read(lambda transaction: books.get_account(transaction, name))
 
     def accounts(self) -> tuple[Account, ...]:
         """All accounts, by name."""
-        return self._store.read(all_accounts)
+        return self._store.read(books.all_accounts)
 
     def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """The budgets of all accounts, by name, in epsilon; or an analyst's, by the accounts that they are in."""
@@ -546,7 +533,7 @@ class Ledger:
         payer = Payer(analyst)
 
         def own(transaction: Transaction) -> tuple[Event, ...]:
-            names = {each.name: source for source, each in payer.balances(all_accounts(transaction)).items()}
+            names = {each.name: source for source, each in payer.balances(books.all_accounts(transaction)).items()}
             marks = ", ".join("?" * len(names))
             found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,))
             return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, start=1))

@@ -128,12 +128,11 @@ def explain(path: str, error: OSError | None = None) -> str:
     if not os.path.isfile(path):
         return "cannot be opened: it must be a file, and it and its directory must be readable and writable"
     around = [path, os.path.dirname(whole), *(f"{whole}{end}" for end in ("-wal", "-shm", "-head"))]
-    hidden = [each for each in around if os.path.exists(each) and not os.access(each, os.R_OK)]
-    if hidden:
-        return f"cannot be read: make {', '.join(hidden)} readable and writable"
-    fixed = [each for each in around if os.path.exists(each) and not os.access(each, os.W_OK)]
-    if fixed:
-        return f"read-only, and a debit must be recorded: make {', '.join(fixed)} writable"
-    if error is not None:
-        return f"the system refused ({os.strerror(error.errno) if error.errno else error}): keep it on a local disk"
-    return "cannot be opened for writing: keep it on a local disk that is not mounted read-only"
+    for mode, state, wanted in (
+        (os.R_OK, "cannot be read", "readable and writable"),
+        (os.W_OK, "read-only, and a debit must be recorded", "writable"),
+    ):
+        if unfit := [each for each in around if os.path.exists(each) and not os.access(each, mode)]:
+            return f"{state}: make {', '.join(unfit)} {wanted}"
+    reason = f" ({os.strerror(error.errno) if error.errno else error})" if error is not None else ""
+    return f"the system refused{reason}: keep it on a local disk that is not mounted read-only"

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import functools
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger.chain import Transaction
@@ -26,49 +28,25 @@ FORMAT = 6
 LIMIT = 2**62
 """Budgets and charges are below it, so the sum of two fits the 64 bits of an SQLite integer."""
 
-_KINDS = (
-    "'open account', 'set budget', 'debit', 'answers', 'suspend', 'resume', 'admit', 'renew', 'remove', 'carry', "
-    "'close'"
-)
+_KINDS = "open account, set budget, debit, answers, suspend, resume, admit, renew, remove, carry, close"
 
-_TABLES = f"""
-CREATE TABLE accounts (
-    name TEXT PRIMARY KEY,
-    schema TEXT NOT NULL,
-    unit TEXT NOT NULL,
-    unit_weight TEXT NOT NULL,
-    budget INTEGER NOT NULL CHECK (0 <= budget AND budget < {LIMIT}),
-    spent INTEGER NOT NULL CHECK (0 <= spent),
-    suspended INTEGER NOT NULL CHECK (suspended IN (0, 1)),
-    CHECK (spent <= budget)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE entries (
-    sequence INTEGER PRIMARY KEY,
-    time TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ({_KINDS})),
-    actor TEXT NOT NULL,
-    target TEXT NOT NULL,
+_TABLES = {
+    "accounts": f"""(name TEXT PRIMARY KEY, schema TEXT NOT NULL, unit TEXT NOT NULL, unit_weight TEXT NOT NULL,
+    budget INTEGER NOT NULL CHECK (0 <= budget AND budget < {LIMIT}), spent INTEGER NOT NULL CHECK (0 <= spent),
+    suspended INTEGER NOT NULL CHECK (suspended IN (0, 1)), CHECK (spent <= budget)) STRICT, WITHOUT ROWID""",
+    "entries": f"""(sequence INTEGER PRIMARY KEY, time TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('{"', '".join(_KINDS.split(", "))}')), actor TEXT NOT NULL, target TEXT NOT NULL,
     amount INTEGER NOT NULL CHECK (0 <= amount AND amount < {LIMIT}),
-    hash BLOB NOT NULL CHECK (length(hash) = 32),
-    content TEXT NOT NULL
-) STRICT;
-CREATE TABLE measurements (digest TEXT PRIMARY KEY, entry INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE plans (digest TEXT PRIMARY KEY, entry INTEGER NOT NULL, plan TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE parts (
-    partition TEXT NOT NULL,
-    part TEXT NOT NULL,
-    entry INTEGER NOT NULL,
-    demand TEXT NOT NULL,
-    PRIMARY KEY (partition, part, entry)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE answers (
-    measurement TEXT NOT NULL,
-    entry INTEGER NOT NULL,
-    answers BLOB NOT NULL,
-    PRIMARY KEY (measurement, entry)
-) STRICT, WITHOUT ROWID
-"""
+    hash BLOB NOT NULL CHECK (length(hash) = 32), content TEXT NOT NULL) STRICT""",
+    "measurements": "(digest TEXT PRIMARY KEY, entry INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "plans": "(digest TEXT PRIMARY KEY, entry INTEGER NOT NULL, plan TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "parts": """(partition TEXT NOT NULL, part TEXT NOT NULL, entry INTEGER NOT NULL, demand TEXT NOT NULL,
+    PRIMARY KEY (partition, part, entry)) STRICT, WITHOUT ROWID""",
+    "answers": """(measurement TEXT NOT NULL, entry INTEGER NOT NULL, answers BLOB NOT NULL,
+    PRIMARY KEY (measurement, entry)) STRICT, WITHOUT ROWID""",
+}
 
+# Tables that only grow, and the rows that each refuses: INSERT OR REPLACE would fire no trigger of a deletion.
 _REFUSED_ROWS = {
     "entries": "NEW.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM entries)",
     "measurements": "EXISTS (SELECT 1 FROM measurements WHERE digest = NEW.digest)",
@@ -76,39 +54,27 @@ _REFUSED_ROWS = {
     "parts": "EXISTS (SELECT 1 FROM parts WHERE partition = NEW.partition AND part = NEW.part AND entry >= NEW.entry)",
     "answers": "EXISTS (SELECT 1 FROM answers WHERE measurement = NEW.measurement AND entry >= NEW.entry)",
 }
-"""Tables that only grow, and the rows that each refuses: INSERT OR REPLACE would fire no trigger of a deletion."""
+_SAME_ACCOUNT = "(NEW.name, NEW.schema, NEW.unit, NEW.unit_weight) IS (OLD.name, OLD.schema, OLD.unit, OLD.unit_weight)"
+_KNOWN_ACCOUNT = "EXISTS (SELECT 1 FROM accounts WHERE name = NEW.name)"
 
 
-def _refusal(name: str, when: str, reason: str) -> str:
-    return f"CREATE TRIGGER {name} BEFORE {when} BEGIN SELECT RAISE(ABORT, '{reason}'); END"
+def _refusal(table: str, change: str, reason: str, when: str = "true") -> str:
+    name = f"{table}_{change.lower()}"
+    raised = f"BEGIN SELECT RAISE(ABORT, '{reason}'); END"
+    return f"CREATE TRIGGER {name} BEFORE {change} ON {table} WHEN {when} {raised}"
 
 
-def _statements() -> list[str]:
-    triggers = []
+def _statements() -> Iterator[str]:
+    yield from (f"CREATE TABLE {table} {columns}" for table, columns in _TABLES.items())
     for table, refused in _REFUSED_ROWS.items():
-        for change in ("update", "delete"):
-            reason = f"a ledger only grows: no {change} of {table}"
-            triggers.append(_refusal(f"{table}_{change}", f"{change} ON {table}", reason))
-        reason = f"rows of {table} are recorded once and in order"
-        triggers.append(_refusal(f"{table}_insert", f"INSERT ON {table} WHEN {refused}", reason))
-    known = "EXISTS (SELECT 1 FROM accounts WHERE name = NEW.name)"
-    lost = "NEW.spent < OLD.spent OR (NEW.name, NEW.schema, NEW.unit, NEW.unit_weight)"
-    changed = f"{lost} IS NOT (OLD.name, OLD.schema, OLD.unit, OLD.unit_weight)"
-    return [
-        *_TABLES.split(";"),
-        *triggers,
-        _refusal("accounts_delete", "DELETE ON accounts", "an account is for ever"),
-        _refusal(
-            "accounts_insert",
-            f"INSERT ON accounts WHEN NEW.spent <> 0 OR {known}",
-            "an account is opened once, with nothing spent",
-        ),
-        _refusal(
-            "accounts_update",
-            f"UPDATE ON accounts WHEN {changed}",
-            "what is spent is never refunded, and an account protects what it was opened for",
-        ),
-    ]
+        yield _refusal(table, "UPDATE", f"a ledger only grows: no update of {table}")
+        yield _refusal(table, "DELETE", f"a ledger only grows: no delete of {table}")
+        yield _refusal(table, "INSERT", f"rows of {table} are recorded once and in order", refused)
+    once = "an account is opened once, with nothing spent"
+    yield _refusal("accounts", "INSERT", once, f"NEW.spent <> 0 OR {_KNOWN_ACCOUNT}")
+    kept = "what is spent is never refunded, and an account protects what it was opened for"
+    yield _refusal("accounts", "UPDATE", kept, f"NEW.spent < OLD.spent OR NOT ({_SAME_ACCOUNT})")
+    yield _refusal("accounts", "DELETE", "an account is for ever")
 
 
 def create(connection: Transaction) -> None:
@@ -157,9 +123,6 @@ def _definitions(connection: Transaction) -> frozenset[tuple[str, str, str]]:
 
 @functools.cache
 def _expected() -> frozenset[tuple[str, str, str]]:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    try:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         create(connection)
         return _definitions(connection)
-    finally:
-        connection.close()

@@ -55,7 +55,7 @@ class _Replay:
             self.charge(target, amount)
             if "with" not in content:
                 bought = content["measurements"].keys()
-                self._paid |= bought
+                self._paid.update(bought)
                 self.rows["measurements"].update((digest, sequence) for digest in bought)
                 self.rows["parts"].update(
                     (partition, part, sequence, demand) for partition, part, demand in content["parts"]
