@@ -83,7 +83,7 @@ class Releasable(Planned):
         >>> people = wp.source("people", city=str, age=int)
         >>> grown = people.where(wp.col("age") >= 18).count(epsilon=1)
         >>> wp.simulate(grown, {"people": [("Oslo", 30), ("Bergen", 9)] * 500}, seed=1).value
-        500.0...
+        498.3...
         """
         plan = self._extended(Select, lambda record: "count")
         return ListedMeasurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)

@@ -166,7 +166,7 @@ def sample(
     >>> start = {"people": {"Leeds": 10.0}}
     >>> samples = sample([Target(counts)], ReplaceRecord("people", towns), [start], Settings(steps=2000, chains=2))
     >>> samples.candidate["people"]["York"]
-    8.0
+    7.0
     >>> sorted(samples.r_hat())
     ['score']
     """

@@ -190,7 +190,7 @@ def sum(column: RecordFunction, lower: float | None = None, upper: float | None 
     Examples
     --------
     >>> sum("age", 0, 100).description
-    'sum of age, clamped to 0.0 … 100.0'
+    'sum of age, clamped to 0 to 100'
     """
     if lower is None or upper is None:
         raise PlanError(
