@@ -401,7 +401,7 @@ def test_geometric_noise_is_bit_for_bit_the_slow_one(scale: float) -> None:
 def test_geometric_noise_has_its_law(scale: float) -> None:
     """Each frequency within its exact binomial bounds, which share the false-alarm rate."""
     size, a = 200_000, math.exp(-1 / scale)
-    drawn = np.array(double_geometric(size, scale))
+    drawn = np.array(double_geometric(size, scale, os.urandom))
     for k in range(-8, 9):
         law, share = stats.binom(size, (1 - a) / (1 + a) * a ** abs(k)), FALSE_ALARM / 34
         assert law.ppf(share) <= int((drawn == k).sum()) <= law.isf(share)
