@@ -365,7 +365,7 @@ def test_a_choice_without_candidates_is_refused_before_the_debit(edges: wp.Query
     with wp.Session() as session:
         session.protect(edges, [(1, 2)], budget=10)
         for domain in (None, ()):
-            with pytest.raises(wp.SessionError, match="at least one candidate"):
+            with pytest.raises(wp.PlanError, match="at least one candidate"):
                 session.release(Measurement(edges.plan, Choose("weight"), Fraction(1), domain))
         assert session.spent("edges") == 0
 
