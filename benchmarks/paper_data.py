@@ -20,8 +20,8 @@ import numpy.typing as npt
 import wpinq as wp
 from wpinq.graphs import degree_ccdf, degree_sequence, nodes, nodes_from_weight
 from wpinq.graphs.synthesis import find_method
-from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.methods import DegreesThen
+from wpinq.graphs.synthesis.random_graphs import fit_degrees, graphical, random_graph
 from wpinq.measure.answers import Answers
 
 Edges = npt.NDArray[np.int64]

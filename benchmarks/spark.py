@@ -141,10 +141,10 @@ def count_what_spark_gives(meter: Meter) -> None:
 
 
 def count_what_duckdb_gives(meter: Meter) -> None:
-    from wpinq.engines.sql.duckdb import database, key_query, table_cache
+    from wpinq.engines.sql.duckdb import database, table_cache
 
     for module, name in (
-        *((database, "fetch"), (key_query, "fetch_keys")),
+        *((database, "fetch"), (table_cache, "fetch_keys")),
         *((table_cache, "fetch"), (table_cache, "fetch_keys")),
     ):
         real = getattr(module, name)

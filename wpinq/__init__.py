@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from wpinq.language import parse as parse
     from wpinq.language import unparse as unparse
     from wpinq.marginals.cells import attribute as attribute
-    from wpinq.marginals.plots import plot_marginals as plot_marginals
     from wpinq.marginals.released import MarginalTables as MarginalTables
+    from wpinq.marginals.report import plot_marginals as plot_marginals
     from wpinq.marginals.synthetic_rows import FittedTable as FittedTable
     from wpinq.measure.accuracy import accuracy as accuracy
     from wpinq.measure.answers import Answers as Answers
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from wpinq.tables.functions import most_common as most_common
     from wpinq.tables.functions import quantile as quantile
     from wpinq.tables.functions import sum as sum
-    from wpinq.tables.saved import Table as Table
+    from wpinq.tables.tabulation import Table as Table
     from wpinq.tables.tabulation import Tabulation as Tabulation
 else:
     # The list above is the one list of public names. Each is imported when it is first used: `import wpinq` is fast.

@@ -17,7 +17,7 @@ import wpinq as wp
 from tests.fuzz.targets import TARGETS
 from tests.support.parameters import tenth
 from wpinq import functions as F
-from wpinq.engines.sql.program import _Execution
+from wpinq.engines.sql.engine import _Execution
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.measurement import Measurement
 from wpinq.plan import properties as certificates

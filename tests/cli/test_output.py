@@ -231,7 +231,7 @@ def test_an_output_on_a_full_disk_costs_no_answers(tmp_path: Path, capsys: pytes
     assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 2
     (tmp_path / "r.csv").rmdir()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("wpinq.mcmc.checkpoint.os.fsync", lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"x"))
+        patched.setattr("wpinq.mcmc.settings.os.fsync", lambda _: os.write(os.open("/dev/full", os.O_WRONLY), b"x"))
         assert sales(tmp_path, "--output", f"rows={tmp_path / 'r.csv'}") == 8
     said = capsys.readouterr()
     assert "Remaining budget of sales" in said.out

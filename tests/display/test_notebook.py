@@ -16,8 +16,8 @@ import pytest
 
 import wpinq as wp
 from wpinq import graphs, histograms
+from wpinq.display.explanation import MOST_STEPS, plan_html, plan_picture
 from wpinq.display.html import TEMPLATES, interval_bar, render, share_bar
-from wpinq.display.plan_picture import MOST_STEPS, plan_html, plan_picture
 from wpinq.measure.answers import Answers
 
 ROOT = Path(__file__).resolve().parents[2]

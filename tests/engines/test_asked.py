@@ -15,7 +15,7 @@ from tests.support.plans import random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.sql.compile import compile_plan
-from wpinq.engines.sql.duckdb import key_query
+from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import narrowing
 from wpinq.graphs import squares_by_degree, symmetrize, triangles_by_degree
@@ -109,7 +109,7 @@ def database() -> Iterator[Database]:
 def test_narrowed_rows_give_the_bits_of_the_whole_output(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]
 ) -> None:
-    monkeypatch.setattr(key_query, "QUERIES_BEFORE_STORING", 10**6)
+    monkeypatch.setattr(table_cache, "QUERIES_BEFORE_STORING", 10**6)
     rng, plan = Random(f"{name} {weights}"), QUERIES[name].plan
     data = datasets(rng, weights)
     whole = database.evaluate(plan, data)
@@ -124,7 +124,7 @@ def test_narrowed_rows_give_the_bits_of_the_whole_output(
 
 
 def test_random_joins_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_query, "QUERIES_BEFORE_STORING", 10**6)
+    monkeypatch.setattr(table_cache, "QUERIES_BEFORE_STORING", 10**6)
     rng, narrowed = Random("asked"), 0
     for number in range(24):
         case = random_case(rng, ("Join", "Select", "Where")[number % 3])
@@ -162,7 +162,7 @@ def drawn(rng: Random, left: Any, right: Any) -> Any:
 
 
 def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_query, "QUERIES_BEFORE_STORING", 10**6)
+    monkeypatch.setattr(table_cache, "QUERIES_BEFORE_STORING", 10**6)
     rows = wp.source("rows", key=int, a=int, b=int, maybe=int | None, other=int | None)
     rng, narrowed, nulls = Random("comparisons"), 0, 0
     for _ in range(60):

@@ -18,8 +18,8 @@ from tests.support.relational import evaluate
 from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import Compiled
-from wpinq.engines.sql.duckdb import connection, table_cache
 from wpinq.engines.sql.duckdb import database as keeping
+from wpinq.engines.sql.duckdb import instance, table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import EXACT
@@ -103,11 +103,11 @@ def test_nothing_is_left_when_a_process_ends_without_closing(tmp_path: Path) -> 
 
 def test_a_dataset_is_loaded_once_and_again_when_it_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[str] = []
-    real = connection.load
+    real = instance.load
 
-    def counting(connection: Any, table: str, source: Any, weights: Any) -> None:
+    def counting(instance: Any, table: str, source: Any, weights: Any) -> None:
         loads.append(table)
-        real(connection, table, source, weights)
+        real(instance, table, source, weights)
 
     monkeypatch.setattr(keeping, "load", counting)
     first, second = {"pairs": {(1, 2): 1.0}}, {"pairs": {(1, 3): 2.0}}

@@ -15,9 +15,9 @@ from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.contract import at_keys, find_engine
 from wpinq.engines.reference import Reference
-from wpinq.engines.sql.duckdb import key_query, table_cache
-from wpinq.engines.sql.duckdb.connection import Connection
+from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
+from wpinq.engines.sql.duckdb.instance import Connection
 
 EDGES = wp.source("edges", src=int, dst=int)
 DEGREES = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
@@ -185,7 +185,7 @@ def test_what_differs_in_whole_numbers_alone_is_tried_once(database: Database, m
     assert number([EDGES.where(lambda e: e.src > 2**62).select(lambda e: e.dst)]) == 1, "and a large number"
     lists = [EDGES.select(lambda e, i=i: F.sum(F.range(e.src, e.src + i, limit=9))) for i in (3, 4)]
     assert number(lists) == 2, "and a list so long"
-    monkeypatch.setattr(key_query, "TRIED", 1)
+    monkeypatch.setattr(table_cache, "TRIED", 1)
     one, other = (EDGES.select(lambda e: e.src // 3), EDGES.select(lambda e: e.dst // 3))
     assert [number([query]) for query in (one, one, other, one)] == [1, 0, 1, 1]
     assert len(database.open().tables.tried) == 1

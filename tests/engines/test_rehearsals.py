@@ -11,7 +11,7 @@ import wpinq as wp
 from wpinq import functions as F
 from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.database import Database
-from wpinq.engines.sql.duckdb.dry_run import DryRun
+from wpinq.engines.sql.duckdb.instance import DryRun
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator

@@ -7,7 +7,7 @@ import pytest
 import wpinq as wp
 from wpinq import functions as F
 from wpinq.engines.sql.compile import compile_plan
-from wpinq.engines.sql.program import run
+from wpinq.engines.sql.engine import run
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.graphs import symmetrize, triangles_by_degree
 from wpinq.plan.node import topological

@@ -15,11 +15,10 @@ from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.sql.batch_sums import share
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.engines.sql.engine import AT_ONCE, Batch
-from wpinq.engines.sql.script import SqlStatement
+from wpinq.engines.sql.script import SqlStatement, share
 
 LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int)
 FEW = LINES.where(lambda line: line.count < 90)

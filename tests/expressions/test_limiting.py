@@ -9,8 +9,7 @@ from typing import Any
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
-from wpinq.expr.compile import compile_lambda
-from wpinq.expr.list_prefix import limited
+from wpinq.expr.compile import compile_lambda, limited
 from wpinq.expr.trace import trace
 
 ROWS = wp.source("rows", n=int | None, numbers=list[int], text=str | None)

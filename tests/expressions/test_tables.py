@@ -9,8 +9,7 @@ import pytest
 import wpinq as wp
 from wpinq import functions as F
 from wpinq.errors import ExpressionError
-from wpinq.expr.nodes import Call, Constant, walk
-from wpinq.expr.printing import show
+from wpinq.expr.nodes import Call, Constant, show, walk
 from wpinq.expr.trace import lift
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, Type, signature
 from wpinq.language.write import unparse

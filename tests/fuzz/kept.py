@@ -18,10 +18,9 @@ from tests.fuzz import documents, files
 from tests.fuzz.following import follow
 from wpinq.cli.synthesize import MeasuringOptions
 from wpinq.errors import WpinqError
-from wpinq.graphs.synthesis.folder import FittingOptions, load_run, loaded_note, save_note
+from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, loaded_note, save_note
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.mcmc.checkpoint import Checkpoint
-from wpinq.mcmc.settings import Settings
+from wpinq.mcmc.settings import Checkpoint, Settings
 
 FITTING = FittingOptions("tags", 1, None, Settings(steps=10))
 

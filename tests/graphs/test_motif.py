@@ -13,8 +13,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.errors import ExpressionError, PlanError
-from wpinq.expr.nodes import Lambda
-from wpinq.expr.printing import DEPTH_LIMIT, write
+from wpinq.expr.nodes import DEPTH_LIMIT, Lambda, write
 from wpinq.graphs import motif, motif_total, symmetrize
 from wpinq.graphs.motifs import automorphisms, best_cover, read_pattern, standard_form
 from wpinq.plan.format import plan_from_json, plan_to_json

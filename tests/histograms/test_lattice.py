@@ -19,7 +19,7 @@ from wpinq.errors import AnswersError, EpsilonError, EvaluationFailed, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.noise.scales import check_exact, geometric_scale, on_lattice
-from wpinq.plan.lattice import common_divisor
+from wpinq.plan.arithmetic import common_divisor
 from wpinq.plan.properties import plan_properties
 
 items = wp.source("items", group=int, bin=int, facts=["unit_weights"])

@@ -31,7 +31,7 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.lattice import common_divisor
+from wpinq.plan.arithmetic import common_divisor
 from wpinq.plan.operator import RecordKeyed, register
 
 

@@ -14,7 +14,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.delta.compiled import Goal, SwapWalk
-from wpinq.engines.delta.goals import loss
+from wpinq.engines.delta.evaluator import loss
 from wpinq.expr.values import Value
 from wpinq.graphs import recipes
 from wpinq.plan.arithmetic import FLOAT

@@ -18,7 +18,7 @@ from wpinq import functions as F
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, routine
 from wpinq.engines.delta.compiled.hash_tables.evaluator import MOST_OUTPUTS
 from wpinq.engines.delta.compiled.routine import PRELUDE
-from wpinq.engines.delta.goals import loss
+from wpinq.engines.delta.evaluator import loss
 from wpinq.errors import PlanError
 
 PLAN = research.closed_by_join(research.EDGES).plan

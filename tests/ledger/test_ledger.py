@@ -862,7 +862,7 @@ def test_a_writer_that_waits_too_long_is_told(tmp_path: pathlib.Path, monkeypatc
 def test_answers_that_are_too_large_for_one_value_take_several_entries(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wpinq.kernel.ledger.answers._LARGEST", 100)
+    monkeypatch.setattr("wpinq.kernel.ledger.debit._LARGEST", 100)
     given = {b"k" * i: float(i) for i in range(30, 0, -1)}
     with Ledger(tmp_path / "ledger.db") as ledger:
         open_account(ledger)
@@ -904,7 +904,7 @@ def test_answers_whose_commit_fails_are_not_taken_for_stored(
             raise sqlite3.OperationalError("disk I/O error")
 
         with monkeypatch.context() as patched:
-            patched.setattr("wpinq.kernel.ledger.answers.append", fail)
+            patched.setattr("wpinq.kernel.ledger.debit.append", fail)
             with pytest.raises(LedgerError, match="disk I/O error"):
                 ledger.store_answers("m", {b"a": 1.0})
         assert ledger.answers("m") == {}

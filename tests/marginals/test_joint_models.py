@@ -20,14 +20,14 @@ from tests.support.joint_tables import (
 from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.attributes import Attributes, MeasuredView
-from wpinq.marginals.models.fit_target import (
+from wpinq.marginals.models.joint_model import (
     FitTarget,
     loss_and_slopes,
     mirror_descent,
     starting_potentials,
     stopping_ratio,
+    systematic,
 )
-from wpinq.marginals.models.joint_model import systematic
 from wpinq.marginals.models.mixture import _MixtureFit
 from wpinq.marginals.models.model_fit import fit
 from wpinq.marginals.models.tree_model import Forest, TreeModel, propagate

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq.marginals.feasibility import choose_order
+from wpinq.marginals.tabulation import choose_order
 from wpinq.workflows.table import plan_table, synthesize_table
 
 PEOPLE = wp.source("people", sex=wp.category("f", "m"), smokes=bool, age=int, facts=["whole_weights"])

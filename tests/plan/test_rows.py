@@ -21,11 +21,11 @@ from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import TupleOf
 from wpinq.graphs import symmetrize
 from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.domain import RowBounds, Sized, pieces
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operators import GroupBy, Join, Source
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.row_bounds import RowBounds, Sized, pieces
 from wpinq.plan.work import plan_work
 
 PLANS = 12  # for each operator at the root

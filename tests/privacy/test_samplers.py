@@ -23,8 +23,7 @@ from scipy import stats
 
 from tests.support.parameters import for_each
 from wpinq.noise import laplace
-from wpinq.noise.exact_bernoulli import WORD, Coin, Coins
-from wpinq.noise.exponential import AHEAD, Exponential
+from wpinq.noise.exact_bernoulli import AHEAD, WORD, Coin, Coins, Exponential
 from wpinq.noise.geometric import double_geometric
 from wpinq.noise.laplace import add_laplace
 

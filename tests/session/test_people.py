@@ -20,7 +20,7 @@ import pytest
 
 import wpinq as wp
 from wpinq import functions as F
-from wpinq.data.parquet_files import identities
+from wpinq.data.files import identities
 from wpinq.expr.declarations import Person
 from wpinq.expr.types import INT, record_type
 from wpinq.kernel.ledger.accounts import declaration

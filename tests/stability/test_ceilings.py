@@ -12,7 +12,7 @@ from tests.support.moves import heavier
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.plan.node import upward
-from wpinq.plan.sensitivity.weight_bound import WeightBound
+from wpinq.plan.sensitivity.weights import WeightBound
 
 EDGES = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
 DATA = {"edges": [(0, 1), (0, 2), (1, 2)]}

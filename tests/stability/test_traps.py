@@ -23,7 +23,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, TupleOf
 from wpinq.graphs import tags
-from wpinq.plan.sensitivity.records import UNKNOWN, applied, leaf, record
+from wpinq.plan.sensitivity.change import UNKNOWN, applied, leaf, record
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Source
-from wpinq.plan.sensitivity import records, stability
-from wpinq.plan.sensitivity.change import Change, ChangeBounds
-from wpinq.plan.sensitivity.records import Path, Term
-from wpinq.plan.sensitivity.weight_bound import WeightBound
+from wpinq.plan.sensitivity import change, stability
+from wpinq.plan.sensitivity.change import Change, ChangeBounds, Path, Term
+from wpinq.plan.sensitivity.weights import WeightBound
 
 Weights = Mapping[Any, Fraction]
 
@@ -39,7 +38,7 @@ Said = dict[bytes, list[tuple[Expr, list[Term]]]]
 def overheard() -> Iterator[Said]:
     """What stands behind the terms that are made meanwhile."""
     said: Said = {}
-    whole = records._of_expression
+    whole = change._of_expression
 
     def listening(expression: Expr, variables: dict[int, Term], found: dict[bytes, Term]) -> Term:
         term = whole(expression, variables, found)
@@ -54,7 +53,7 @@ def overheard() -> Iterator[Said]:
         return term
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "_of_expression", listening)
+        patch.setattr(change, "_of_expression", listening)
         yield said
 
 
@@ -108,7 +107,7 @@ def unit_values(type_: Type, record: Any, path: Path = ()) -> dict[bytes, Any]:
     if isinstance(type_, TupleOf) and not type_.nullable:
         parts = zip(type_.elements, record, strict=True)
         return {k: v for i, (t, r) in enumerate(parts) for k, v in unit_values(t, r, (*path, i)).items()}
-    return {records.any_record("unit", type_, path=path).digest: record}
+    return {change.any_record("unit", type_, path=path).digest: record}
 
 
 @dataclass(frozen=True)
@@ -147,8 +146,8 @@ def followed(root: Node) -> list[Followed]:
     found = []
     for cut, claimed in stability.stability.__wrapped__(root).items():
         ways = []
-        for number, (change, weight) in enumerate(steps_of(cut)):
-            way = stability._Way(cut, number, change, ratios=True)
+        for number, (step, weight) in enumerate(steps_of(cut)):
+            way = stability._Way(cut, number, step, ratios=True)
             moved: dict[bytes, InputChange] = {}
             with overheard() as said:
                 for node in steps:
@@ -164,7 +163,7 @@ def steps_of(cut: Node) -> Sequence[tuple[Change, Fraction]]:
         return cut.operator.steps()
     return (
         (
-            Change({records.any_record("unit", cut.type): ChangeBounds(Fraction(1), Fraction(0), Fraction(1))}),
+            Change({change.any_record("unit", cut.type): ChangeBounds(Fraction(1), Fraction(0), Fraction(1))}),
             Fraction(1),
         ),
     )

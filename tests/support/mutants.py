@@ -19,7 +19,7 @@ from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, select_many
 from wpinq.plan.operators.extreme import Extreme
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.sensitivity import change, closed_wedges, proportions, records, stability, weight_bound
+from wpinq.plan.sensitivity import change, closed_wedges, stability, weights
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ ABOVE_A_PART = (
 )
 FIRST_FIELDS = ("list(self._any_key().leaves())", "[part for _, part in self._any_key().paths() if not part.fields]")
 
-UNKNOWN_BELOW = Mutant("a list of something unknown is known", records, "_of_expression", (KNOWN_ANYWAY,))
-NULLABLE_INSIDE = Mutant("", records, "_with", ((" and not type_.nullable:", ":"),))
+UNKNOWN_BELOW = Mutant("a list of something unknown is known", change, "_of_expression", (KNOWN_ANYWAY,))
+NULLABLE_INSIDE = Mutant("", change, "_with", ((" and not type_.nullable:", ":"),))
 NULLABLE_PATH = Mutant(
-    "a key says what is in a record that may be null", records, "_path", (ANY_FIELD,), NULLABLE_INSIDE
+    "a key says what is in a record that may be null", change, "_path", (ANY_FIELD,), NULLABLE_INSIDE
 )
 CLOSURE_IS_BODY = Mutant(
     "a closure is its body",
-    records,
+    change,
     "_closure",
     (("if not all(term.known for term in taken):", "if False:"), (", *(term.digest for term in taken))", ")")),
 )
@@ -82,7 +82,7 @@ EITHER_DIRECTION = Mutant(
 )
 PART_OF_A_KEY = Mutant(
     "a key is known by one of its fields",
-    weight_bound.WeightBound,
+    weights.WeightBound,
     "at_key",
     (("if all(record.at(path).known", "if any(record.at(path).known"),),
 )
@@ -91,11 +91,11 @@ BOUND_OF_ANY_SIGN = Mutant(
 )
 BESIDE_A_RATIO = Mutant(
     "what is beside a ratio is part of it",
-    proportions,
+    weights,
     "_multiple",
     (("one.keys() != other.keys()", "not one.keys() <= other.keys()"),),
 )
-TWO_RATIOS = Mutant("one key in a ratio: all keys", proportions, "_multiple", (("if len(found) == 1 else None", ""),))
+TWO_RATIOS = Mutant("one key in a ratio: all keys", weights, "_multiple", (("if len(found) == 1 else None", ""),))
 FREE_CLOSING = Mutant(
     "an edge closes wedges for nothing",
     stability,
@@ -276,7 +276,7 @@ MUTANTS = (
     Mutant("what merges keeps its weight", Select, "weight_bound", (("if injective(before, after) else None", ""),)),
     Mutant(
         "a bound outlives its key",
-        weight_bound,
+        weights,
         "following",
         (
             (
@@ -295,7 +295,7 @@ MUTANTS = (
     Mutant("a piece has a known number", Shave, "change", (("record((term, UNKNOWN))", "record((term, term))"),)),
     Mutant(
         "what is static in a call is no part of it",
-        records,
+        change,
         "_of_expression",
         (
             (
@@ -304,9 +304,9 @@ MUTANTS = (
             ),
         ),
     ),
-    Mutant("a constant is its type", records, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
-    Mutant("both pieces of a pair hold its first", records, "any_record", (("path=(*path, place))", "path=path)"),)),
-    Mutant("a null key is a record", records, "any_record", (("and not type_.nullable]", "]"),)),
+    Mutant("a constant is its type", change, "constant", (("return leaf(value.digest)", "return leaf(str(type_))"),)),
+    Mutant("both pieces of a pair hold its first", change, "any_record", (("path=(*path, place))", "path=path)"),)),
+    Mutant("a null key is a record", change, "any_record", (("and not type_.nullable]", "]"),)),
     Mutant("weight that is cut off is in the ratio", Shave, "proportions", ((" or self.bound is not None", ""),)),
     Mutant(
         "every element descends with all of the weight",
@@ -339,25 +339,23 @@ MUTANTS = (
     ),
     Mutant(
         "keys that are not known are the same",
-        proportions,
+        weights,
         "_multiple",
         ((" or not all(term.known for _, term in one)", ""),),
     ),
     Mutant(
         "each side takes its own share",
-        proportions,
+        weights,
         "ratio_of",
         (("(of_left, 1 - of_left,", "(1 - of_left, of_left,"),),
     ),
     Mutant(
         "the scale of a ratio moves half as far",
-        proportions,
+        weights,
         "ratio_of",
         (("one.times(of_left)", "one.times(of_left / 2)"),),
     ),
-    Mutant(
-        "a scale that grows adds", proportions, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)
-    ),
+    Mutant("a scale that grows adds", weights, "ratio_of", ((".change.each(lambda move: move.reversed)", ".change"),)),
     Mutant(
         "pairs descend with the weight of one side",
         Join,

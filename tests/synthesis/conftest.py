@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from wpinq.inference.optimisation import single_blas_thread
+from wpinq.inference.least_squares import single_blas_thread
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from wpinq.graphs.synthesis import (
     method_names,
     synthesize,
 )
-from wpinq.graphs.synthesis.degrees import fit_degrees, graphical, random_graph
+from wpinq.graphs.synthesis.random_graphs import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.statistics import graph_structure
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano, to_nano

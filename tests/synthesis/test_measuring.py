@@ -14,8 +14,8 @@ from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import AnswersError, BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
 from wpinq.graphs.synthesis import Bounds, find_method, methods
-from wpinq.graphs.synthesis.degrees import fit_degrees
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
+from wpinq.graphs.synthesis.random_graphs import fit_degrees
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.nano_epsilon import from_nano
 from wpinq.workflows import graph

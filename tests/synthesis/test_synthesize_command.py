@@ -19,7 +19,7 @@ import pytest
 from wpinq.cli.main import main
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
-from wpinq.graphs.synthesis.folder import FittingOptions, load_run, prepare_folder, save_run
+from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, prepare_folder, save_run
 from wpinq.mcmc import CheckpointError, Settings, run
 from wpinq.workflows.graph import measure_graph
 

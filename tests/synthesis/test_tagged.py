@@ -17,14 +17,11 @@ from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
-from wpinq.graphs.synthesis.cliques import class_mixing, clique_graph
-from wpinq.graphs.synthesis.degrees import graphical, random_graph
 from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
-from wpinq.graphs.synthesis.estimates.clustering import fit_curve
-from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest
-from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, joint_weights
-from wpinq.graphs.synthesis.estimates.splines import laplace_misfit
+from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest, laplace_misfit
+from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, fit_curve, joint_weights
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
+from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, graphical, random_graph
 from wpinq.graphs.synthesis.report import plot_trace, report
 from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, degree_limits, fine_limits
 from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag, tag_weights, wedge_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import threadpoolctl
 
-from wpinq.inference.optimisation import single_blas_thread
+from wpinq.inference.least_squares import single_blas_thread
 
 pytestmark = pytest.mark.long
 

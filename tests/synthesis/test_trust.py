@@ -16,7 +16,7 @@ from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method_names, synthesize
 from wpinq.graphs.synthesis.estimates import DegreeClasses
-from wpinq.graphs.synthesis.feasibility import _mass, infeasible
+from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.statistics import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.tagged import clustering_intervals, fine_limits, mixing_interval

@@ -17,8 +17,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.marginals.feasibility import infeasible_marginals, refuse_infeasible_marginals
-from wpinq.marginals.tabulation import MarginalTabulation
+from wpinq.marginals.tabulation import MarginalTabulation, infeasible_marginals, refuse_infeasible_marginals
 
 CITIES = ["Oslo", "Bergen"]
 AGE = wp.attribute("age", bins=[0, 18, 30, 80])

@@ -11,8 +11,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.api.query import Query
-from wpinq.marginals.plots import plot_marginals
-from wpinq.marginals.report import marginal_report, rows_page
+from wpinq.marginals.report import marginal_report, plot_marginals, rows_page
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.api.releases import Releasable
-from wpinq.display.explanation import explain_plan
-from wpinq.display.plan_picture import plan_html
+from wpinq.display.explanation import explain_plan, plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.logical_values import presenter

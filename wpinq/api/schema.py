@@ -13,7 +13,7 @@ from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.data.fields import record_fields
 from wpinq.errors import ExpressionError, PlanError
-from wpinq.expr.printing import RESERVED
+from wpinq.expr.nodes import RESERVED
 from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
 from wpinq.language.write import write_source
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import wpinq
 from wpinq.cli import explain, ledger, run, schema, serve, synthesize, synthesize_table
-from wpinq.cli.exits import EXIT_CODES, abandon_stdout, tell
+from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, tell
 from wpinq.errors import WpinqError, WpinqWarning, system_reason
 
 # `wpinq --print-completion SHELL`: what a shell needs to complete commands, options and files.

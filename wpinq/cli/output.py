@@ -12,10 +12,10 @@ from typing import Any
 
 from wpinq.cli.arguments import check_writable
 from wpinq.errors import UsageError
-from wpinq.expr.printing import write_value
+from wpinq.expr.nodes import write_value
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.synthetic_rows import SyntheticRows
-from wpinq.mcmc.checkpoint import CheckpointError, write_atomically
+from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.answer_rows import CONFIDENCE, Row, columns
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.runtime.optional_imports import install

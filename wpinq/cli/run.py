@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.cli.arguments import (
+    NotSaved,
     add_engine,
     add_expected_head,
     add_parameters,
     add_sizes,
     check_distinct,
+    check_stdout,
     is_new,
     load_program,
     pairs,
+    tell,
+    unwritten,
 )
-from wpinq.cli.exits import NotSaved, check_stdout, tell, unwritten
 from wpinq.cli.output import answers_table, output_files, write_answers
 from wpinq.data import EdgeList
 from wpinq.data.source_files import EDGE_OPTIONS, source_data

@@ -9,8 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.cli.arguments import pairs
-from wpinq.cli.exits import check_stdout
+from wpinq.cli.arguments import check_stdout, pairs
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.runtime.optional_imports import install

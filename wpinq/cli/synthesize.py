@@ -14,17 +14,33 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import beside, check_distinct, check_writable, is_new, ledger_notice, pairs
-from wpinq.cli.exits import Interrupted, NotSaved, check_stdout, tell, unwritten
+from wpinq.cli.arguments import (
+    Interrupted,
+    NotSaved,
+    beside,
+    check_distinct,
+    check_stdout,
+    check_writable,
+    is_new,
+    ledger_notice,
+    pairs,
+    tell,
+    unwritten,
+)
 from wpinq.data import EdgeList
 from wpinq.data.files import format_of
 from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import EvaluationFailed, SourceRejected, UsageError, WpinqError
-from wpinq.graphs.synthesis.degrees import import_igraph
-from wpinq.graphs.synthesis.folder import (
+from wpinq.graphs.synthesis.method import Bounds
+from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
+from wpinq.graphs.synthesis.random_graphs import import_igraph
+from wpinq.graphs.synthesis.report import report
+from wpinq.graphs.synthesis.statistics import ALL_STATISTICS
+from wpinq.graphs.synthesis.synthesize import (
     FittingOptions,
+    SyntheticGraph,
     holds_answers,
     holds_run,
     load_run,
@@ -34,19 +50,16 @@ from wpinq.graphs.synthesis.folder import (
     save_note,
     save_run,
     save_uncertainty,
+    synthesize,
+    traced_statistics,
 )
-from wpinq.graphs.synthesis.method import Bounds
-from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
-from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.statistics import ALL_STATISTICS
-from wpinq.graphs.synthesis.synthesize import SyntheticGraph, synthesize, traced_statistics
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
-from wpinq.mcmc.checkpoint import CheckpointError
 from wpinq.mcmc.run import ChainBars
 from wpinq.mcmc.settings import (
     BETA,
     MOST_STEPS,
     STEPS_PER_EDGE,
+    CheckpointError,
     ConstantSchedule,
     GeometricSchedule,
     LinearSchedule,

@@ -18,8 +18,17 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.api.schema import schema
 from wpinq.api.source import source
-from wpinq.cli.arguments import beside, check_distinct, check_writable, ledger_notice
-from wpinq.cli.exits import Interrupted, NotSaved, check_stdout, tell, unwritten
+from wpinq.cli.arguments import (
+    Interrupted,
+    NotSaved,
+    beside,
+    check_distinct,
+    check_stdout,
+    check_writable,
+    ledger_notice,
+    tell,
+    unwritten,
+)
 from wpinq.cli.output import checked_output, write_answers
 from wpinq.data.files import format_of
 from wpinq.display.plots import axes_or_new
@@ -48,7 +57,7 @@ from wpinq.marginals.models.model_fit import check_model
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
-from wpinq.mcmc.checkpoint import CheckpointError, write_atomically
+from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
 from wpinq.workflows.table import plan_table, synthesize_table

@@ -12,8 +12,7 @@ from typing import Any
 
 from wpinq.columns.records import column_types, type_name
 from wpinq.columns.unlinked_file import quoted
-from wpinq.data.arrow_types import COUNTED_DURATIONS, COUNTED_MOMENTS
-from wpinq.data.kinds import column_advice, csv_advice, duckdb_kind
+from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, column_advice, csv_advice, duckdb_kind
 from wpinq.data.layout import NO_BOOL
 from wpinq.expr.declarations import ID, NO_ID
 from wpinq.expr.logical_values import FORMS, limits

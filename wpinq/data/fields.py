@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.columns.storage import opened
-from wpinq.data.files import GZIP, format_of, links, open_file
+from wpinq.data.files import GZIP, format_of, links, open_file, parquet_files
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, field_name, type_of_kind
-from wpinq.data.parquet_files import parquet_files
 from wpinq.data.sources import dtype_name
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import TupleOf, Type, tuple_type

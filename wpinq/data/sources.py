@@ -14,10 +14,10 @@ from typing import Any
 
 from wpinq.columns.arrow_rows import ArrowStream
 from wpinq.columns.duckdb_settings import bytes_of, in_order
-from wpinq.data.arrow_types import INTERVAL, CountedKind, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.casts import any_of, of_column, scalar
 from wpinq.data.consumable import begin, check_unread
 from wpinq.data.foreign_errors import computed
+from wpinq.data.kinds import INTERVAL, CountedKind, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
 from wpinq.data.rows import columns_relation

@@ -15,7 +15,7 @@ import numpy as np
 
 from wpinq.display.html import STAMP
 from wpinq.errors import AnswersError
-from wpinq.expr.printing import write_value
+from wpinq.expr.nodes import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.runtime.optional_imports import install

@@ -1,3 +1,3 @@
 """Symbolic scalar expressions: types, values, nodes, functions, tracing of lambdas, compilation."""
 
-from wpinq.expr import functions as functions  # an import of any part defines every function
+from wpinq.expr import functions as functions

@@ -8,8 +8,7 @@ from decimal import Decimal
 
 from wpinq.errors import ExpressionError, nearest
 from wpinq.expr.definition import CallAttributes, Mistyped, list_type, primitive_named, typed
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda
-from wpinq.expr.printing import show
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, show
 from wpinq.expr.types import (
     BOOL,
     DATE,

@@ -10,8 +10,7 @@ from wpinq.expr import decimals, temporal
 from wpinq.expr.build import call, constant, derived, fields
 from wpinq.expr.definition import Mistyped
 from wpinq.expr.logical_values import UnfitValue, fit
-from wpinq.expr.nodes import Constant, Expr
-from wpinq.expr.printing import show
+from wpinq.expr.nodes import Constant, Expr, show
 from wpinq.expr.types import (
     FLOAT,
     INT,

@@ -19,8 +19,7 @@ from typing import Any, NoReturn
 
 from wpinq.errors import ExpressionError, warn
 from wpinq.expr import build, catalogue
-from wpinq.expr.nodes import NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, walk
-from wpinq.expr.printing import show
+from wpinq.expr.nodes import NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, show, walk
 from wpinq.expr.types import INT, STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
 # Warnings about the few things that Python does to a symbol without asking it, and about pieces taken backwards.

@@ -2,10 +2,19 @@
 
 from wpinq.graphs.baselines import JointDegrees as JointDegrees
 from wpinq.graphs.baselines import sala_joint_degrees as sala_joint_degrees
+from wpinq.graphs.counts import count_noise_scale as count_noise_scale
+from wpinq.graphs.counts import edges_from_joint_degrees as edges_from_joint_degrees
 from wpinq.graphs.counts import four_clique_count as four_clique_count
+from wpinq.graphs.counts import joint_degree_weight as joint_degree_weight
 from wpinq.graphs.counts import largest_degree as largest_degree
+from wpinq.graphs.counts import nodes_from_weight as nodes_from_weight
+from wpinq.graphs.counts import path_weight as path_weight
+from wpinq.graphs.counts import square_weight as square_weight
+from wpinq.graphs.counts import squares_from_weight as squares_from_weight
 from wpinq.graphs.counts import star_count as star_count
 from wpinq.graphs.counts import triangle_count as triangle_count
+from wpinq.graphs.counts import triangle_weight as triangle_weight
+from wpinq.graphs.counts import triangles_from_weight as triangles_from_weight
 from wpinq.graphs.edges import read_edges as read_edges
 from wpinq.graphs.edges import write_edges as write_edges
 from wpinq.graphs.fitting import degree_sequence_from_ccdf as degree_sequence_from_ccdf
@@ -23,15 +32,6 @@ from wpinq.graphs.recipes import squares_by_degree as squares_by_degree
 from wpinq.graphs.recipes import symmetrize as symmetrize
 from wpinq.graphs.recipes import triangles_by_degree as triangles_by_degree
 from wpinq.graphs.recipes import triangles_by_intersect as triangles_by_intersect
-from wpinq.graphs.rescale import count_noise_scale as count_noise_scale
-from wpinq.graphs.rescale import edges_from_joint_degrees as edges_from_joint_degrees
-from wpinq.graphs.rescale import joint_degree_weight as joint_degree_weight
-from wpinq.graphs.rescale import nodes_from_weight as nodes_from_weight
-from wpinq.graphs.rescale import path_weight as path_weight
-from wpinq.graphs.rescale import square_weight as square_weight
-from wpinq.graphs.rescale import squares_from_weight as squares_from_weight
-from wpinq.graphs.rescale import triangle_weight as triangle_weight
-from wpinq.graphs.rescale import triangles_from_weight as triangles_from_weight
 from wpinq.graphs.synthesis.synthesize import SyntheticGraph as SyntheticGraph
 from wpinq.graphs.synthesis.synthesize import synthesize as synthesize
 from wpinq.graphs.tags import closed_wedges_by_tag as closed_wedges_by_tag

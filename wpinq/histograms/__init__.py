@@ -14,12 +14,12 @@ from wpinq.histograms.ranking import simulated_distance as simulated_distance
 from wpinq.histograms.ranking import simulated_error as simulated_error
 from wpinq.histograms.ranking import simulated_sorted_error as simulated_sorted_error
 from wpinq.histograms.strategies.count_of_counts import CountOfCounts as CountOfCounts
+from wpinq.histograms.strategies.count_of_counts import HierarchicalCounts as HierarchicalCounts
+from wpinq.histograms.strategies.count_of_counts import bottom_up as bottom_up
 from wpinq.histograms.strategies.count_of_counts import earth_movers_distance as earth_movers_distance
 from wpinq.histograms.strategies.hierarchical import Hierarchical as Hierarchical
 from wpinq.histograms.strategies.identity import Identity as Identity
 from wpinq.histograms.strategies.linear import LinearStrategy as LinearStrategy
-from wpinq.histograms.strategies.location_counts import HierarchicalCounts as HierarchicalCounts
-from wpinq.histograms.strategies.location_counts import bottom_up as bottom_up
 from wpinq.histograms.strategies.marginals import Marginals as Marginals
 from wpinq.histograms.strategies.matrix import MatrixMechanism as MatrixMechanism
 from wpinq.histograms.strategies.optimised import PIdentity as PIdentity

@@ -9,8 +9,7 @@ from typing import Any
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.build import constant
-from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
-from wpinq.expr.printing import DEPTH_LIMIT, TooDeep, write
+from wpinq.expr.nodes import DEPTH_LIMIT, Constant, Expr, Lambda, TooDeep, make_lambda, write
 from wpinq.expr.trace import trace
 from wpinq.expr.types import NULL, ListOf, Type, tuple_type
 from wpinq.language.lambdas import Lambdas, TextFunction

@@ -10,8 +10,7 @@ from inspect import Parameter, Signature
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
-from wpinq.expr.nodes import Expr
-from wpinq.expr.printing import DEPTH_LIMIT, INFIX
+from wpinq.expr.nodes import DEPTH_LIMIT, INFIX, Expr
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import DURATION, INT, NULL, ListOf, TupleOf
 from wpinq.language.grammar import SCALARS

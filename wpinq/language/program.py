@@ -11,7 +11,7 @@ from wpinq.api.source import source
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.declarations import FACTS
-from wpinq.expr.printing import RESERVED
+from wpinq.expr.nodes import RESERVED
 from wpinq.language.chains import Chains, ProgramValue
 from wpinq.language.grammar import read
 from wpinq.language.lambdas import Lambdas, snake

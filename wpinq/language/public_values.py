@@ -17,8 +17,7 @@ from wpinq.errors import EpsilonError, ExpressionError, LanguageError, PlanError
 from wpinq.expr import catalogue
 from wpinq.expr.build import constant
 from wpinq.expr.logical_values import presenter
-from wpinq.expr.nodes import Constant
-from wpinq.expr.printing import DEPTH_LIMIT
+from wpinq.expr.nodes import DEPTH_LIMIT, Constant
 from wpinq.language.syntax import (
     Infix,
     Invocation,

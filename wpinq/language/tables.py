@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
-from wpinq.expr.nodes import Lambda
-from wpinq.expr.printing import RESERVED, quote, write, write_public
+from wpinq.expr.nodes import RESERVED, Lambda, quote, write, write_public
 from wpinq.language.lambdas import Lambdas
 from wpinq.language.public_values import Values
 from wpinq.language.syntax import (
@@ -33,10 +32,9 @@ from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.sinks.keys import write_domain, write_keys
-from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
+from wpinq.tables.aggregates import Aggregate, OfColumn, SelectedAggregate, column_name
 from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.grouping import NO_OTHER
-from wpinq.tables.selection import SelectedAggregate
 from wpinq.tables.tabulation import Grouping, Tabulation
 
 BY, AGG = "By", "Agg"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.inference.optimisation import minimise
+from wpinq.inference.least_squares import minimise
 from wpinq.marginals.attributes import Attributes, View, by_order
 from wpinq.runtime.arrays import Floats
 

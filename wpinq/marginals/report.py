@@ -3,20 +3,208 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wpinq.display.html import render
+from wpinq.display.plots import axes_or_new, plain_text
+from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import View
+from wpinq.marginals.cells import AttributeCells
 from wpinq.marginals.measurement import cell_deviation
-from wpinq.marginals.plots import plot_marginals
 from wpinq.marginals.released import MarginalTables, title_of
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill
+from wpinq.noise.epsilon import format_epsilon
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# Released marginals as a page of plots: a bar chart for each attribute, a heat map for each pair.
+
+_INCHES = 2.6
+_MOST_LABELS = 12
+_LONGEST_LABEL = 14
+_SHORT_LABEL = 2
+_COLOURS = "Blues"
+_DOTS_PLOTS = 80
+
+
+def plot_marginals(
+    marginals: MarginalTables, fitted: FittedTable | None = None, attributes: Sequence[str] | None = None
+) -> Figure:
+    """A grid of heat maps: in row i and column j the marginal of attributes i and j, on the diagonal each by itself.
+
+    Below the diagonal are the released marginals, and above it those of a model, where one is given. The colour of a
+    cell is its count: white is 0 and below, and the darkest is the largest count of that marginal on either side. Bars
+    have the intervals of the released counts, and dots are the model's.
+
+    Parameters
+    ----------
+    marginals : MarginalTables
+        What was released.
+    fitted : FittedTable, optional
+        A model of it, `marginals.fit()`.
+    attributes : sequence of str, optional
+        Which to draw, in this order; all unless told.
+
+    Returns
+    -------
+    matplotlib Figure
+        `figure.savefig("page.png")` writes it. A pair that no measured view holds is left blank below the diagonal.
+
+    Raises
+    ------
+    AnswersError
+        When these are no released marginals, there is no such attribute, or matplotlib is missing.
+
+    Notes
+    -----
+    Privacy cost: none. It shows what was released; simulated numbers are stamped, for they protect nothing.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
+    >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65])], epsilon=1)
+    >>> figure = wp.plot_marginals(wp.simulate(asked, {"people": [("f", age % 60) for age in range(900)]}, seed=1))
+    >>> [axes.get_title() for axes in figure.axes if axes.get_title()][1].startswith("age x sex")
+    True
+    """
+    _check(marginals, fitted)
+    names = marginals.names if attributes is None else _names(attributes)
+    for name in names:
+        marginals.counts(name)  # AnswersError where there is none
+    if not names:
+        raise AnswersError("there are no attributes to draw")
+    axes_or_new(None)  # AnswersError without matplotlib
+    many = len(names)
+    figure = _shown_figure()(figsize=(_INCHES * many + 1, _INCHES * many + 1), layout="constrained")
+    grid: Any = figure.subplots(many, many, squeeze=False)
+    cells = {each.name: each for each in marginals.attributes}
+    for i, row in enumerate(names):
+        for j, column in enumerate(names):
+            axes = grid[i][j]
+            if i == j:
+                _bars(axes, marginals, fitted, cells[row])
+            elif j < i or fitted is not None:
+                _pair(axes, marginals, None if j < i else fitted, fitted, cells[row], cells[column])
+            else:
+                axes.set_axis_off()
+            # all of a row and of a column share their labels, which stand at the edge of the grid
+            axes.tick_params(labelbottom=i == many - 1 or (i == j and fitted is None))
+            if i != j:
+                axes.tick_params(labelleft=j == int(i == 0))
+    words = f"Marginals, epsilon {format_epsilon(marginals.epsilon)}: {marginals.kind.name}"
+    if fitted is not None:
+        words += "; below the diagonal as released, above it the model"
+    figure.suptitle(words)
+    if marginals.simulated:
+        figure.text(0.5, 0.5, STAMP, color="tab:red", alpha=0.28, fontsize=22, rotation=15, ha="center", va="center")
+    return figure
+
+
+def _check(marginals: object, fitted: object) -> None:
+    if not isinstance(marginals, MarginalTables):
+        raise AnswersError(
+            f"plot_marginals draws marginals that were released, not {type(marginals).__name__}: release "
+            "query.marginals(…), or MarginalTables.load(path)"
+        )
+    if not (fitted is None or isinstance(fitted, FittedTable)):
+        raise AnswersError(f"fitted is the model that marginals.fit() gives, not {type(fitted).__name__}")
+
+
+def _names(attributes: object) -> tuple[str, ...]:
+    if isinstance(attributes, str) or not isinstance(attributes, Iterable):
+        raise AnswersError('attributes are a list of names: attributes=["age", "sex"]')
+    return tuple(attributes)
+
+
+@lru_cache(maxsize=1)
+def _shown_figure() -> type[Figure]:
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        """A figure outside of pyplot that a notebook shows where a cell ends with it."""
+
+        def _repr_png_(self) -> bytes:
+            written = BytesIO()
+            self.savefig(written, format="png", dpi=_DOTS_PLOTS)
+            return written.getvalue()
+
+    return ShownFigure
+
+
+def _bars(axes: Axes, marginals: MarginalTables, fitted: FittedTable | None, cells: AttributeCells) -> None:
+    counts, half = marginals.counts(cells.name), marginals.half_width(cells.name)
+    places = np.arange(cells.size)
+    axes.bar(places, counts, color="0.85", width=0.9)
+    axes.errorbar(places, counts, yerr=half, fmt="none", ecolor="tab:blue", linewidth=1)
+    if fitted is not None:
+        axes.plot(places, fitted.counts(cells.name), ".", color="tab:orange", markersize=4)
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set_title(f"{plain_text(_short(cells.name))}, ± {half:.3g}", fontsize=8)
+    _ticks(axes, "x", cells)
+    axes.tick_params(axis="y", labelsize=6)
+
+
+def _pair(
+    axes: Axes,
+    marginals: MarginalTables,
+    shown: FittedTable | None,
+    fitted: FittedTable | None,
+    row: AttributeCells,
+    column: AttributeCells,
+) -> None:
+    """The heat map of a pair: as released, or as a model has it."""
+    pair = f"{_short(row.name)} x {_short(column.name)}"
+    if shown is not None:
+        counts, note = shown.counts(row.name, column.name), "model"
+    else:
+        try:
+            counts, half = marginals.counts(row.name, column.name), marginals.half_width(row.name, column.name)
+        except AnswersError:  # not held by a measured view
+            axes.set_axis_off()
+            return
+        note = f"± {half:.3g}"
+    top = _top(marginals, fitted, row.name, column.name)
+    axes.imshow(counts, cmap=_COLOURS, vmin=0.0, vmax=top, aspect="auto", interpolation="nearest")
+    _ticks(axes, "x", column)
+    _ticks(axes, "y", row)
+    axes.set_title(f"{plain_text(pair)}, {note}", fontsize=8)
+
+
+def _top(marginals: MarginalTables, fitted: FittedTable | None, row: str, column: str) -> float:
+    """The count of the darkest cells: one for both sides of the diagonal, so that they compare."""
+    tops = [1.0] if fitted is None else [1.0, float(fitted.counts(row, column).max())]
+    with contextlib.suppress(AnswersError):  # of a pair that no measured view holds
+        tops.append(float(marginals.counts(row, column).max()))
+    return max(tops)
+
+
+def _ticks(axes: Axes, which: str, cells: AttributeCells) -> None:
+    """The labels of the cells, of as many as can be read."""
+    step = -(-cells.size // _MOST_LABELS)
+    places = list(range(0, cells.size, step))
+    labels = [plain_text(_short(cells.labels[place])) for place in places]
+    if which == "x":
+        turned = 90 if max(map(len, labels)) > _SHORT_LABEL else 0
+        axes.set_xticks(places, labels, rotation=turned, fontsize=6)
+    else:
+        axes.set_yticks(places, labels, fontsize=6)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+
 
 FORMAT, FORMAT_VERSION = "wpinq synthetic rows", 1
 _DOTS = 80

@@ -2,10 +2,6 @@
 
 from wpinq.mcmc.chain import Chain as Chain
 from wpinq.mcmc.chain import GenericChain as GenericChain
-from wpinq.mcmc.checkpoint import Checkpoint as Checkpoint
-from wpinq.mcmc.checkpoint import CheckpointError as CheckpointError
-from wpinq.mcmc.checkpoint import Trace as Trace
-from wpinq.mcmc.checkpoint import split_r_hat as split_r_hat
 from wpinq.mcmc.proposal import Dataset as Dataset
 from wpinq.mcmc.proposal import EdgeMoves as EdgeMoves
 from wpinq.mcmc.proposal import ReplaceRecord as ReplaceRecord
@@ -16,10 +12,14 @@ from wpinq.mcmc.run import Update as Update
 from wpinq.mcmc.run import sample as sample
 from wpinq.mcmc.settings import MOST_STEPS as MOST_STEPS
 from wpinq.mcmc.settings import STEPS_PER_EDGE as STEPS_PER_EDGE
+from wpinq.mcmc.settings import Checkpoint as Checkpoint
+from wpinq.mcmc.settings import CheckpointError as CheckpointError
 from wpinq.mcmc.settings import ConstantSchedule as ConstantSchedule
 from wpinq.mcmc.settings import GeometricSchedule as GeometricSchedule
 from wpinq.mcmc.settings import LinearSchedule as LinearSchedule
 from wpinq.mcmc.settings import Schedule as Schedule
 from wpinq.mcmc.settings import Settings as Settings
+from wpinq.mcmc.settings import Trace as Trace
+from wpinq.mcmc.settings import split_r_hat as split_r_hat
 from wpinq.mcmc.target import Target as Target
 from wpinq.mcmc.target import noise_level as noise_level

@@ -19,9 +19,8 @@ import numpy as np
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.mcmc.chain import Chain, Start, begin
-from wpinq.mcmc.checkpoint import Checkpoint, Trace, split_r_hat
 from wpinq.mcmc.proposal import Walk
-from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Settings
+from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Checkpoint, Settings, Trace, split_r_hat
 from wpinq.mcmc.target import NO_NOISE_LEVEL, Target, noise_level
 from wpinq.runtime.progress import progress_bar
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.delta.goals import Goal, loss
+from wpinq.engines.delta.evaluator import Goal, loss
 from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.display.html import Cell, interval_bar, interval_scale, render
-from wpinq.expr.printing import write_value
+from wpinq.expr.nodes import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.request import MeasuredPlan

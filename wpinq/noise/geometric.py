@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wpinq.noise.exact_bernoulli import RandomBytes
-from wpinq.noise.exponential import AT_ONCE, DIGITS, exponential
+from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, RandomBytes, exponential
 
 _LARGEST = 2**62
 

@@ -15,8 +15,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.noise.exact_bernoulli import RandomBytes
-from wpinq.noise.exponential import AT_ONCE, DIGITS, Exponential, exponential
+from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, Exponential, RandomBytes, exponential
 from wpinq.runtime.arrays import Floats
 
 _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly

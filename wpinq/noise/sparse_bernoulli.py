@@ -14,8 +14,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from wpinq.noise.exact_bernoulli import Coin, RandomBytes
-from wpinq.noise.exponential import AT_ONCE
+from wpinq.noise.exact_bernoulli import AT_ONCE, Coin, RandomBytes
 from wpinq.noise.geometric import geometric
 
 ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]

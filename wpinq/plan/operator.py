@@ -20,14 +20,11 @@ from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Expr, Lambda, digest_of
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights, accumulate
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights, accumulate, common_divisor
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.lattice import NoLattice, common_divisor
-from wpinq.plan.row_bounds import RowBounds, Sized, both
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both
 from wpinq.plan.sensitivity.change import Change, anything, together
-from wpinq.plan.sensitivity.proportions import KnownProportions
-from wpinq.plan.sensitivity.weight_bound import NO_WEIGHT_BOUND, WeightBound
+from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, WeightBound
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,14 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from wpinq.errors import PlanError
-from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, UNIT_ROUNDOFF, NoLattice
 from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.demand import demand, least_on_a_way, norm_bounds_over_parts
-from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.lattice import NoLattice
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
-from wpinq.plan.row_bounds import RowBounds, Sized
 from wpinq.plan.sensitivity.stability import stability
-from wpinq.plan.sensitivity.weight_bound import NO_WEIGHT_BOUND, WeightBound
+from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, WeightBound
 
 PARTITION_SLACK = Fraction(1, 2**12)
 """The least widening of noise over parts of a partition: see `PlanProperties.slack`."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.work import work
+from wpinq.plan.domain import RowBounds, both, times
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.row_bounds import RowBounds, both, times
 
 
 @dataclass(frozen=True, slots=True)

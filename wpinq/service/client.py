@@ -24,8 +24,7 @@ from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
-from wpinq.tables.saved import Table
-from wpinq.tables.tabulation import Tabulation
+from wpinq.tables.tabulation import Table, Tabulation
 
 _NAMED = "release{}"
 """What measurements are called on the way: their own names may be any."""

@@ -18,11 +18,10 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
 from wpinq.service.config import Configuration
-from wpinq.service.errors import Refusal, busy, failure, refusal_of, too_often
+from wpinq.service.errors import Refusal, busy, failure, log, refusal_of, too_often
 from wpinq.service.fair_queue import FairQueue
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, NoAnswer, NoWorker, read_answer
-from wpinq.service.logs import log
 from wpinq.service.middleware import Rates
 from wpinq.service.users import UserStore
 from wpinq.service.workers.release import GRACE

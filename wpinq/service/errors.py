@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import sys
+from datetime import UTC, datetime
 from typing import Any
 
 from wpinq.errors import (
@@ -98,3 +101,14 @@ def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
     if refusal.again_in:
         headers["retry-after"] = str(math.ceil(refusal.again_in))
     return json.dumps(refusal.to_json()).encode(), headers
+
+
+# The log: one line of JSON an event, without data, tokens, programs, labels, addresses of clients, or durations.
+
+
+def log(event: str, **what: str | int) -> None:
+    """Write a line to stderr, if anybody listens."""
+    line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **what}
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(json.dumps(line) + "\n")
+        sys.stderr.flush()

@@ -18,9 +18,9 @@ from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
+from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel
-from wpinq.service.logs import log
 from wpinq.service.server import listen, server_context
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
 from wpinq.service.workers.data import DataWorker, DataWorkerDied, read_declared

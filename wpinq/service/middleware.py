@@ -15,8 +15,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from wpinq.service.config import ServiceLimits
-from wpinq.service.errors import Refusal, failure, response_parts, too_often
-from wpinq.service.logs import log
+from wpinq.service.errors import Refusal, failure, log, response_parts, too_often
 from wpinq.service.users import User
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from wpinq.display.explanation import explain_plan
-from wpinq.expr.printing import write_value
+from wpinq.expr.nodes import write_value
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.language.write import write_source
 from wpinq.marginals.released import MarginalTables

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from wpinq.runtime.signals import let_signals_go, signals_held
-from wpinq.service.logs import log
+from wpinq.service.errors import log
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _STOPS = signal.SIGTERM, signal.SIGINT

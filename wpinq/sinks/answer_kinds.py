@@ -85,7 +85,7 @@ class Kind:
         return (WEIGHT, Fraction(1)) if factor is None else (self.name, factor)
 
 
-_CLOSED_FORMS = "wpinq.graphs.rescale"
+_CLOSED_FORMS = "wpinq.graphs.counts"
 """Where plans with closed forms are known. It is imported where a plan may be one: graphs stand above measurements."""
 
 

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr import build, catalogue, infix
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda
-from wpinq.expr.printing import write
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
 from wpinq.plan.node import Node

@@ -16,7 +16,7 @@ from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
 from wpinq.errors import PlanError
 from wpinq.expr.logical_values import LAST_DAY
-from wpinq.expr.printing import write_public
+from wpinq.expr.nodes import write_public
 from wpinq.expr.types import DATE, INT, INT_MAX, INT_MIN, STR, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
 from wpinq.plan.format import Json, value_from_json, value_to_json

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction
 from wpinq.tables.additive import Count, CountDistinct, Mean, Sum
-from wpinq.tables.selection import Median, MostCommon, Quantile
+from wpinq.tables.aggregates import Median, MostCommon, Quantile
 
 
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self
 
 from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.errors import AnswersError, SessionError
-from wpinq.expr.nodes import Lambda
-from wpinq.expr.printing import write_value
+from wpinq.expr.nodes import Lambda, write_value
 from wpinq.expr.types import FLOAT, STR, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, arrow_value, polars_frame

@@ -10,8 +10,7 @@ from typing import Any
 from wpinq.data import EdgeList
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.expr.values import Value
-from wpinq.graphs.synthesis.feasibility import refuse_infeasible
-from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method
+from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method, refuse_infeasible
 from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.measure.answers import Answers

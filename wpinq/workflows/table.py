@@ -9,11 +9,10 @@ from typing import Any
 from wpinq.api.query import Query
 from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.cells import Attribute
-from wpinq.marginals.feasibility import choose_order, refuse_infeasible_marginals
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.report import marginal_report
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
-from wpinq.marginals.tabulation import MarginalTabulation, Views
+from wpinq.marginals.tabulation import MarginalTabulation, Views, choose_order, refuse_infeasible_marginals
 
 
 def plan_table(

@@ -18,7 +18,7 @@ from wpinq import graphs
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.cluster import SparkDatabase
-from wpinq.engines.sql.spark.frames import DryRunViews, SparkViews, let_go
+from wpinq.engines.sql.spark.session import DryRunViews, SparkViews, let_go
 from wpinq.errors import EvaluationFailed, PlanError, SessionError, SourceRejected
 from wpinq.kernel.release import Release
 from wpinq.sinks.laplace import LaplaceSink

@@ -7,9 +7,9 @@ from typing import Any
 
 from wpinq.expr import temporal
 from wpinq.expr.build import static_text, stored
+from wpinq.expr.decimals import minus, over, plus, rest, times
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
-from wpinq.expr.integers import minus, over, plus, rest, times
 from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.nodes import Expr
 from wpinq.expr.temporal import civil, kept

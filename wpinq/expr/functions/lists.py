@@ -9,6 +9,7 @@ from typing import Any
 
 from wpinq.expr import build, infix
 from wpinq.expr.build import call, constant, static_int
+from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, of_one
 from wpinq.expr.declare import derived, function, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
@@ -26,7 +27,6 @@ from wpinq.expr.definition import (
     moved,
     strict,
 )
-from wpinq.expr.list_prefix import EMPTY_LAST, INNER_LEVEL, of_one
 from wpinq.expr.nodes import Expr, Variable, make_lambda
 from wpinq.expr.types import FLOAT, INT, NULL, STR, ListOf, Type, Weighted, is_record_type, unify
 from wpinq.expr.values import Value

@@ -24,8 +24,7 @@ from wpinq.expr.definition import (
     strict,
 )
 from wpinq.expr.infix import less, null_if_any, promote
-from wpinq.expr.nodes import Expr, Lambda
-from wpinq.expr.printing import show
+from wpinq.expr.nodes import Expr, Lambda, show
 from wpinq.expr.types import (
     DURATION,
     FLOAT,

@@ -21,9 +21,8 @@ from wpinq.graphs.recipes import (
     triangles_by_degree,
     triangles_by_intersect,
 )
-from wpinq.graphs.synthesis.degrees import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
-from wpinq.graphs.synthesis.feasibility import spend_without
-from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend
+from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
+from wpinq.graphs.synthesis.random_graphs import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.tagged import Tagged
 from wpinq.graphs.synthesis.uncertainty import (
     Interval,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
+from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
 from wpinq.measure.answers import Answers
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Floats, Integers
 from wpinq.runtime.optional_imports import install
 
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
@@ -154,3 +157,284 @@ def import_igraph() -> Any:
     except ModuleNotFoundError:
         raise AnswersError(f"synthetic graphs need igraph: {install('synthesis')}") from None
     return igraph
+
+
+# A random graph with given degrees, clustering by degree and mixing of degrees, made of cliques.
+#
+# Block two-level graphs (BTER; Seshadhri, Kolda and Pinar, Phys. Rev. E 2012) put nodes of like degree in one dense
+# block each, which makes any clustered graph assortative. Here a node splits its edges among several cliques: with
+# parts
+# of s − 1 edges, one clique of s nodes each, it has about d·(s − 2)/2 triangles, so that the clustering of its degree
+# says how large its cliques are, and nodes of unlike degree meet in cliques of like size. How much nodes of one degree
+# differ in clustering, and how alike the degrees in cliques of one size are, then decides how degrees mix; both are
+# chosen so that the mixing comes out as asked. Edges that are in no clique are drawn to mend what is left of it.
+
+SPREADS = (50.0, 6.0, 2.0, 0.7)
+"""Concentrations of the beta distribution of clustering: from hardly any spread at a degree to nearly all or none."""
+SHUFFLES = (3.0, 1.7, 1.0, 0.55, 0.3)
+"""In octaves of the degree, from cliques of unlike degrees to cliques of like ones."""
+_ROUNDS, _LAST_ROUNDS = 2, 4
+_FIRST = 3.0
+"""What triangles count against mixing, because a walk by swaps mends mixing sooner."""
+_TRIES = 200
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """A graph, how far it is from what was asked (the sum of three relative distances), and factors to draw better."""
+
+    edges: Integers
+    miss: float
+    factors: Floats
+
+
+def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng: Generator) -> Integers:
+    """A simple graph with these degrees, and near this clustering and this mixing.
+
+    Several graphs are drawn for each of a few spreads of clustering, then for the best of them with cliques of nodes
+    ever more alike in degree; after each the factor on the clustering of each class is corrected by what it missed.
+    The nearest graph is returned. Nearness is the sum of three relative distances: of triangles by class, of the sum
+    of clustering by class, and of the mixing.
+
+    Parameters
+    ----------
+    classes : DegreeClasses
+        Of the nodes, degrees rising; some simple graph has these degrees (`graphical`).
+    clustering : array of shape (largest degree + 1,)
+        The share of closed wedges at nodes of a degree.
+    mixing : array of shape (classes, classes)
+        The stubs of each class that lead to each other; rows add up to `classes.stubs`.
+    rng : Generator
+        What the draw depends on, with igraph's version.
+
+    Returns
+    -------
+    array of int64, shape (edges, 2)
+        Each edge once; node i has the i-th of the degrees.
+
+    Examples
+    --------
+    >>> degrees = np.repeat([2, 3], [60, 40])
+    >>> classes = DegreeClasses.of(degrees)
+    >>> mixing = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
+    >>> edges = clique_graph(classes, np.array([0, 0, 0.9, 0.5]), mixing, np.random.default_rng(1))
+    >>> bool((np.bincount(edges.ravel()) == degrees).all())
+    True
+    """
+    triangles = {degree: _triangles_by_part(degree) for degree in np.unique(classes.degrees).tolist()}
+    wanted, start = _Wanted(classes, clustering, mixing, triangles, rng), np.ones(len(classes.stubs))
+    draws = {(spread, SHUFFLES[0]): wanted.drawn(spread, SHUFFLES[0], start) for spread in SPREADS}
+    spread, _ = min(draws, key=lambda tried: draws[tried].miss)
+    draws |= {(spread, shuffle): wanted.drawn(spread, shuffle, start) for shuffle in SHUFFLES[1:]}
+    best = min(draws, key=lambda tried: draws[tried].miss)
+    last = wanted.drawn(*best, draws[best].factors, _LAST_ROUNDS)
+    return min(draws[best], last, key=lambda draw: draw.miss).edges
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is asked of a graph, the triangles of nodes by their parts, and what draws depend on."""
+
+    classes: DegreeClasses
+    clustering: Floats
+    mixing: Floats
+    triangles: Mapping[int, Integers]
+    rng: Generator
+
+    def drawn(self, spread: float, shuffle: float, factors: Floats, rounds: int = _ROUNDS) -> _Draw:
+        """The nearest graph of so many rounds, each with better factors on the clustering of classes."""
+        degrees, label, count = self.classes.degrees, self.classes.label, len(self.classes.stubs)
+        rng, clustering, wedges = self.rng, self.clustering[degrees], degrees * (degrees - 1) / 2
+        wanted = np.bincount(label, clustering * wedges, count)
+        wanted_mean = np.bincount(label, clustering * (degrees > 1), count)
+        draws: list[_Draw] = []
+        for _ in range(rounds):
+            mean = np.clip(clustering * factors[label], 1e-9, 1 - 1e-9)
+            share = rng.beta(mean * spread, (1 - mean) * spread)
+            cliques = _cliques(degrees, share * wedges, shuffle, self.triangles, rng)
+            edges = _completed(self.classes, cliques, self.mixing, rng)
+            local = _clustering(edges, len(degrees))
+            closed = np.bincount(label, local * wedges, count)
+            mean_off = np.abs(np.bincount(label, local, count) - wanted_mean).sum() / max(float(wanted_mean.sum()), 1.0)
+            off = np.abs(closed - wanted).sum() / max(float(wanted.sum()), 1.0)
+            mixed = np.abs(class_mixing(edges, self.classes) - self.mixing).sum() / float(self.mixing.sum())
+            draws.append(_Draw(edges, float(_FIRST * (off + mean_off) + mixed), factors))
+            factors = np.minimum(factors * np.clip((wanted + 0.5) / (closed + 0.5), 0.5, 2.0), 20.0)
+        return min(draws, key=lambda draw: draw.miss)
+
+
+def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:
+    """The stubs of each class that lead to each other in a graph."""
+    count = len(classes.stubs)
+    pairs = classes.label[edges[:, 0]] * count + classes.label[edges[:, 1]]
+    one_way = np.bincount(pairs, minlength=count * count).reshape(count, count)
+    return (one_way + one_way.T).astype(np.float64)
+
+
+def _clustering(edges: Integers, nodes: int) -> Floats:
+    graph = graph_of(nodes, edges)
+    return np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
+
+
+def _triangles_by_part(degree: int) -> Integers:
+    """At [p − 1]: the triangles at a node whose edges go to cliques in parts of p, and one of the rest; rising in p."""
+    part = np.arange(1, degree + 1)
+    full = degree // part
+    rest = degree - full * part
+    return np.maximum.accumulate(full * (part * (part - 1) // 2) + rest * (rest - 1) // 2)
+
+
+def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers], rng: Generator) -> Integers:
+    """The size of parts for each node, at random between the two whose triangles enclose the number wanted.
+
+    Degrees rise.
+    """
+    different, count = np.unique(degrees, return_counts=True)
+    ends = np.cumsum(count)
+    at = np.concatenate([[0], np.cumsum([len(triangles[degree]) for degree in different.tolist()])])
+    high = np.empty(len(degrees), dtype=np.int64)
+    for degree, start, end in zip(different.tolist(), (ends - count).tolist(), ends.tolist(), strict=True):
+        row = triangles[degree]
+        high[start:end] = np.minimum(np.searchsorted(row, np.minimum(wanted[start:end], row[-1])), len(row) - 1)
+    low = np.maximum(high - 1, 0)
+    rows, first = np.concatenate([triangles[degree] for degree in different.tolist()]), np.repeat(at[:-1], count)
+    least = rows[first + low]
+    gap = np.maximum(rows[first + high] - least, 1)
+    up = rng.random(len(degrees)) * gap < wanted - least
+    return np.asarray(np.where(up, high, low) + 1)
+
+
+def _cliques(
+    degrees: Integers, wanted: Floats, shuffle: float, triangles: Mapping[int, Integers], rng: Generator
+) -> Integers:
+    """The edges of cliques in which nodes have about the triangles wanted, none with more edges than its degree."""
+    part = _parts(degrees, wanted, triangles, rng)
+    full = degrees // part
+    rest = degrees - full * part
+    nodes = np.concatenate([np.repeat(np.arange(len(degrees)), full), np.flatnonzero(rest > 1)])
+    size = np.concatenate([np.repeat(part, full), rest[rest > 1]]) + 1
+    places = size > 2
+    nodes, size = nodes[places], size[places]
+    order = np.lexsort((np.log2(degrees[nodes]) + shuffle * rng.standard_normal(len(nodes)), -size))
+    found: list[Integers] = [np.zeros((0, 2), dtype=np.int64)]
+    for members in _grouped(nodes[order], size[order]):
+        one, other = np.triu_indices(members.shape[1], 1)
+        found.append(np.stack([members[:, one].ravel(), members[:, other].ravel()], axis=1))
+    one, other = np.sort(np.concatenate(found), axis=1).T
+    distinct = np.unique((one * len(degrees) + other)[one != other])
+    edges = rng.permutation(np.stack(np.divmod(distinct, len(degrees)), axis=1))
+    too_many = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
+    kept = np.ones(len(edges), dtype=bool)
+    looked_at = np.flatnonzero((too_many[edges] > 0).any(axis=1))
+    over, left_out = too_many.tolist(), []  # a list: numpy takes ten times as long for a number
+    for i, (one, other) in zip(looked_at.tolist(), edges[looked_at].tolist(), strict=True):
+        if over[one] > 0 or over[other] > 0:
+            left_out.append(i)
+            over[one] -= 1
+            over[other] -= 1
+    kept[left_out] = False
+    return edges[kept]
+
+
+def _grouped(nodes: Integers, size: Integers) -> list[Integers]:
+    """Places in cliques, largest first, as arrays of shape (cliques, members).
+
+    Places of one size fill cliques of that size. Those that are left over go with the next smaller ones, as soon as
+    they are as many as they are large on average.
+    """
+    found: list[Integers] = []
+    pool: list[int] = []
+    total = 0
+    sizes, first, count = np.unique(-size, return_index=True, return_counts=True)
+    for large, start, number in zip((-sizes).tolist(), first.tolist(), count.tolist(), strict=True):
+        at, end = start, start + number
+        while pool and at < end and len(pool) ** 2 < total:
+            pool.append(nodes[at])
+            total += large
+            at += 1
+        if pool and len(pool) ** 2 >= total:
+            found.append(np.array(pool)[None])
+            pool, total = [], 0
+        cliques = (end - at) // large
+        if cliques:
+            found.append(nodes[at : at + cliques * large].reshape(cliques, large))
+            at += cliques * large
+        pool.extend(nodes[at:end])
+        total += large * (end - at)
+    if len(pool) > 1:
+        found.append(np.array(pool)[None])
+    return found
+
+
+def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: Generator) -> Integers:
+    """The cliques and the edges that bring every node to its degree, drawn towards the mixing."""
+    count, degrees = len(classes.stubs), classes.degrees
+    free = degrees - np.bincount(cliques.ravel(), minlength=len(degrees))
+    missing = np.maximum(mixing - class_mixing(cliques, classes), 1e-3 * mixing + 1e-9)
+    pairs = np.triu(balanced(missing, np.bincount(classes.label, free, count).astype(np.float64)))
+    pairs[np.diag_indices(count)] /= 2
+    whole = np.floor(pairs + rng.random(pairs.shape)).astype(np.int64)
+    stubs = rng.permutation(np.repeat(np.arange(len(degrees)), free))
+    stubs = stubs[np.argsort(classes.label[stubs], kind="stable")]
+    ends = np.cumsum(np.bincount(classes.label[stubs], minlength=count))
+    at = np.concatenate([[0], ends[:-1]])
+    drawn = [cliques]
+    for p, q in rng.permutation(np.argwhere(whole > 0)):
+        if p == q:
+            number = min(whole[p, p], (ends[p] - at[p]) // 2)
+            drawn.append(stubs[at[p] : at[p] + 2 * number].reshape(-1, 2))
+            at[p] += 2 * number
+        else:
+            number = min(whole[p, q], ends[p] - at[p], ends[q] - at[q])
+            drawn.append(np.stack([stubs[at[p] : at[p] + number], stubs[at[q] : at[q] + number]], axis=1))
+            at[[p, q]] += number
+    rest = rng.permutation(np.concatenate([stubs[a:b] for a, b in zip(at, ends, strict=True)]))
+    drawn.append(rest.reshape(-1, 2))
+    edges = np.sort(np.concatenate(drawn), axis=1)
+    if _mend(edges, len(degrees), len(cliques), rng):
+        return edges
+    return np.sort(_drawn_at_random(degrees, rng), axis=1)
+
+
+def _drawn_at_random(degrees: Integers, rng: Generator) -> Integers:
+    """For degrees so tight that loops and repeated edges cannot be swapped away: a random graph that has them."""
+    falling = np.argsort(-degrees, kind="stable")
+    return np.asarray(falling[random_graph(degrees[falling], rng)])
+
+
+def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
+    """Swap loops and repeated edges away, in place, with edges outside the first `cliques` where possible."""
+    keys = edges[:, 0] * nodes + edges[:, 1]
+    good = np.zeros(len(edges), dtype=bool)
+    good[np.unique(keys, return_index=True)[1]] = True
+    good &= edges[:, 0] != edges[:, 1]
+    bad = np.flatnonzero(~good).tolist()
+    held, waiting = set(keys[good].tolist()), set(bad)
+    lower, upper = edges.T.tolist()  # lists: numpy takes ten times as long for one edge
+    left = _TRIES * (len(bad) + 100)
+    while bad and left:
+        draws = rng.random((min(left, 4096), 3))
+        outside = cliques if len(edges) > cliques else 0
+        low = np.where(draws[:, 0] < 0.9, outside, 0)
+        others = (low + draws[:, 1] * (len(edges) - low)).astype(np.int64).tolist()
+        for j, turned in zip(others, (draws[:, 2] < 0.5).tolist(), strict=True):
+            left -= 1
+            if j in waiting:
+                continue
+            i = bad[-1]
+            a, b, c, d = lower[i], upper[i], lower[j], upper[j]
+            old = c * nodes + d
+            if turned:
+                c, d = d, c
+            one, other = (min(a, d), max(a, d)), (min(c, b), max(c, b))
+            keys_new = one[0] * nodes + one[1], other[0] * nodes + other[1]
+            if a == d or c == b or keys_new[0] == keys_new[1] or held.intersection(keys_new):
+                continue
+            held.discard(old)
+            held.update(keys_new)
+            (lower[i], upper[i]), (lower[j], upper[j]) = one, other
+            waiting.discard(bad.pop())
+            if not bad:
+                break
+    edges[:, 0], edges[:, 1] = lower, upper
+    return not bad

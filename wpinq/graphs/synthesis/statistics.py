@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.graphs.synthesis.degrees import graph_of, import_igraph
+from wpinq.graphs.synthesis.random_graphs import graph_of, import_igraph
 from wpinq.runtime.arrays import Integers
 
 STATISTICS = ("nodes", "edges", "largest_degree", "triangles", "assortativity", "average_clustering")

@@ -25,21 +25,21 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
-from wpinq.graphs.synthesis.cliques import clique_graph
-from wpinq.graphs.synthesis.degrees import graphical
 from wpinq.graphs.synthesis.estimates import estimate_clustering, estimate_degrees, estimate_mixing
-from wpinq.graphs.synthesis.estimates.clustering import BENDS, ClusteringCurves, clustering_basis
 from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import (
+    BENDS,
     REACHES,
+    ClusteringCurves,
     DegreeClasses,
     Field,
     balanced,
+    clustering_basis,
     joint_weights,
     reach_evidence,
 )
-from wpinq.graphs.synthesis.feasibility import spend_without
-from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend
+from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
+from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.synthesis.uncertainty import (
     CONFIDENCE,
     TAIL,
@@ -50,7 +50,7 @@ from wpinq.graphs.synthesis.uncertainty import (
     nodes_interval,
 )
 from wpinq.graphs.tags import tag_weights, wedge_weights
-from wpinq.inference.optimisation import single_blas_thread
+from wpinq.inference.least_squares import single_blas_thread
 from wpinq.mcmc.proposal import Swaps
 from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers

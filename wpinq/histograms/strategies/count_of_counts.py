@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -12,12 +13,25 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.trace import UserFunction
+from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.strategy import Strategy, checked_query
-from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, is_one_of, vector
+from wpinq.histograms.strategies.strategy import Mechanism, Strategy, checked_query, noise_of, noisy, weights_at
+from wpinq.inference.checks import (
+    MOST_BINS,
+    MOST_RECORDS,
+    array_of,
+    count_of,
+    integer_row,
+    is_one_of,
+    sequence_of,
+    vector,
+)
+from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.isotonic import isotonic, pool_sizes
 from wpinq.inference.least_squares import project_to_total, round_to_total
+from wpinq.inference.tree import Tree, check_tree
 from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
 from wpinq.runtime.arrays import Floats, Integers
 
 CountingMethod = Literal["naive", "cumulative", "unattributed"]
@@ -196,3 +210,217 @@ def earth_movers_distance(first: Any, second: Any) -> float:
     """
     one = vector(first, "a histogram")
     return float(np.abs(np.cumsum(one - vector(second, "a histogram", len(one)))).sum())
+
+
+# Counts of counts over a tree of locations, with a budget for each level.
+
+_METHODS_LOCATION_COUNTS = ("cumulative", "unattributed")
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalCounts:
+    """How many groups of each size there are in every node of a tree of locations, consistently.
+
+    One measurement a level. Nodes of a level hold different items, so that they share one use of the source: a
+    level costs its epsilon, all levels their sum.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree of locations; every group lies in one leaf.
+    groups : sequence of int
+        The public number of groups of each leaf, at least 1.
+    largest : int
+        The public bound K on sizes; a larger group counts as one of size K.
+    methods : str or sequence of str
+        "cumulative" or "unattributed", for all levels or for each.
+    p : {1, 2}, optional
+        The isotonic fit, as for `CountOfCounts`.
+
+    Notes
+    -----
+    Source: Kuo et al., PVLDB 11(11), 2018, section 5.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> persons = wp.source("persons", name=str, group=int, location=int)
+    >>> strategy = HierarchicalCounts(Tree([[2]]), groups=[2, 2], largest=8)
+    >>> levels = strategy.measure(persons, [0.5, 0.5], group=lambda r: r.group, location=lambda r: r.location)
+    >>> wp.bill(levels)["persons"]
+    Fraction(1, 1)
+    """
+
+    tree: Tree
+    groups: Sequence[int]
+    largest: int
+    methods: CountingMethod | Sequence[CountingMethod] = "cumulative"
+    p: int | None = None
+    nodes: tuple[tuple[CountOfCounts, ...], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tree, Tree):
+            raise PlanError(f"locations form a Tree, not a {type(self.tree).__name__}")
+        counts, leaves = integer_row(self.groups), self.tree.sizes[-1]
+        if counts is None or len(counts) != leaves:
+            raise PlanError(
+                f"the numbers of groups must be public: an integer of at least 1 for each of the {leaves} leaves"
+            )
+        given, count = self.methods, self.tree.levels
+        methods = [given] * count if isinstance(given, str) else sequence_of(given, "methods", PlanError)
+        if len(methods) != count or not all(is_one_of(each, _METHODS_LOCATION_COUNTS) for each in methods):
+            raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {count} levels")
+        pairs = zip(self.tree.totals(counts.astype(np.float64)), methods, strict=True)
+        nodes = tuple(
+            tuple(CountOfCounts(int(total), self.largest, method, self.p) for total in level) for level, method in pairs
+        )
+        object.__setattr__(self, "nodes", nodes)
+
+    def keys(self, level: int) -> tuple[Value, ...]:
+        """The public records of a level: (node, key of that node's strategy)."""
+        self._check_level(level)
+        return tuple((i, key) for i, node in enumerate(self.nodes[level]) for key in node.keys)
+
+    def query(self, source: Query, level: int, group: Callable[..., Any], location: Callable[..., Any]) -> Query:
+        """The query program of one level: the strategy of all its nodes side by side. Uses of the source: 1.
+
+        Parameters
+        ----------
+        source : Query
+            Items.
+        level : int
+            From 0, the root.
+        group, location : function
+            From an item to its group, of any type, and to its leaf, an int from 0. Items of other leaves are left out.
+        """
+        self._check_level(level)
+        checked_query(source)
+        if not (callable(group) and callable(location)):
+            raise PlanError("group and location are functions, from an item to its group and to its leaf")
+        leaves = self.tree.sizes[-1]
+        placed = source.select(lambda r: (location(r), group(r)))
+        if placed.plan.type.elements[0] != INT:  # type: ignore[attr-defined]  # a pair
+            raise PlanError(f"a location is the number of a leaf, an int from 0 to {leaves - 1}")
+        node = self._ancestors(level)
+        inside = placed.where(lambda r: (r[0] >= 0) & (r[0] < leaves))
+        pieces = inside.select(lambda r: (F.element(node, r[0]), r[1])).shave(1.0)
+        above = pieces.select(lambda piece: (piece.record[0], piece.index))
+        if self.nodes[level][0].method == "cumulative":
+            return above
+        bounded = above.where(lambda r: r[1] < self.largest).shave(1.0)
+        return bounded.select(lambda piece: (piece.record[0], piece.index))
+
+    def _check_level(self, level: int) -> None:
+        if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < self.tree.levels:
+            raise PlanError(f"a level is an integer from 0, the root, to {self.tree.levels - 1}, not {level!r}")
+
+    def _ancestors(self, level: int) -> list[int]:
+        ids = np.arange(self.tree.sizes[level])
+        for counts in self.tree.children[level:]:
+            ids = np.repeat(ids, counts)
+        return ids.tolist()
+
+    def measure(
+        self,
+        source: Query,
+        epsilons: Sequence[object],
+        group: Callable[..., Any],
+        location: Callable[..., Any],
+        mechanism: Mechanism = "laplace",
+    ) -> tuple[Measurement, ...]:
+        """A measurement for each level with its own epsilon. Privacy cost: the sum of the epsilons a use.
+
+        Parameters
+        ----------
+        source : Query
+            Items.
+        epsilons : sequence of numbers
+            One for each level, root first.
+        group, location : function
+            As for `query`.
+        mechanism : {"laplace", "geometric", "automatic"}
+            As for `Strategy.measure`, for all levels. Sizes are whole numbers: with `unit_weights` the lattice is 1.
+
+        Raises
+        ------
+        PlanError
+            When there is not one epsilon a level; for "geometric", when the plan proves no lattice: it names the step
+            that breaks it.
+        """
+        epsilons = sequence_of(epsilons, "the epsilons of the levels", PlanError)
+        if len(epsilons) != self.tree.levels:
+            raise PlanError(f"the tree has {self.tree.levels} levels: give an epsilon for each")
+        return tuple(
+            noisy(self.query(source, level, group, location), epsilon, self.keys(level), mechanism)
+            for level, epsilon in enumerate(epsilons)
+        )
+
+    def answers_of(self, level: int, answers: Any) -> list[Floats]:
+        """The noisy numbers of each node of a level, as its `CountOfCounts` fits them."""
+        self._check_level(level)
+        if not isinstance(answers, Answers):
+            answers = sequence_of(answers, f"the answers of level {level}")
+            if len(answers) != self.tree.sizes[level]:
+                raise AnswersError(f"level {level} has {self.tree.sizes[level]} nodes: give a vector for each")
+            return [node.answers_of(given) for node, given in zip(self.nodes[level], answers, strict=True)]
+        parts = np.split(
+            weights_at(answers, self.keys(level)), np.cumsum([len(node.keys) for node in self.nodes[level]])[:-1]
+        )
+        pairs = zip(self.nodes[level], parts, strict=True)
+        return [node.groups - part if node.method == "cumulative" else np.asarray(part) for node, part in pairs]
+
+    def infer(
+        self, answers: Sequence[Any], epsilons: Sequence[object] | None = None, weighted: bool = True
+    ) -> list[list[Integers]]:
+        """The number of groups of each size in every node: children sum to their parent.
+
+        Parameters
+        ----------
+        answers : sequence, one of each level, root first
+            Answers of `measure`, or for each node a vector of noisy numbers.
+        epsilons : sequence of numbers or Measurements, optional
+            For levels given as vectors: the epsilon of Laplace noise, or the measurement. Answers know their noise.
+        weighted : bool
+            Merge by inverse variance; otherwise by plain averages, which did better at the top where all levels are
+            unattributed (`docs/histograms.md`).
+
+        Returns
+        -------
+        list of lists of numpy arrays of int64
+            For each node of each level, K + 1 non-negative numbers of sum G.
+
+        Notes
+        -----
+        Memory: K + 1 numbers a node.
+        """
+        answers = sequence_of(answers, "the answers of the levels")
+        told = [None] * len(answers) if epsilons is None else sequence_of(epsilons, "the epsilons of the levels")
+        if len(answers) != self.tree.levels or len(told) != self.tree.levels:
+            raise AnswersError(f"the tree has {self.tree.levels} levels: give answers and an epsilon for each")
+        sizes, variances = [], []
+        for level, (given, epsilon) in enumerate(zip(answers, told, strict=True)):
+            numbers = self.answers_of(level, given)
+            known = given.measurement if isinstance(given, Answers) else epsilon
+            variance = noise_of(known, Fraction(1), self.keys(level)).variance  # of either method
+            pairs = [n.sizes_of(part, variance) for n, part in zip(self.nodes[level], numbers, strict=True)]
+            sizes.append([pair[0] for pair in pairs])
+            variances.append([pair[1] for pair in pairs])
+        merged = consistent_sizes(self.tree, sizes, variances if weighted else None)
+        return [[np.bincount(node, minlength=self.largest + 1) for node in level] for level in merged]
+
+
+def bottom_up(tree: Tree, leaves: Sequence[Integers]) -> list[list[Integers]]:
+    """Every node as the sum of its leaves: the baseline that spends everything at the leaves.
+
+    AnswersError when the histograms of the leaves are no integers, as many for one leaf as for another.
+
+    Examples
+    --------
+    >>> [[h.tolist() for h in level] for level in bottom_up(Tree([[2]]), [np.array([1, 0]), np.array([0, 2])])]
+    [[[1, 2]], [[1, 0], [0, 2]]]
+    """
+    check_tree(tree)
+    rows = array_of(sequence_of(leaves, "the histograms of the leaves"), "the histograms of the leaves")
+    if rows.ndim != 2 or not (np.rint(rows) == rows).all() or (np.abs(rows) > MOST_RECORDS).any():
+        raise AnswersError("the histogram of a leaf is a row of integers: numbers of groups of each size")
+    return [[np.asarray(node, dtype=np.int64) for node in level] for level in tree.totals(rows)]

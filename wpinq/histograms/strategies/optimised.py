@@ -16,7 +16,7 @@ from wpinq.histograms.strategies.marginals import Marginals
 from wpinq.histograms.strategies.product import Product, UnionOfProducts
 from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, flattened, marginal_weights
 from wpinq.inference.checks import MOST_BINS, along, count_of
-from wpinq.inference.optimisation import minimise, single_blas_thread
+from wpinq.inference.least_squares import minimise, single_blas_thread
 from wpinq.runtime.arrays import Floats
 
 _GRID = 2.0**-20  # coarse enough for products of two coefficients and a share to round nothing

@@ -19,9 +19,8 @@ from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import accounts as books
 from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.accounts import MARK, Account, AccountTerms, check_text
-from wpinq.kernel.ledger.answers import Stored
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
-from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, debit
+from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, Stored, debit
 from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon, from_nano
 from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
 from wpinq.kernel.ledger.verification import verify

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.marginals.attributes import View
-from wpinq.marginals.models.fit_target import FitTarget
-from wpinq.marginals.models.joint_model import JointModel, systematic
+from wpinq.marginals.models.joint_model import FitTarget, JointModel, systematic
 from wpinq.runtime.arrays import Floats, Integers
 
 _BITS = 30

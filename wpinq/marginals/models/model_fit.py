@@ -13,8 +13,7 @@ from wpinq.errors import AnswersError
 from wpinq.inference.checks import confidence_of, count_of, is_one_of, sequence_of
 from wpinq.inference.laplace_sums import linear_half_widths
 from wpinq.marginals.attributes import Attributes, MeasuredView, View
-from wpinq.marginals.models.fit_target import FitTarget, stopping_ratio
-from wpinq.marginals.models.joint_model import JointModel, check_table, fit_full_table
+from wpinq.marginals.models.joint_model import FitTarget, JointModel, check_table, fit_full_table, stopping_ratio
 from wpinq.marginals.models.mixture import fit_mixture
 from wpinq.marginals.models.tree_model import Forest, fit_tree
 from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra

@@ -13,8 +13,7 @@ import numpy as np
 
 from wpinq.errors import AnswersError
 from wpinq.marginals.attributes import Attributes, View
-from wpinq.marginals.models.fit_target import FitTarget, mirror_descent
-from wpinq.marginals.models.joint_model import MOST_CELLS, JointModel, systematic
+from wpinq.marginals.models.joint_model import MOST_CELLS, FitTarget, JointModel, mirror_descent, systematic
 from wpinq.runtime.arrays import Floats, Integers
 
 

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from wpinq.plan.count_units import Counted, NoCount, both
 from wpinq.plan.operator import Combination, InputChange, register
-from wpinq.plan.sensitivity.proportions import KnownProportions, summed
-from wpinq.plan.sensitivity.weight_bound import Fields, WeightBound
+from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound, summed
 
 
 @register

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
-from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, fewest, kept
 from wpinq.plan.operator import PartsRead, register
 from wpinq.plan.operators.extreme import Extreme
-from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, kept
-from wpinq.plan.sensitivity.weight_bound import WeightBound, least
+from wpinq.plan.sensitivity.weights import WeightBound, least
 
 
 @register

@@ -14,25 +14,26 @@ from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.lattice import NoLattice
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, fewest, followed, kept, lower, times
 from wpinq.plan.operator import InputChange, Keyed, Parameter, PartsRead, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
-from wpinq.plan.row_bounds import RowBounds, Sized, both, fewest, followed, kept, lower, times
 from wpinq.plan.sensitivity.change import (
     NOTHING,
     Change,
     ChangeBounds,
+    Term,
     added,
+    any_record,
+    applied,
     at_one_key,
     at_one_key_of_any_sign,
     at_unknown_keys,
+    matching,
+    overlaid,
 )
-from wpinq.plan.sensitivity.proportions import KnownProportions, Ratio, ratio_of, some
-from wpinq.plan.sensitivity.records import Term, any_record, applied, matching, overlaid
-from wpinq.plan.sensitivity.weight_bound import Fields, WeightBound
+from wpinq.plan.sensitivity.weights import Fields, KnownProportions, Ratio, WeightBound, ratio_of, some
 
 SIDE_KEYS = 8
 """The most keys of a side that are put together with those of the other."""

@@ -12,13 +12,10 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.count_units import Counted
-from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, followed
 from wpinq.plan.operator import InputChange, Parameter, Passing, function_type, register
-from wpinq.plan.row_bounds import RowBounds, Sized, followed
-from wpinq.plan.sensitivity.change import Change
-from wpinq.plan.sensitivity.proportions import KnownProportions
-from wpinq.plan.sensitivity.records import Term, any_record, applied, record
-from wpinq.plan.sensitivity.weight_bound import WeightBound, following, injective
+from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, record
+from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, following, injective
 
 
 @register

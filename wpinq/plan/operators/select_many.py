@@ -10,22 +10,26 @@ from itertools import islice
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.compile import compile_iterator
-from wpinq.expr.list_prefix import limited
+from wpinq.expr.compile import compile_iterator, limited
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, Weight, accumulate
+from wpinq.plan.arithmetic import (
+    EXACT,
+    SUM_ROUNDING_UNITS,
+    Arithmetic,
+    NoLattice,
+    Weight,
+    accumulate,
+    listed,
+    of_shares,
+)
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.lattice import NoLattice, listed, of_shares
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, times
 from wpinq.plan.operator import InputChange, Parameter, PerRecord, register, required_bound
-from wpinq.plan.row_bounds import RowBounds, Sized, both, times
-from wpinq.plan.sensitivity.change import ATOMS_LIMIT, Change, ChangeBounds, added
-from wpinq.plan.sensitivity.proportions import KnownProportions, summed
-from wpinq.plan.sensitivity.records import UNKNOWN, Term, any_record, evaluated
-from wpinq.plan.sensitivity.records import record as record_of
-from wpinq.plan.sensitivity.weight_bound import WeightBound
+from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
+from wpinq.plan.sensitivity.change import record as record_of
+from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, summed
 
 
 @register

@@ -10,20 +10,16 @@ from itertools import islice
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.compile import compile_iterator
-from wpinq.expr.list_prefix import limited
+from wpinq.expr.compile import compile_iterator, limited
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, Weight
+from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor, of_widths
 from wpinq.plan.count_units import NUMBERED, Counted, NoCount, numbered
-from wpinq.plan.lattice import NoLattice, common_divisor, of_widths
+from wpinq.plan.domain import RowBounds, Sized, both, kept, pieces, times
 from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register, required_bound
-from wpinq.plan.row_bounds import RowBounds, Sized, both, kept, pieces, times
-from wpinq.plan.sensitivity.change import Change
-from wpinq.plan.sensitivity.proportions import KnownProportions
-from wpinq.plan.sensitivity.records import UNKNOWN, record
-from wpinq.plan.sensitivity.weight_bound import Fields, WeightBound
+from wpinq.plan.sensitivity.change import UNKNOWN, Change, record
+from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound
 
 PIECES_LIMIT = 2**40
 """The most pieces, cap over width, that a plan may ask of one record."""

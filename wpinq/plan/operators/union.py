@@ -10,7 +10,7 @@ from typing import ClassVar
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
-from wpinq.plan.sensitivity.weight_bound import WeightBound
+from wpinq.plan.sensitivity.weights import WeightBound
 
 
 @register

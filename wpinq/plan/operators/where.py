@@ -17,7 +17,7 @@ from wpinq.plan.count_units import Counted
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.operator import InputChange, Parameter, Passing, register
 from wpinq.plan.sensitivity.change import Change
-from wpinq.plan.sensitivity.weight_bound import WeightBound
+from wpinq.plan.sensitivity.weights import WeightBound
 
 
 @register

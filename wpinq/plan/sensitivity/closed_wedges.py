@@ -22,8 +22,7 @@ from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Intersect, Join, Select, SelectMany, Shave, Source, Where
-from wpinq.plan.sensitivity.change import Change
-from wpinq.plan.sensitivity.records import Term, any_record, applied, constant, evaluated, record
+from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, constant, evaluated, record
 
 BY_FORM = "closed wedges come and go in the same tags (by form)"
 

@@ -17,11 +17,9 @@ from wpinq.plan.node import Node, upward
 from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Partition, Source
 from wpinq.plan.operators.join import RATIO
-from wpinq.plan.sensitivity.change import ONE, Change, ChangeBounds, added
+from wpinq.plan.sensitivity.change import ONE, UNKNOWN, Change, ChangeBounds, added, any_record
 from wpinq.plan.sensitivity.closed_wedges import BY_FORM, closed_wedges
-from wpinq.plan.sensitivity.proportions import KnownProportions, with_itself
-from wpinq.plan.sensitivity.records import UNKNOWN, any_record
-from wpinq.plan.sensitivity.weight_bound import NO_WEIGHT_BOUND
+from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, with_itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ No unit is counted here: these are bounds on the data before a unit appears and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice, product
 
-from wpinq.plan.sensitivity.records import Path, Term
+from wpinq.expr.types import Type
+from wpinq.plan.sensitivity.change import Change, Path, Term, any_record, together
 
 Fields = frozenset[Path]
 """Fields of a record: which records hold the same values there."""
@@ -70,3 +72,113 @@ def _stands(term: Term, shown: set[Term]) -> bool:
 def least(bounds: Iterable[Fraction | None]) -> Fraction | None:
     """The smallest bound that there is."""
     return min((bound for bound in bounds if bound is not None), default=None)
+
+
+# What a dataset's weight descends from: the records of one below, put through functions, in fixed parts.
+#
+# Where the weights of both sides of a Join at every key are fixed multiples of one number, the ratio of the sides is
+# known, and so is how the scale of the key moves: rule R of docs/proofs/stability.md.
+
+_KEPT, _PARTS = 4, 64
+"""The most `Proportions` of a step that are kept, and the most parts of one: so that deep plans take no longer than
+they are deep. To know fewer is sound, and may miss a ratio."""
+
+
+Parts = Mapping[tuple[bytes, Term], Fraction]
+"""Digest of a ground, and a term over the fields of its record, to a coefficient above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proportions:
+    """A dataset, none of whose weights is negative, as a sum of images of datasets below, its *grounds*.
+
+    In all data, the weight that any function of the fields known here has at any value is the sum over `parts` of the
+    coefficient times the weight of the ground's records that the term takes there.
+
+    Attributes
+    ----------
+    parts : mapping
+        The ground is told for its own sake: a constant is one term, of as many weights as there are datasets.
+    change : Change
+        What the ground's change makes of that sum.
+    """
+
+    parts: Parts
+    change: Change
+
+    def mapped(self, function: Callable[[Term], Term]) -> Proportions:
+        """Of records that become others, each with its whole weight."""
+        parts = _added(((ground, function(term)), factor) for (ground, term), factor in self.parts.items())
+        return Proportions(parts, self.change.mapped(function))
+
+    def times(self, factor: Fraction) -> Proportions:
+        """Of all weights times a factor above 0."""
+        parts = {part: coefficient * factor for part, coefficient in self.parts.items()}
+        return Proportions(parts, self.change.each(lambda move: move * factor))
+
+
+KnownProportions = tuple[Proportions, ...]
+
+
+def with_itself(known: KnownProportions, digest: bytes, type_: Type, change: Change) -> KnownProportions:
+    """What a dataset descends from, and the dataset as its own ground: all of its fields are known there."""
+    itself = Proportions({(digest, any_record("ground", type_)): Fraction(1)}, change)
+    return (*known[: _KEPT - 1], itself)
+
+
+def summed(ways: Iterable[Sequence[Proportions]]) -> KnownProportions:
+    """Of datasets that are put together, in each of the ways in which they descend."""
+    return some(map(_sum, ways))
+
+
+def some(found: Iterable[Proportions]) -> KnownProportions:
+    """As many as are kept of what is known of one dataset."""
+    return tuple(islice((one for one in found if len(one.parts) <= _PARTS), _KEPT))
+
+
+def _sum(chosen: Sequence[Proportions]) -> Proportions:
+    parts = _added(item for one in chosen for item in one.parts.items())
+    return Proportions(parts, together(one.change for one in chosen))
+
+
+def _added(items: Iterable[tuple[tuple[bytes, Term], Fraction]]) -> Parts:
+    sums: dict[tuple[bytes, Term], Fraction] = {}
+    for part, factor in items:
+        sums[part] = sums.get(part, Fraction(0)) + factor
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """At every key the sides of a Join weigh `a = c·m` and `b = c′·m`, with c and c′ fixed.
+
+    Attributes
+    ----------
+    left, right : Fraction
+        What a change of either side makes of the output: `b/(a + b)` and `a/(a + b)`.
+    scale : Change
+        By key, what the move of m takes from all pairs there: `c·c′/(c + c′)` times it, with the opposite sign.
+    """
+
+    left: Fraction
+    right: Fraction
+    scale: Change
+
+
+def ratio_of(left: KnownProportions, right: KnownProportions, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
+    """The ratio of the sides of a Join by these keys, where what they descend from tells it."""
+    by_key, others = ([one.mapped(key) for one in side] for side, key in zip((left, right), keys, strict=True))
+    for one, other in product(by_key, others):
+        times = _multiple(one.parts, other.parts)
+        if times is not None:  # c = times · c′
+            of_left = 1 / (1 + times)
+            return Ratio(of_left, 1 - of_left, one.times(of_left).change.each(lambda move: move.reversed))
+    return None
+
+
+def _multiple(one: Parts, other: Parts) -> Fraction | None:
+    """What the second is taken times to be the first, if that is one number and all terms are known."""
+    if not one or one.keys() != other.keys() or not all(term.known for _, term in one):
+        return None
+    found = {factor / other[part] for part, factor in one.items()}
+    return found.pop() if len(found) == 1 else None

@@ -14,8 +14,8 @@ from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
 from wpinq.service.config import Configuration
+from wpinq.service.errors import log
 from wpinq.service.ipc import Channel, receive
-from wpinq.service.logs import log
 from wpinq.service.supervisor import Role, Supervisor
 from wpinq.service.workers.release import ReleaseWorker
 

@@ -4,6 +4,6 @@ from wpinq.engines.delta.compiled.graph_walk import WalkProgress
 from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator
 from wpinq.engines.delta.compiled.routine import CannotCompile
 from wpinq.engines.delta.compiled.walks import EdgeWalk, SwapWalk
-from wpinq.engines.delta.goals import Goal
+from wpinq.engines.delta.evaluator import Goal
 
 __all__ = ["CannotCompile", "CompiledEvaluator", "EdgeWalk", "Goal", "SwapWalk", "WalkProgress"]

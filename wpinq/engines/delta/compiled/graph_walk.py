@@ -18,7 +18,7 @@ from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
 from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator, FloatWeights
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
-from wpinq.engines.delta.goals import Goal
+from wpinq.engines.delta.evaluator import Goal
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.expr.values import Value

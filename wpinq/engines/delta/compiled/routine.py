@@ -24,7 +24,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.delta.goals import loss
+from wpinq.engines.delta.evaluator import loss
 from wpinq.errors import PlanError
 from wpinq.runtime.arrays import Integers
 

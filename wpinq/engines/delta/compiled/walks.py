@@ -13,7 +13,7 @@ from wpinq.engines.delta.compiled.adjacency.state import Edges, Graph, Neighbour
 from wpinq.engines.delta.compiled.graph_walk import GraphTables, GraphWalk, WalkLoops, vertex_type
 from wpinq.engines.delta.compiled.plan_steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary
-from wpinq.engines.delta.goals import Goal
+from wpinq.engines.delta.evaluator import Goal
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.runtime.arrays import Integers

@@ -15,13 +15,10 @@ from typing import Any, ClassVar
 from wpinq.columns.records import fetch
 from wpinq.engines.contract import WantedRanges
 from wpinq.engines.sql.compile import Plan, source_tables
-from wpinq.engines.sql.duckdb.connection import load, unload
-from wpinq.engines.sql.duckdb.dry_run import NOTHING
-from wpinq.engines.sql.duckdb.instance import Instance, check_options
-from wpinq.engines.sql.duckdb.key_query import query_keys
-from wpinq.engines.sql.engine import Batch, SqlEngine, check_given
-from wpinq.engines.sql.key_pushdown import in_ranges
-from wpinq.engines.sql.program import check_nesting, run
+from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
+from wpinq.engines.sql.duckdb.table_cache import query_keys
+from wpinq.engines.sql.emit import in_ranges
+from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
 from wpinq.errors import EvaluationFailed, PlanError

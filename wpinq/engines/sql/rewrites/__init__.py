@@ -6,15 +6,17 @@ switched on is a selection of the tuple; its order counts for rules of one kind.
 
 from wpinq.engines.sql import rewrite_targets as targets
 from wpinq.engines.sql.blocks import Block
-from wpinq.engines.sql.rewrites.fuse import drop_self_joins, fuse
-from wpinq.engines.sql.rewrites.intersect import filter_by_partner, intersect_as_join
-from wpinq.engines.sql.rewrites.join_order import order_by_row, order_tables
-from wpinq.engines.sql.rewrites.lookups import fold_lookups, look_up_either_way
-from wpinq.engines.sql.rewrites.mirror_images import one_of_two
-from wpinq.engines.sql.rewrites.pieces import cut_wanted_records, make_one_piece
-from wpinq.engines.sql.rewrites.side_by_side import put_side_by_side
-from wpinq.engines.sql.rewrites.symmetry import one_an_orbit
-from wpinq.engines.sql.rewrites.weights import count_rows, read_equal_weights, read_own_norm
+from wpinq.engines.sql.rewrites.joins import (
+    drop_self_joins,
+    filter_by_partner,
+    fuse,
+    intersect_as_join,
+    order_by_row,
+    order_tables,
+)
+from wpinq.engines.sql.rewrites.lookups import cut_wanted_records, fold_lookups, look_up_either_way, make_one_piece
+from wpinq.engines.sql.rewrites.symmetry import one_an_orbit, one_of_two
+from wpinq.engines.sql.rewrites.weights import count_rows, put_side_by_side, read_equal_weights, read_own_norm
 from wpinq.engines.sql.script import Rewrite
 
 REWRITES = (

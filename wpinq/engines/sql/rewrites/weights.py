@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from wpinq.engines.sql.blocks import determines_row, determines_weight
-from wpinq.engines.sql.rewrite_targets import KeyNorm, StoredTable, Total
-from wpinq.engines.sql.script import Script
-from wpinq.engines.sql.terms import ONE, call, number
+from wpinq.engines.sql.blocks import Block, SqlTable, closure, determines_row, determines_weight, grows
+from wpinq.engines.sql.rewrite_targets import KeyNorm, SideBySide, StoredTable, Total
+from wpinq.engines.sql.script import Script, grouping
+from wpinq.engines.sql.terms import (
+    ONE,
+    RecordShape,
+    SqlTerm,
+    call,
+    column,
+    columns,
+    leaves,
+    number,
+    renamed,
+    substitute,
+)
 
 
 def read_equal_weights(script: Script, stored: StoredTable) -> StoredTable:
@@ -73,3 +85,85 @@ def count_rows(script: Script, total: Total) -> Total:
     else:
         return total
     return replace(total, sql=f"CAST({total.count} AS DOUBLE) * {f'abs({common})' if total.absolute else common}")
+
+
+# Rows that differ in a column of few values become one row, with a weight for each value.
+#
+# A node of degree d has up to as many degree tags as there are limits, and a join with them makes each wedge at the
+# node as many rows, grouped by pair and tag: 90 million rows where there are 20 million wedges. Where the column, the
+# piece of a Shave, takes no values but 0, 1, …, n − 1 whatever the data are, the weights of all pieces of a record can
+# stand side by side in one row instead, 0 where it has no such piece. The join then makes one row for all of them, n
+# sums are taken by what is left of the record, and each sum becomes a row again.
+#
+# Needs: such a column, n at most 8, that is one column of the output and stands nowhere else: not in a condition,
+# another
+# column or the weight. Of its table nothing may be used but the column, its weight, and the rest of its key. So that it
+# pays: a join that grows, and a weight that is a function of the rest of that key and of the piece, for then
+# `fold_lookups` computes the n weights once a key, numbers on the grid, and a row just reads them.
+#
+# Weights: a row of (x, i) had a weight made by a term from some numbers. The same term of the same numbers, rounded to
+# the same grid, stands in column i now, or the integer 0 where there was no row. So each sum is of the same integers,
+# and
+# has the bits that it had; where all were 0 there is no row, as before. Zeros are on the grid, so that the error bound
+# of `sums` counts the contributions that it counted.
+#
+# Before: `SELECT x, i, sum(w) FROM wedges JOIN pieces GROUP BY x, i`.
+# After: `SELECT x, unnest(range(n)), unnest([w0, …]) FROM (SELECT x, sum(w0), … FROM wedges JOIN nodes GROUP BY x)`.
+
+VALUES_LIMIT = 8
+"""The most weights that stand side by side: that many sums take about as long as one more row of a group."""
+
+
+def put_side_by_side(script: Script, rows: SideBySide) -> SideBySide:
+    """The rows with the weights of one column's values side by side, where there is such a column."""
+    block = rows.block
+    if not grows(block):
+        return rows
+    for place, alias, table, count in _places(block, rows.weights[0]):
+        return _put(script, rows, place, (alias, table), count)
+    return rows
+
+
+def _places(block: Block, weights: tuple[SqlTerm, ...]) -> Iterator[tuple[int, str, SqlTable, int]]:
+    """The output columns of few values that may go, each with its place, its table and the number of values."""
+    terms = list(leaves(block.output))
+    for place, term in enumerate(terms):
+        for alias, table in block.tables:
+            count = dict(table.few).get(term.text) if term.kind == "column" and term.scope == alias else None
+            if count is None or count > VALUES_LIMIT:
+                continue
+            rest = [held for held in table.at(alias) if held != term]
+            others = columns(*terms[:place], *terms[place + 1 :], block.condition, *weights)
+            one_key = any(key == {name for name, _ in table.columns} for key in table.keys)
+            known, _ = closure(block, rest)
+            if one_key and term not in others and columns(*weights) <= {*known, column(alias, "w", False)}:
+                yield place, alias, table, count
+
+
+def _put(script: Script, rows: SideBySide, place: int, of: tuple[str, SqlTable], count: int) -> SideBySide:
+    block, (alias, table) = rows.block, of
+    terms = list(leaves(block.output))
+    value = terms.pop(place).text
+    side, held = script.alias(), _pieces(script, table, value, count)
+    read = renamed({alias: side})
+    (added,), weights = rows.weights, list[tuple[SqlTerm, ...]]()
+    for name, _ in held.columns[-count:]:
+        own = substitute({column(side, "w", False): column(side, name, False)}.get)
+        missing = call("is_null", column(side, name, True))
+        weights.append(tuple(call("where", missing, number(0.0), own(read(weight))) for weight in added))
+    shape = RecordShape(None, tuple(map(read, terms)))
+    tables = tuple((side, held) if other == alias else (other, kept) for other, kept in block.tables)
+    return SideBySide(Block(tables, read(block.condition), shape, weights[0][0]), tuple(weights), place)
+
+
+def _pieces(script: Script, table: SqlTable, value: str, count: int) -> SqlTable:
+    """The table with one row for all values of one column: beside the others, the weight at each, null if none is."""
+    quote = script.emitter.dialect.quote
+    keys = [(name, nullable) for name, nullable in table.columns if name != value]
+    weights = [f"w{i}" for i in range(count)]
+    shown = [quote(name) for name, _ in keys]
+    chosen = [f"max(w) FILTER (WHERE {quote(value)} = {i}) AS {name}" for i, name in enumerate(weights)]
+    sql = f"SELECT {', '.join([*shown, *chosen])} FROM {table.source}{grouping(shown)}"
+    name = script.table(sql, table.reads or (table.source,))
+    listed = (*keys, *((weight, True) for weight in weights))
+    return SqlTable(name, listed, (frozenset(name for name, _ in keys),), lookup=True)

@@ -14,11 +14,10 @@ from dataclasses import replace
 
 from wpinq.columns.records import column_types, plain
 from wpinq.engines.sql import terms as t
-from wpinq.engines.sql.batch_sums import share
 from wpinq.engines.sql.blocks import Block, Relation, column_list, derived
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
-from wpinq.engines.sql.script import Script, numbered
+from wpinq.engines.sql.script import Script, numbered, share
 from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
 

@@ -14,22 +14,22 @@ from typing import Any, TypeVar
 from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.engines.sql.compile import Compiled, Plan, compile_plan, source_tables
-from wpinq.engines.sql.engine import SqlEngine, check_given
-from wpinq.engines.sql.program import check_nesting, run
+from wpinq.engines.sql.engine import SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
 from wpinq.engines.sql.spark.dialect import SPARK
-from wpinq.engines.sql.spark.frames import (
+from wpinq.engines.sql.spark.session import (
     DryRunViews,
     SparkViews,
+    Started,
     fetch_all,
     fetch_keys,
     fetch_rank_weights,
     frame_of,
     let_go,
     no_rows,
+    start,
 )
-from wpinq.engines.sql.spark.session import Started, start
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights

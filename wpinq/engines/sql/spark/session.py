@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
+from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.records import column_names, column_types, flattener, leaf_types, plain, reader
+from wpinq.columns.storage import StoredColumns
+from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
 from wpinq.engines.sql import exact_sums
+from wpinq.engines.sql.compile import Compiled
+from wpinq.engines.sql.emit import in_ranges
+from wpinq.engines.sql.script import SqlStatement
+from wpinq.engines.sql.spark.dialect import type_in_spark
+from wpinq.engines.sql.sums import check_norm, check_weights
 from wpinq.errors import PlanError
+from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
+from wpinq.expr.values import Value, order_key
+from wpinq.plan.arithmetic import Weights
+from wpinq.plan.operators.source import Source
 from wpinq.runtime.optional_imports import install
 
 MISSING = f'the engine "spark" needs pyspark and Java 17 or later: {install("spark")}, and a JDK (JAVA_HOME)'
@@ -142,3 +162,210 @@ def _register(session: Any) -> None:
     cloudpickle.register_pickle_by_value(exact_sums)
     session.udf.register("wpinq_sum", exact_sums.list_sum, DoubleType())
     session.udf.register("wpinq_share", exact_sums.share, ArrayType(DoubleType()))
+
+
+# Data into Spark, the tables of statements there, and results from it.
+
+
+def frame_of(spark: Any, source: Source, weights: object) -> Any:
+    """A source's dataset as a frame: `c0`, `c1`, …, `w`, without records of weight 0."""
+    if isinstance(weights, EngineDataset):
+        return _adopted(spark, weights.frame)
+    if isinstance(weights, StoredColumns):
+        return _held(spark, source, weights)
+    assert isinstance(weights, Mapping)
+    numbers = np.fromiter(map(float, weights.values()), dtype=np.float64, count=len(weights))
+    check_weights(source, numbers)
+    there = numbers != 0
+    records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
+    return _frame(spark, source.record, records, {"w": numbers[there].tolist()})
+
+
+def no_rows(spark: Any, source: Source) -> Any:
+    """A frame like that of a source's dataset, without rows, of which Spark cannot tell beforehand that it has none."""
+    kinds = [*zip(column_names(source.record), map(type_in_spark, column_types(source.record)), strict=True)]
+    columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in [*kinds, ("w", "DOUBLE")])
+    return _adopted(spark, spark.sql(f"SELECT {columns} FROM range(0, 1, 1, 1) WHERE id < 0"))
+
+
+def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
+    """Columns that are held, by Arrow: none of their rows becomes a Python object."""
+    import pyarrow as pa
+
+    check_norm(source, weights.norm)
+    fields = [*zip(column_names(source.record), _leaf_types(source.record), strict=True), ("w", pa.float64())]
+    return _made(spark, weights.arrow().cast(pa.schema(fields)))
+
+
+def _adopted(spark: Any, frame: Any) -> Any:
+    """A frame of another session's as one of this session's: the same rows, read by the executors."""
+    held = frame._jdf
+    return type(frame)(spark._jsparkSession.createDataFrame(held.rdd(), held.schema()), spark)
+
+
+def let_go(frame: Any) -> None:
+    """Have Spark forget the rows that it holds of a frame (`localCheckpoint`). No trouble where Spark is gone."""
+    with contextlib.suppress(Exception):
+        frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def key_frame(spark: Any, type_: Type, keys: Sequence[Value]) -> Any:
+    """Records as a frame."""
+    return _frame(spark, type_, keys, {"there": [True] * len(keys)})
+
+
+def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str, list[Any]]) -> Any:
+    import pyarrow as pa
+
+    flatten = flattener(type_)
+    columns = list(zip(*map(flatten, records), strict=True)) or [()] * len(column_names(type_))
+    types = _leaf_types(type_)
+    arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
+    arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
+    return _made(spark, pa.table(arrays, names=[*column_names(type_), *more]))
+
+
+def _made(spark: Any, table: Any) -> Any:
+    """A frame of an Arrow table, without the engine's session, and its views, becoming the user's active one."""
+    class_ = type(spark)
+    java, active = class_._get_j_spark_session_class(spark._jvm), class_.getActiveSession()
+    try:
+        return spark.createDataFrame(table)
+    finally:
+        if active is None:
+            java.clearActiveSession()
+        else:
+            java.setActiveSession(active._jsparkSession)
+        class_._activeSession = active
+
+
+def _leaf_types(type_: Type) -> list[Any]:
+    import pyarrow as pa
+
+    return [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+
+
+def _arrow_type(type_: Type) -> Any:
+    import pyarrow as pa
+
+    type_ = plain(type_)
+    if isinstance(type_, ListOf):
+        return pa.list_(_arrow_type(type_.element))
+    if isinstance(type_, TupleOf):
+        fields = [pa.field(f"f{i}", _arrow_type(element)) for i, element in enumerate(type_.elements)]
+        return pa.struct(fields or [pa.field("f", pa.bool_())])
+    assert isinstance(type_, Scalar)
+    kinds = {"int": pa.int64, "float": pa.float64, "bool": pa.bool_, "str": pa.string, "null": pa.int32}
+    return kinds[type_.name]()
+
+
+# --- tables of statements ---------------------------------------------------------------------------------------------
+
+
+class SparkViews(ExitStack):
+    """What `running.run` asks of Spark, for one plan or for several together.
+
+    A table is a view; its rows are kept if they are read more than once.
+
+    At its end it lets go of all of them.
+    """
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__()
+        self._spark = spark
+        self._made: set[str] = set()
+        self.kept: frozenset[str] = frozenset()
+        """Tables that several plans read."""
+
+    def stands(self, table: str) -> bool:
+        """Whether a plan that is evaluated together with this one made it."""
+        return table in self._made
+
+    def create(self, statement: SqlStatement, shared: bool) -> None:
+        """Name the query of a statement. Its rows are made when they are first asked for."""
+        frame = self._spark.sql(statement.query)
+        self._made.add(statement.creates)
+        if shared or statement.creates in self.kept:
+            frame = frame.localCheckpoint(eager=False)
+            self.callback(let_go, frame)
+        frame.createOrReplaceTempView(statement.creates)
+        self.callback(self._spark.catalog.dropTempView, statement.creates)
+
+    def drop(self, table: str) -> None:
+        """Nothing yet: rows that are made late may come from it."""
+
+
+class DryRunViews(SparkViews):
+    """The views of a plan over tables without rows, of which no query is run."""
+
+
+# --- from Spark to the driver -----------------------------------------------------------------------------------------
+
+_KEYS = "wpinq_keys"
+
+
+def fetch_all(spark: Any, compiled: Compiled, within: WantedRanges = ()) -> Weights:
+    """The whole output, or what of it is wanted: record to weight, in canonical order."""
+    return _read(spark, compiled.type, in_ranges(compiled.query, compiled.type, within))
+
+
+def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights:
+    """The weights of some records: no other record leaves the cluster."""
+    key_frame(spark, compiled.type, keys).createOrReplaceTempView(_KEYS)
+    names = column_names(compiled.type)
+    on = " AND ".join(f"q.{name} <=> k.{name}" for name in names) or "TRUE"
+    try:
+        semi_join = f"SELECT q.* FROM ({compiled.query}) AS q LEFT SEMI JOIN {_KEYS} AS k ON {on}"
+        return at_keys(_read(spark, compiled.type, semi_join), keys)
+    finally:
+        spark.catalog.dropTempView(_KEYS)
+
+
+def _read(spark: Any, type_: Type, query: str) -> Weights:
+    read = reader(type_)
+    output = {read(row): row[-1] for row in spark.sql(query).collect()}
+    return {record: output[record] for record in sorted(output, key=order_key)}
+
+
+def fetch_rank_weights(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> RankWeights:
+    """The weight of the records before, at and after each candidate, without rounding: not of null, nor below 0.
+
+    Spark adds up the weights at each candidate and between neighbours, and no record leaves the cluster. Sums are
+    exact: a weight is an integer of at most 55 bits, scaled by a power of two that its size tells, and integers are
+    added by power.
+    """
+    found = {order_key(candidate): candidate for candidate in candidates if candidate is not None}
+    places = [found[key] for key in sorted(found)]
+    sums = [Fraction(0)] * (2 * len(places) + 1)  # before the first, at the first, between it and the second, ...
+    for slot, power, total in spark.sql(_sums(compiled, places)).collect():
+        sums[slot] += int(total) * Fraction(2) ** power
+    before = [Fraction(0), *accumulate(sums)]
+    slots = {order_key(place): 2 * number + 1 for number, place in enumerate(places)}
+    at = [slots.get(order_key(candidate), -1) for candidate in candidates]  # null comes before all
+    ends = [(before[max(slot, 0)], before[slot + 1]) for slot in at]
+    return [(low, upto - low, before[-1] - upto) for low, upto in ends]
+
+
+def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
+    """The query of the sums by slot and by power of two. Spark orders structs and lists as the canonical order does."""
+    kinds = [type_in_spark(generic) for generic in column_types(compiled.type)]
+    struct = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
+    key = ", ".join(f"'k{i}', c{i}" for i, _ in enumerate(kinds))
+    flat = flattener(compiled.type)
+    rows = [{f"k{i}": value for i, value in enumerate(flat(place))} for place in places]
+    text = json.dumps(rows, allow_nan=False)
+    table = f"from_json(CAST(X'{text.encode().hex()}' AS STRING), 'ARRAY<STRUCT<{struct}>>')"  # read once: a constant
+    steps = ", ".join(str(2**bit) for bit in reversed(range(len(places).bit_length() or 1)))
+    there = "c0" if isinstance(plain(compiled.type), TupleOf) else "c0 IS NOT NULL"
+    present = there if compiled.type.nullable else "TRUE"
+    keyed = f"SELECT w, named_struct({key}) AS k FROM ({compiled.query}) WHERE w > 0 AND {present}"
+    placed = (
+        f"SELECT w, k, 53 - CAST(floor(log2(w)) AS INT) AS up, aggregate(array({steps}), 0, "
+        f"(p, s) -> CASE WHEN get({table}, p + s - 1) < k THEN p + s ELSE p END) AS place FROM ({keyed})"
+    )
+    scaled = "w * pow(2D, up div 2) * pow(2D, up - up div 2)"  # in two steps, for 2^up may be no float
+    slotted = (
+        f"SELECT 2 * place + CAST(get({table}, place) <=> k AS INT) AS slot, -up AS power, "
+        f"CAST(CAST({scaled} AS BIGINT) AS DECIMAL(20, 0)) AS m FROM ({placed})"
+    )
+    return f"SELECT slot, power, sum(m) FROM ({slotted}) GROUP BY slot, power"

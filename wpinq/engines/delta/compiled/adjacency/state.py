@@ -18,7 +18,7 @@ from wpinq.engines.delta.compiled.modules import import_module
 from wpinq.engines.delta.compiled.routine import apart
 from wpinq.engines.delta.compiled.steps import Step, Steps
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
-from wpinq.engines.delta.goals import Goal, loss
+from wpinq.engines.delta.evaluator import Goal, loss
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value, order_key

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency import proposals
 from wpinq.engines.delta.compiled.values import Dictionary, Writer
-from wpinq.engines.delta.goals import loss
+from wpinq.engines.delta.evaluator import loss
 
 ARRAYS: dict[str, str] = {}
 """The arrays of a walk, by name, and their types: what a routine takes of them is what its lines hold."""

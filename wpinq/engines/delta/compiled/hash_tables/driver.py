@@ -28,7 +28,7 @@ from wpinq.engines.delta.compiled.hash_tables.arena import Arena, Consumer, Delt
 from wpinq.engines.delta.compiled.hash_tables.deltas import write_delta
 from wpinq.engines.delta.compiled.routine import Routine, call, module_text
 from wpinq.engines.delta.compiled.values import Dictionary, Rows, Writer, width
-from wpinq.engines.delta.goals import Goal, loss
+from wpinq.engines.delta.evaluator import Goal, loss
 from wpinq.runtime.arrays import Floats, Integers
 
 # --- the module of one set of plans -----------------------------------------------------------------------------------

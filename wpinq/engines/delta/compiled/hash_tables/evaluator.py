@@ -22,8 +22,7 @@ from wpinq.engines.delta.compiled.modules import import_module
 from wpinq.engines.delta.compiled.plan_steps import lower
 from wpinq.engines.delta.compiled.routine import CannotCompile
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
-from wpinq.engines.delta.evaluator import Datasets, check_sources
-from wpinq.engines.delta.goals import Goal
+from wpinq.engines.delta.evaluator import Datasets, Goal, check_sources
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.lowering import physical_plan

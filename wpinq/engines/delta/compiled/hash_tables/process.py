@@ -20,7 +20,7 @@ from wpinq.engines.delta.compiled.hash_table import (
 from wpinq.engines.delta.compiled.hash_tables.arena import Design, HashTable
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, MapStep, ShaveStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
-from wpinq.engines.delta.goals import loss
+from wpinq.engines.delta.evaluator import loss
 
 Memos = Sequence[tuple[Memo, HashTable, HashTable]]
 
