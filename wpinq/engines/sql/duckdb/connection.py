@@ -37,8 +37,8 @@ class Connection:
     """A connection to DuckDB, in which a statement that calls Python, or reads its objects, runs on one thread.
 
     Such a thread holds Python's global lock while it asks for memory. Where that has to be spilled, it waits for locks
-    of DuckDB's, which another thread may hold while it spills, and waits for the global lock (see `spill`). The calls
-    of Python take turns on any number of threads.
+    of DuckDB's, which another thread may hold while it spills, and waits for the global lock (see `SpillFiles`). The
+    calls of Python take turns on any number of threads.
     """
 
     def __init__(self, connection: Any) -> None:
