@@ -21,7 +21,6 @@ from functools import partial
 import numpy as np
 from histograms_data import DPBENCH, Array, claim, histogram, options
 
-from wpinq.api.simulate import simulate_select
 from wpinq.histograms import Hierarchical, quantile
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.sink import PublicOutput
@@ -41,6 +40,12 @@ def rank_error(truth: Array, q: float) -> Array:
 def score_without_own_weight(truth: Array, q: float) -> Array:
     upto = np.cumsum(truth)
     return -np.abs((1 - q) * (upto - truth) - q * (upto[-1] - upto))
+
+
+def select(scores: Array, scale: float, seed: int) -> int:
+    """A draw from the distribution of permute-and-flip, by numpy: the position of the largest `score + Exp(scale)`."""
+    draws = np.random.default_rng(seed).exponential(scale, len(scores))
+    return int(np.argmax(np.asarray(scores, dtype=np.float64) + draws))
 
 
 def check_opendp(truth: Array) -> None:
@@ -86,9 +91,9 @@ def main() -> None:
                     return int(quantile(tree.estimate(answers), float(q)))
 
                 mechanisms = (
-                    partial(simulate_select, old, float(2 / epsilon)),
-                    partial(simulate_select, old, float(least)),
-                    partial(simulate_select, new, float(least)),
+                    partial(select, old, float(2 / epsilon)),
+                    partial(select, old, float(least)),
+                    partial(select, new, float(least)),
                     read,
                 )
                 seeds = rng.integers(2**31, size=args.draws).tolist()

@@ -32,7 +32,6 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Source
 from wpinq.plan.work import plan_work
 from wpinq.runtime.progress import StepDisplay
-from wpinq.sinks.choose import Choose
 
 LISTS: dict[str, Callable[[Any], Any]] = {
     "split": lambda r: F.split(r.text, ","),
@@ -167,9 +166,7 @@ def evaluated(plan: Query, held: Any, whole: bool) -> bytes:
 def drawn(order: PreparedMeasurement, protected: Any) -> bytes:
     """Evaluate and draw noise, in a child."""
     looking = NoisyEvaluator(UnoptimisedDatabase("20GB"), protected, StepDisplay(None))
-    if isinstance(order.measurement.sink, Choose):
-        looking.pick(order)
-    elif order.measurement.listing is not None:
+    if order.measurement.listing is not None:
         looking.draw_above(order, order.measurement.listing, {}, ())
     else:
         looking.draw(order, order.measurement.domain or (), ())
@@ -205,8 +202,8 @@ def taken(work: Callable[[], bytes], held: Any) -> tuple[float, int, bool]:
     before = resident()
     real, process.os.waitpid = os.waitpid, waited
     try:
-        files = [columns.file for columns in held.values()]
-        done = process.confined(work, 600.0, 20 * 10**9, math.inf, AtTheEnd(), files)
+        files = [file for columns in held.values() for file in columns.files]
+        done = process.run_in_child(work, 600.0, 20 * 10**9, math.inf, AtTheEnd(), files)
     finally:
         process.os.waitpid = real
     (used,) = usage

@@ -186,7 +186,7 @@ def filters(edges: wp.Query, count: int) -> list[wp.Measurement]:
 
 
 def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:
-    from wpinq.engines.sql.spark import session
+    from wpinq.engines.sql.spark import session as settings
 
     wanted = {
         "spark.master": "local[2]",
@@ -200,7 +200,7 @@ def start_spark(task: dict[str, Any], session: Any, meter: Meter) -> None:
     options = [f"--conf {name}={value}" for name, value in wanted.items()]
     os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join([*options, "pyspark-shell"])
     if task["plain"]:
-        del session._OWN["spark.io.encryption.enabled"]
+        del settings._OWN["spark.io.encryption.enabled"]
     meter.watch_spark(session._engine.open().session)
 
 

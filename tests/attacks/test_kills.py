@@ -35,7 +35,7 @@ asked = numbers.noisy_count(1, over=[1, 2])
 
 def kernel(code):
     return "/wpinq/kernel/" in code.co_filename and any(
-        name in code.co_filename for name in ("ledger", "session", "way_of_release", "debits", "batches")
+        name in code.co_filename for name in ("ledger", "session", "prepare", "release")
     )
 
 def counts(place):

@@ -151,7 +151,7 @@ def test_what_costs_nothing_fails_in_one_line(arguments: list[str], tmp_path: Pa
 def test_a_failed_evaluation_says_what_it_cost(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("wpinq.kernel.noisy_evaluation.noisy", lambda *_: 1 / 0)
+    monkeypatch.setattr("wpinq.sinks.laplace.add_laplace", lambda *_: 1 / 0)
     assert main(command) == 5
     assert "wpinq: this run spent 0.5 of edges\nwpinq: the evaluation failed after the debit" in capsys.readouterr().err
 

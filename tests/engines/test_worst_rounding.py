@@ -39,7 +39,7 @@ DERIVED = {
     "Join, the least caps": (4, 6.25 + 2**-6 + 2**-18),
     "Join, one side far heavier": (4, 7.25 + 2**-6 + 2**-18),
 }
-"""What the pages of docs/proofs derive for the reference and for DuckDB, first order, in rounding_units."""
+"""What the pages of docs/proofs derive for the reference and for DuckDB, first order, in roundoffs."""
 
 
 @pytest.fixture(scope="module")

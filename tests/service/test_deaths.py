@@ -170,7 +170,7 @@ def test_the_front_comes_back_and_what_was_paid_for_is_answered_once_and_for_not
     assert not service.ask("GET", "v1/sources", alice).json()[0]["suspended"]
 
 
-def test_a_clerk_that_dies_is_replaced(service: RunningService) -> None:
+def test_a_planner_that_dies_is_replaced(service: RunningService) -> None:
     alice = service.admit("alice", "edges=1")
     for pid in service.processes("planner"):
         kill(pid)

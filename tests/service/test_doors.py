@@ -213,14 +213,14 @@ def test_a_release_counts_as_one_whatever_becomes_of_it(strict: Any) -> None:
 
 @pytest.mark.long
 def test_a_program_that_takes_too_long_to_read_costs_its_author_a_refusal(strict: Any) -> None:
-    """The clerk that reads it dies, the only one, and the next request finds another."""
+    """The planner that reads it dies, the only one, and the next request finds another."""
     token = strict.admit("heavy", "edges=1")
     deep = ["var q = edges.Select(e => e.src);", *["q = q.Concat(q);"] * 1000]
     many = [f"var x{i} = q.Where(a => a != {i}).NoisyCount(0.001, over: [1]);" for i in range(200)]
     refused = strict.ask("POST", "v1/explain", token, {"program": "\n".join(deep + many)})
     assert "more time or memory" in told(refused, 400, "TooMuch")
     cheap = {"program": "nonsense("}
-    # on a busy machine the first clerk may outlive the patience with it, and the next request's
+    # on a busy machine the first planner may outlive the patience with it, and the next request's
     until(lambda: strict.ask("POST", "v1/explain", token, cheap).json()["error"]["kind"] == "LanguageError")
 
 

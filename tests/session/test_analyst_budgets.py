@@ -18,8 +18,6 @@ EDGES = wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["u
 ROWS = [(i, i + j) for i in range(12) for j in (1, 2, 3)]
 NODES = EDGES.select(lambda e: e.src)
 COUNT = NODES.noisy_count("0.25", over=range(8))
-FORMER = Path(__file__).parent / "former"
-
 
 ASKED: dict[str, Any] = {
     "counts": NODES.noisy_count(1, over=range(6)),

@@ -371,9 +371,10 @@ def test_no_engine_is_imported_before_it_is_used() -> None:
     code = (
         "import sys, wpinq as wp\n"
         "bits = wp.source('bits', bool)\n"
-        "print([m for m in sys.modules if m.startswith(('wpinq.engines.re', 'duckdb', 'pyspark'))])\n"
+        "engines = 'wpinq.engines.reference', 'wpinq.engines.sql', 'duckdb', 'pyspark'\n"
+        "print([m for m in sys.modules if m.startswith(engines)])\n"
         "print(wp.evaluate(bits, {'bits': [True]}, engine='reference'))\n"
-        "print([m for m in sys.modules if m.startswith('wpinq.engines.re')])\n"
+        "print([m for m in sys.modules if m.startswith(engines)])\n"
     )
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([".", *sys.path]))
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -37,7 +37,7 @@ class Attack:
     draw : callable
         Data for a trial.
     reached : mapping
-        Engine to the rounding_units that the worst key must show, so that the attack is one.
+        Engine to the roundoffs that the worst key must show, so that the attack is one.
     """
 
     query: Query
@@ -128,7 +128,7 @@ ATTACKS = {
 
 
 def ratios(plan: Node, data: Data, found: Mapping[Any, Any]) -> Iterator[Fraction]:
-    """How many rounding_units of the mass of the output, by the norms of these data, all records are off, and each key.
+    """How many roundoffs of the output's norm bound, by the norms of these data, all records are off, and each key.
 
     A dataset of one key alone is a dataset too. So what is off at one key may be no more than the constant either.
     """
@@ -148,7 +148,7 @@ def _mass(plan: Node, data: Data) -> Fraction:
 
 
 def worst(name: str, evaluate: Callable[[Node, Data], Mapping[Any, Any]], trials: int) -> Fraction:
-    """The most rounding_units that an engine shows under an attack."""
+    """The most roundoffs that an engine shows under an attack."""
     rng, attack = Random(name), ATTACKS[name]
     plan, most = attack.query.plan, Fraction(0)
     for _ in range(trials):

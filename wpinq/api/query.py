@@ -1,4 +1,4 @@
-"""The fluent chain: explicit, typed methods that build a plan. How one is released: `releasing`."""
+"""The fluent chain: explicit, typed methods that build a plan. How one is released: `releases`."""
 
 from __future__ import annotations
 

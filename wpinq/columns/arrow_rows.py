@@ -81,7 +81,7 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
     """The records of a table, each row of which weighs 1, where equal rows weigh together what SQL says.
 
     Rows in increasing order of their integers, as those of a table with a key often are, are all different. Else equal
-    rows are found as `merging` says. One of them stands for all, and the others have no weight.
+    rows are found as `duplicates` says. One of them stands for all, and the others have no weight.
     """
     rows, names = _plain(table), ", ".join(column_names(type_))
     if _increases(table):

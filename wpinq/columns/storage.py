@@ -1,9 +1,9 @@
 """Weighted datasets held as columns: checked once, where no one else can open them, read by any database.
 
 The file is a DuckDB database with one table; data that are in memory as Arrow has them stay there instead
-(`arrow_rows`). A file never has a name while there is anything in it (`nameless`). So it goes with the last process
-that has it open, however that ends; and until then there is something to read again after a database failed and was
-thrown away, and in a forked child.
+(`arrow_rows`). A file never has a name while there is anything in it (`unlinked_file`). So it goes with the last
+process that has it open, however that ends; and until then there is something to read again after a database failed
+and was thrown away, and in a forked child.
 """
 
 from __future__ import annotations
@@ -160,9 +160,10 @@ def store(
     norm : Fraction, optional
         The sum of the absolute weights. Unless given, weights are numbers of rows, and are added up.
     repeated : str, optional
-        Where the query gives rows of weight 1 that may be equal, what equal ones weigh together, as SQL: see `merging`.
+        Where the query gives rows of weight 1 that may be equal, what equal ones weigh together, as SQL: see
+        `duplicates`.
     varied : frozenset of str
-        Columns of text that hardly repeat, which are held as they are: see `merging`.
+        Columns of text that hardly repeat, which are held as they are: see `duplicates`.
     """
     file = UnlinkedFile(in_memory)
     columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)

@@ -6,7 +6,7 @@ has no seed, so that protecting the data again keeps the same rows. Neither the 
 undeclared columns, nor anything of other people has a say: what is kept of a person is a function of that person's
 rows, so that one person's coming or going adds or removes what is kept of that person, and moves nothing else.
 
-Here it is SQL, of DuckDB and Spark. Rows are columns `c0`, `c1`, … as `columns.flat` lays records, beside `p`, whose
+Here it is SQL, of DuckDB and Spark. Rows are columns `c0`, `c1`, … as `columns.records` lays records, beside `p`, whose
 they are. All that is sized, numbered or placed is so by person. `tests/support/people.py` says the same in Python.
 """
 
@@ -93,7 +93,7 @@ def _or_null(there: str | None, text: str) -> str:
 
 
 def _packed_row(leaves: Iterator[str], type_: Type, struct: Callable[[Sequence[str], Type], str]) -> str:
-    """A row as one value, packed as `columns.flat` packs what stands in lists."""
+    """A row as one value, packed as `columns.records` packs what stands in lists."""
     if not isinstance(type_, TupleOf):
         return next(leaves)
     there = next(leaves) if type_.nullable else None

@@ -25,7 +25,7 @@ RankWeights = list[tuple[Fraction, Fraction, Fraction]]
 """The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
 
 WantedRanges = Sequence[tuple[Value, Value] | None]
-"""For each column of a record (`columns.flat`) the least and the greatest value that is wanted, or None for all."""
+"""For each column of a record (`columns.records`) the least and the greatest value that is wanted, or None for all."""
 
 D = TypeVar("D")
 

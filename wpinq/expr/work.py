@@ -4,7 +4,7 @@ Counts are in proportion to what the record itself holds: a string or an unbound
 is left is what the query adds, so that no record costs more than its own size times a public number. So lists that
 nothing bounds do not stand inside one another: over pairs of their elements the work would grow faster than the record.
 
-Engines make every list in full, but for what `limiting` has left out, and compute anew what stands inside a function
+Engines make every list in full, but for what `list_prefix` has left out, and compute anew what stands inside a function
 that is mapped. So nothing inside it is taken for known.
 """
 

@@ -250,7 +250,7 @@ def motif(edges: Query, pattern: Iterable[Any]) -> Query:
     squares by degree there is one: see `triangles_by_degree` and `squares_by_degree`.
 
     How the copies are found: edges join to paths, paths to larger parts, on the vertices they share, all vertices
-    distinct. `cover` says which of the ways is taken; isomorphic patterns take the same.
+    distinct. `best_cover` says which of the ways is taken; isomorphic patterns take the same.
 
     Source: paper, section 3.5, which says that this can be done but not how.
 

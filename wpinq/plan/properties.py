@@ -47,7 +47,7 @@ class StepProperties:
         The same, for sources of norm 1 (or their cap, if that is less): the most that one record of weight 1 leaves
         here when it is alone.
     rounding : Fraction
-        A bound on the norm of what an engine rounds here, in unit rounding_units.
+        A bound on the norm of what an engine rounds here, in unit roundoffs.
     nonnegative : bool
         Whether no record can have a negative weight.
     splits : int

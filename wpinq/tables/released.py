@@ -85,7 +85,7 @@ class Table(Saved):
 
     saved_as: ClassVar[str] = "a table"
     read_asked: ClassVar[Callable[[Any], Any]]
-    """How what was asked is read again: put here by `saved_table`, which knows the steps that make a table."""
+    """How what was asked is read again: put here by `saved`, which knows the steps that make a table."""
     tabulation: TableRequest
     canonical: tuple[Value, ...]
     answers: Mapping[str, Sequence[Answers]]

@@ -152,7 +152,7 @@ class Tabulation(Compound):
             raise AnswersError("these answers are of other aggregates than the table")
 
     def to_json(self) -> dict[str, Any]:
-        """What is asked for as plain data, for `saved_table`."""
+        """What is asked for as plain data, for `saved`."""
         type_ = self.groups.type
         listing = None if self.listing is None else self.listing.to_json(type_)
         keys = None if self.keys is None else [value_to_json(key, type_) for key in self.keys if self.columns]

@@ -289,7 +289,7 @@ class SqlEngine(Engine):
         self._lock = threading.RLock()
 
     def batch(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
-        """What several of these plans make is made once, and kept for the others: see `batch`."""
+        """What several of these plans make is made once, and kept for the others: see `Batch`."""
         return self._together([*map(physical_plan, roots)]) if len(set(roots)) > 1 else nullcontext()
 
     @contextmanager

@@ -6,11 +6,10 @@ into a float once. The grid depends on the plan alone, never on the data.
 
 No total overflows: absolute values add up to at most `M · (1 + 2^-20) · 2^(116-b) < 2^117`.
 
-The error in norm over all records of an output, for `N` contributions in all, in rounding_units `u = 2^-53` of M. Each
-contribution is moved by at most one grid step: `N · 2^(b-116)`, at most `N · 2^-62` rounding_units. A total is turned
-into a
+The error in norm over all records of an output, for `N` contributions in all, in roundoffs `u = 2^-53` of M. Each
+contribution is moved by at most one grid step: `N · 2^(b-116)`, at most `N · 2^-62` roundoffs. A total is turned into a
 float half by half: the upper 64 bits, at most `2^53`, without an error, the lower with one of at most `2 · 2^11` grid
-steps (over all records `N · 2^-50` rounding_units), and their sum is rounded once, which is one roundoff of the total.
+steps (over all records `N · 2^-50` roundoffs), and their sum is rounded once, which is one roundoff of the total.
 No machine that runs this engine sees `2^44` rows (at ten million rows a second, three weeks). The whole is within
 `u · M · (1 + 2^-6 + 2^-18)`, and the `SUM_ROUNDING_UNITS` of `plan.arithmetic` leave as much again for what is of
 second order.
@@ -19,7 +18,7 @@ A grid is no threat to stability here, because it is never coarse: what reaches 
 by an error that the slack of the plan covers (`PlanProperties.rounding_error`), not the exact output of a rounded
 input.
 
-**Norms of a Join** are on a grid of `2^(125-b)`, and turning them into floats takes up to two rounding_units. A norm
+**Norms of a Join** are on a grid of `2^(125-b)`, and turning them into floats takes up to two roundoffs. A norm
 `n_k = ‖A_k‖ + ‖B_k‖` is a divisor, so its contributions are rounded up: no key with weight has norm zero, and the
 norm found, `n'`, is at least `n_k (1 - 3u)`. If `n' <= n_k + d_k`, the output of the key
 moves by at most `(‖A_k‖·‖B_k‖ / n_k) · d_k / (n_k + d_k) <= d_k / 4`, for `‖A_k‖·‖B_k‖ <= n_k² / 4`. So the steps

@@ -52,7 +52,7 @@ class Rows:
 
 
 class Dictionary:
-    """Strings and lists by number, in order of first use; and the memos of functions of them (see `memo`)."""
+    """Strings and lists by number, in order of first use; and the memos of functions of them (see `Memo`)."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -169,7 +169,7 @@ class Writer:
     """Lines under construction, with what was computed so far by digest.
 
     `order` may hold words by name whose values are known to be distinct, and in the order of these numbers; those
-    numbered negative are known to be distinct only. `memoizes` is whether there are tables for memos (see `memo`);
+    numbered negative are known to be distinct only. `memoizes` is whether there are tables for memos (see `Memo`);
     `most` is how many elements are taken of a list that is walked through. `made` holds the fresh names.
     """
 

@@ -90,7 +90,7 @@ class SwapWalk(GraphWalk):
 
     @property
     def specialised(self) -> bool:
-        """Whether the plan allowed the loop over neighbour lists (see `neighbours`); tables serve all others."""
+        """Whether the plan allowed the loop over neighbour lists (see `adjacency`); tables serve all others."""
         return isinstance(self._engine, NeighbourWalk)
 
     @property

@@ -219,7 +219,7 @@ class Database(SqlEngine):
         Parameters
         ----------
         root, data, arithmetic, on_step, keys, within
-            As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `asking`.
+            As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `key_query`.
         rewrites : tuple of Rewrite, optional
             Which rewrites to make, where not those of the database.
 

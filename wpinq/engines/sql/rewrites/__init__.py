@@ -1,6 +1,6 @@
 """Rewrites: a tuple of rules of one signature, each with its argument that weights are kept.
 
-A rule `(script, subject) -> subject` betters one kind of subject (`blocks.subjects`) or leaves it as it is. Which are
+A rule `(script, subject) -> subject` betters one kind of subject (`rewrite_targets`) or leaves it as it is. Which are
 switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 

@@ -271,7 +271,7 @@ def constant(value: object, type_: Type, dialect: Dialect) -> t.Shape:
 def lower(script: Script, lambda_: Lambda, *arguments: t.Shape) -> t.Shape:
     """The value of a function on arguments, as terms. Shared parts are lowered once, at any depth.
 
-    Every term of a parameter of an inner lambda counts as able to be null: see `primitives`.
+    Every term of a parameter of an inner lambda counts as able to be null: rules are null-safe.
     """
     core = lambda_.core
     bound = {variable.level: shape for variable, shape in zip(core.parameters, arguments, strict=True)}

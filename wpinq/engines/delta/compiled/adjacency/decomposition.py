@@ -1,6 +1,6 @@
 """A plan over edges as sums over edges, triangles and closed pairs that a walk keeps up.
 
-Swaps keep degrees, so whatever depends on degrees alone is invariant (see `links`): degree tags, counts of neighbours,
+Swaps keep degrees, so whatever depends on degrees alone is invariant (see `Link`): degree tags, counts of neighbours,
 norms of vertices. What is left of a plan must be a sum of terms of three kinds:
 
 - over **edges**, both directions: a formula over links between two vertices and what is invariant at them;

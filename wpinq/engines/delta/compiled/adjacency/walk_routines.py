@@ -24,7 +24,7 @@ def _array(spelling: str, type_: str) -> str:
     return rt.name(spelling)
 
 
-# the graph, see `graph`
+# the graph, see `state.Graph`
 EDGES, MARKS, FOUND = (_array(each, rt.UINT32_ROWS) for each in ("edges", "marks", "found"))
 STARTS, LABELS = _array("starts", rt.UINT64S), _array("labels", rt.INT64_ROWS)
 NEIGHBOURS, IDS = _array("neighbours", rt.UINT32S), _array("ids", rt.UINT32S)
