@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ import wpinq as wp
 from wpinq.cli.main import main
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger import backup as backup_module
-from wpinq.kernel.ledger.backup import carry
+from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger, Price, Pricing
 from wpinq.measure.measurement import Measurement, measurement_from_json
 
@@ -128,6 +129,18 @@ def test_the_command_line_carries(old: Path, tmp_path: Path, capsys: pytest.Capt
     assert main(["ledger", "carry", str(old), str(new)]) == 6
     assert main(["ledger", "show", str(new), "--history"]) == 0
     assert "0.00000007 spent before" in capsys.readouterr().out
+
+
+def test_the_head_of_the_closed_ledger_refuses_backups_from_before(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup(old, tmp_path / "copy.db")
+    assert main(["ledger", "carry", str(old), str(tmp_path / "new.db")]) == 0
+    found = re.search("Head of the closed ledger: (.*)", capsys.readouterr().out)
+    assert found is not None
+    with pytest.raises(LedgerError, match="and would be spent again"):
+        restore(tmp_path / "copy.db", tmp_path / "restored.db", found[1])
+    assert not (tmp_path / "restored.db").exists()
 
 
 def test_a_debit_keeps_the_plan_that_prices_and_replays_it(tmp_path: Path) -> None:

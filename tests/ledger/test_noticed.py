@@ -186,6 +186,21 @@ def test_a_long_ledger_is_verified_from_its_last_batches_on(long: pathlib.Path) 
     assert at_opening(long)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE answers SET measurement = 'later 0' WHERE measurement = 'm'",
+        f"INSERT INTO answers SELECT 'later 0', sequence, {PACKED} FROM entries WHERE kind = 'debit' LIMIT 1",
+    ],
+)
+def test_answers_of_another_measurement_or_entry_are_noticed_when_they_are_read(
+    long: pathlib.Path, statement: str
+) -> None:
+    edited(long, statement)
+    with Ledger(long) as ledger, pytest.raises(LedgerError, match="are not those that were stored"):
+        ledger.answers("later 0")
+
+
 # the table of the documentation
 
 Attack = Callable[[pathlib.Path], str | None]

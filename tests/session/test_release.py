@@ -118,6 +118,18 @@ def test_measurements_made_by_hand_are_checked_before_the_debit(session: wp.Sess
     assert session.spent("edges") == 0
 
 
+def test_a_measurement_of_a_class_of_its_own_is_refused(session: wp.Session, edges: wp.Query) -> None:
+    class Cheap(Measurement):
+        @property
+        def costs(self) -> dict[str, Fraction]:
+            return {"edges": Fraction(0)}
+
+    asked = edges.noisy_count(0.5, over=[(1, 2)])
+    with pytest.raises(wp.SessionError, match="release takes measurements"):
+        session.release(Cheap(asked.plan, asked.sink, asked.epsilon, asked.domain))
+    assert session.spent("edges") == 0
+
+
 def test_sources_must_be_protected_and_declared_as_the_query_says(session: wp.Session, edges: wp.Query) -> None:
     other = wp.source("other", int)
     with pytest.raises(wp.SessionError, match="'other' is not protected"):

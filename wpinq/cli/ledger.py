@@ -153,7 +153,12 @@ def _restore(options: argparse.Namespace) -> None:
 
 def _carry(options: argparse.Namespace) -> None:
     head = carry(options.old, options.new, options.expected_head)
-    print(f"{options.old} is closed for ever, and carried to {options.new}.\nHead of the new ledger: {head}")
+    with Ledger(options.old, create=False) as closed:
+        last = closed.head()
+    print(
+        f"{options.old} is closed for ever, and carried to {options.new}.\nHead of the closed ledger: {last}\n"
+        f"Head of the new ledger: {head}"
+    )
 
 
 def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence[Balance]) -> dict[str, int]:

@@ -100,7 +100,7 @@ class PreparedMeasurement:
 
 def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], fresh: bool) -> PreparedMeasurement:
     """A measurement over the sources that are protected now; refused here, before any debit, where it is unfit."""
-    if not isinstance(measurement, Measurement):
+    if type(measurement) is not Measurement:  # as of the sink: a class of its own could price and draw otherwise
         raise SessionError(NOT_MEASURED)
     sink, plan = measurement.sink, measurement.plan
     if type(sink) not in SINKS.values():

@@ -295,13 +295,14 @@ class Stored:
             When the answers of an entry are not those that it stored; this is of no use any more then.
         """
         query = (
-            "SELECT entry, answers, content, hash FROM answers JOIN entries ON sequence = entry "
+            "SELECT entry, answers, kind, target, content, hash FROM answers JOIN entries ON sequence = entry "
             "WHERE measurement = ? AND entry > ? ORDER BY entry"
         )
-        for entry, packed, text, chained in transaction.execute(query, (measurement, self.last.sequence)):
+        for entry, packed, *entry_of, text, chained in transaction.execute(query, (measurement, self.last.sequence)):
             content = json.loads(text)
-            found = unpack(packed) if content.get("digest") == digest(packed) else {}
-            if len(found) != content.get("count") or not found.keys().isdisjoint(self.answers.keys()):
+            own = entry_of == [ANSWERS, measurement] and content.get("digest") == digest(packed)
+            found = unpack(packed) if own else {}
+            if not own or len(found) != content.get("count") or not found.keys().isdisjoint(self.answers.keys()):
                 raise LedgerError(
                     f"{name} has been tampered with: the answers of entry {entry} are not those that were stored. "
                     "Restore it from a copy, or start a new one with the budget that is left"
