@@ -16,6 +16,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
+from wpinq.kernel.prepare import PreparedMeasurement
 
 
 def spilling(kind: type[BaseException]) -> Callable[..., Any]:
@@ -111,8 +112,9 @@ def test_what_lies_about_is_not_shown(session: wp.Session, visits: wp.Query, sec
     table = session.release(visits.select(lambda v: v.amount).noisy_count(1, over=[1, 2]))
     held = session._protected["visits"]
     things = [session, handle, table, held, asked, visits, session.bill(asked), session._ledger, handle._answer]
-    order = next(cell.cell_contents for cell in handle._answer.__closure__ if "Order" in repr(cell.cell_contents))
-    for thing in [*things, order]:
+    contents = [cell.cell_contents for cell in handle._answer.__closure__]
+    prepared = next(content for content in contents if isinstance(content, PreparedMeasurement))
+    for thing in [*things, prepared]:
         for text in (repr(thing), str(thing), f"{thing}"):
             assert not secret.in_text(text)
     assert not secret.in_text(repr(vars(session)))
@@ -232,7 +234,7 @@ PEOPLE = wp.source("people", city=str, salary=float, facts=["unit_weights"])
         lambda data: wp.Session().release([data]),
         lambda data: wp.Session().release(PEOPLE.noisy_count(1), label=data),
         lambda data: wp.Session().protect(data, PEOPLE, budget=1),
-        lambda data: wp.Session().protect(PEOPLE, data),
+        lambda data: wp.Session().protect(PEOPLE, [], budget=data),
     ],
 )
 def test_data_in_the_wrong_place_are_not_shown(mistaken: Callable[[Any], object], data: Any) -> None:

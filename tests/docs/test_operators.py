@@ -35,7 +35,7 @@ def test_check_finds_a_changed_a_missing_and_a_surplus_page(tmp_path: Path) -> N
     copy = tmp_path / "docs"
     (copy / "operators").mkdir(parents=True)
     (tmp_path / "wpinq").symlink_to(ROOT / "wpinq")
-    for name in ("generate.py", "architecture.md"):
+    for name in ("generate.py", "architecture.md", "trusted.toml"):
         (copy / name).write_text((ROOT / "docs" / name).read_text(encoding="utf-8"), encoding="utf-8")
     for name, content in GENERATE["pages"]().items():
         (copy / "operators" / name).write_text(content, encoding="utf-8")

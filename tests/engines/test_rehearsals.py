@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import duckdb
@@ -133,7 +134,8 @@ def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> N
 def test_analysts_who_are_not_trusted_have_plans_tried_apart() -> None:
     for method in ("check", "get_ready"):
         assert vars(SandboxedEvaluator)[method] is not vars(NoisyEvaluator)[method]
-        assert "admit" not in vars(SandboxedEvaluator)[method].__code__.co_names
+        assert "_engine.admit" not in inspect.getsource(vars(SandboxedEvaluator)[method])
+    assert "_engine.admit" in inspect.getsource(NoisyEvaluator)
 
 
 def test_a_closed_database_opens_nothing() -> None:

@@ -129,19 +129,19 @@ def test_a_single_repeat_breaks_unit_weights(again: int) -> None:
         assert len(held(relation.limit(3000), type_of({"a": int}), frozenset({"unit_weights"}))) == 3000
 
 
-@pytest.mark.parametrize("duplicates", ["keep", "drop", "refuse"])
-def test_edges_that_stand_twice_far_apart(duplicates: Any, tmp_path: Any) -> None:
+@pytest.mark.parametrize("policy", ["keep", "drop", "refuse"])
+def test_edges_that_stand_twice_far_apart(policy: Any, tmp_path: Any) -> None:
     path = tmp_path / "graph.txt"
     edges = [(i, i + 1) for i in range(3 * duplicates.LOOKED_AT)]
     path.write_text("".join(f"{a}\t{b}\n" for a, b in [*edges, edges[7]]), encoding="utf-8")
-    read = wp.EdgeList(path, duplicates=duplicates)
-    if duplicates == "refuse":
+    read = wp.EdgeList(path, duplicates=policy)
+    if policy == "refuse":
         with pytest.raises(SourceRejected, match=f"{len(edges) + 1}|{len(edges)}"):
             held(read, type_of({"src": int, "dst": int}))
     else:
         found = held(read, type_of({"src": int, "dst": int}))
-        assert (len(found), found[edges[7]]) == (len(edges), 2.0 if duplicates == "keep" else 1.0)
-        assert found.norm == len(edges) + (duplicates == "keep")
+        assert (len(found), found[edges[7]]) == (len(edges), 2.0 if policy == "keep" else 1.0)
+        assert found.norm == len(edges) + (policy == "keep")
 
 
 def test_texts_that_hardly_repeat_are_told_from_others() -> None:
