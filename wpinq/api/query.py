@@ -24,22 +24,10 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.scales import laplace_scale
+from wpinq.plan import operators
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
-from wpinq.plan.operators import (
-    Concat,
-    Except,
-    GroupBy,
-    Intersect,
-    Join,
-    Partition,
-    Select,
-    SelectMany,
-    Shave,
-    Union,
-    Where,
-)
 from wpinq.plan.properties import plan_properties
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
@@ -101,7 +89,7 @@ class Query(Releasable):
         `select("city", decade=wp.col("age") // 10)`.
         """
         given = columns if function is None else (function, *columns)
-        return self._then(Select, function=selected(given, named))
+        return self._then(operators.Select, function=selected(given, named))
 
     def with_columns(self, *columns: RecordFunction, **named: object) -> Query:
         """Records with further columns, or others under names that are there: a `Select`.
@@ -120,25 +108,25 @@ class Query(Releasable):
         >>> print(people.with_columns(decade=wp.col("age") // 10).plan.type)
         (city: str, age: int, decade: int)
         """
-        return self._then(Select, function=with_columns(columns, named, self.plan.type))
+        return self._then(operators.Select, function=with_columns(columns, named, self.plan.type))
 
     def where(self, predicate: RecordFunction) -> Query:
         """Keep the records that satisfy a predicate. See `Where`."""
-        return self._then(Where, predicate=predicate)
+        return self._then(operators.Where, predicate=predicate)
 
     filter = where
 
     def select_many(self, function: RecordFunction, limit: int | None = None) -> Query:
         """Map each record to a list and share its weight out. See `SelectMany`."""
-        return self._then(SelectMany, function=function, limit=limit)
+        return self._then(operators.SelectMany, function=function, limit=limit)
 
     def group_by(self, key: RecordFunction, reduce: RecordFunction | None = None) -> Query:
         """Reduce the records of each key; without a reducer, collect them. See `GroupBy`."""
-        return self._then(GroupBy, key=key, reduce=reduce)
+        return self._then(operators.GroupBy, key=key, reduce=reduce)
 
     def shave(self, widths: float | RecordFunction, limit: int | None = None) -> Query:
         """Cut each record into pieces of given widths. See `Shave`."""
-        return self._then(Shave, widths=widths, limit=limit)
+        return self._then(operators.Shave, widths=widths, limit=limit)
 
     def join(
         self,
@@ -161,23 +149,23 @@ class Query(Releasable):
             right_key, result = left_key, whole if result is None else result
         if left_key is None or right_key is None:
             raise PlanError('join needs a key of each side, or on="a column that both have"')
-        return self._then(Join, other, left_key=left_key, right_key=right_key, result=result)
+        return self._then(operators.Join, other, left_key=left_key, right_key=right_key, result=result)
 
     def union(self, other: Query) -> Query:
         """The larger weight of each record, not the sum; for that use `concat`. See `Union`."""
-        return self._then(Union, other)
+        return self._then(operators.Union, other)
 
     def intersect(self, other: Query) -> Query:
         """The smaller weight of each record. See `Intersect`."""
-        return self._then(Intersect, other)
+        return self._then(operators.Intersect, other)
 
     def concat(self, other: Query) -> Query:
         """The sum of the weights of each record. See `Concat`."""
-        return self._then(Concat, other)
+        return self._then(operators.Concat, other)
 
     def difference(self, other: Query) -> Query:
         """The difference of the weights of each record. See `Except`."""
-        return self._then(Except, other)
+        return self._then(operators.Except, other)
 
     def partition(self, key: RecordFunction, keys: Iterable[object]) -> dict[Value, Query]:
         """One query for each public key; releases from several parts cost the largest, not the sum. See `Partition`.
@@ -192,7 +180,7 @@ class Query(Releasable):
         traced = trace(key, (self.plan.type,))
         parts = {value: Constant(traced.type, value) for value in check_domain(keys, traced.type)}
         shown = presenter(traced.type)
-        return {shown(value): self._then(Partition, key=traced, part=part) for value, part in parts.items()}
+        return {shown(value): self._then(operators.Partition, key=traced, part=part) for value, part in parts.items()}
 
     # --- tables -------------------------------------------------------------------------------------------------------
 

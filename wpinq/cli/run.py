@@ -13,20 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import (
-    NotSaved,
-    add_engine,
-    add_expected_head,
-    add_parameters,
-    add_sizes,
-    check_distinct,
-    check_stdout,
-    is_new,
-    load_program,
-    pairs,
-    tell,
-    unwritten,
-)
+from wpinq.cli import arguments
 from wpinq.cli.output import answers_table, output_files, write_answers
 from wpinq.data import EdgeList
 from wpinq.data.source_files import EDGE_OPTIONS, source_data
@@ -55,16 +42,16 @@ def add_parser(commands: Any) -> None:
     by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
     kept = "where budgets are kept; made if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
-    add_expected_head(made)
+    arguments.add_expected_head(made)
     read = f"how to read a source of edges, directed or undirected at least: {', '.join(EDGE_OPTIONS)}"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
     ends = "the columns of a csv or parquet file that hold an edge; the fields of the source unless given"
     by_name("--columns", metavar="NAME=ONE,OTHER", help=ends)
     state = "your word for this state of the data: the same measurement of the same version replays for free"
     by_name("--data-version", metavar="NAME=VERSION", help=state)
-    add_parameters(made)
-    add_sizes(made)
-    add_engine(made)
+    arguments.add_parameters(made)
+    arguments.add_sizes(made)
+    arguments.add_engine(made)
     made.add_argument(
         "--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to nameless files"
     )
@@ -84,20 +71,23 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
-    check_stdout()
+    arguments.check_stdout()
     label = check_label(options.label)
     if options.rows < 0:
         raise UsageError("--rows is at least 0, which prints all")
-    program = load_program(options)
+    program = arguments.load_program(options)
     asked = program.releases
     if not asked:
         raise UsageError("the program releases nothing; end a query with NoisyCount(epsilon, over: ...)")
     for name, one in asked.items():
         if waits_for_keys(one):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
-    files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
-    edge_lists, versions = pairs(options.edge_list, "--edge-list"), pairs(options.data_version, "--data-version")
-    columns = pairs(options.columns, "--columns")
+    files, budgets = arguments.pairs(options.source, "--source"), arguments.pairs(options.budget, "--budget")
+    edge_lists, versions = (
+        arguments.pairs(options.edge_list, "--edge-list"),
+        arguments.pairs(options.data_version, "--data-version"),
+    )
+    columns = arguments.pairs(options.columns, "--columns")
     data: dict[str, object] = {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
     for given, known in (
@@ -122,8 +112,10 @@ def run(options: argparse.Namespace) -> None:
         find_engine(options.engine).check(measurement.plan)
     outputs = output_files(options.output, asked)
     saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
-    check_distinct([*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())])
-    new = options.expected_head is None and is_new(options.ledger)
+    arguments.check_distinct(
+        [*saved.values(), *outputs.values()], [options.program, options.ledger, *map(Path, files.values())]
+    )
+    new = options.expected_head is None and arguments.is_new(options.ledger)
     if options.save is not None:
         _prepare_folder(options.save)
     if not options.json:
@@ -133,7 +125,7 @@ def run(options: argparse.Namespace) -> None:
     known, told = options.expected_head, _named_steps(options)
     with Session(options.ledger, expected_head=known, engine=options.engine, on_step=told, **limits) as session:
         if new:
-            tell(f"new ledger: {options.ledger}")
+            arguments.tell(f"new ledger: {options.ledger}")
         for name, source in bill.sources.items():
             budget = budgets[source.account]
             session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
@@ -143,7 +135,7 @@ def run(options: argparse.Namespace) -> None:
             head = session.head()
         except (WpinqError, KeyboardInterrupt):
             if spent := _spent(session.debited()):
-                tell(f"wpinq: this run spent {spent}")
+                arguments.tell(f"wpinq: this run spent {spent}")
             raise
         spent = _spent(session.debited()) or "nothing"
     replayed = all(name in versions for name in bill.sources)
@@ -161,12 +153,12 @@ def run(options: argparse.Namespace) -> None:
     except (OSError, KeyboardInterrupt) as error:  # paid for, so they are kept, whatever became of the output
         consequence = f"this run spent {spent}. {_kept(answers, folder, options.ledger, replayed)}"
         if isinstance(error, OSError):
-            raise unwritten(error, consequence) from None
-        tell(f"wpinq: {consequence}")
+            raise arguments.unwritten(error, consequence) from None
+        arguments.tell(f"wpinq: {consequence}")
         raise
     if unwritten_files:
         again = _AGAIN if replayed else "Keep what was printed"
-        raise NotSaved(f"not written: {', '.join(unwritten_files)}; this run spent {spent}. {again}")
+        raise arguments.NotSaved(f"not written: {', '.join(unwritten_files)}; this run spent {spent}. {again}")
 
 
 _AGAIN = "The same command gives the same answers again, for nothing"
@@ -241,4 +233,4 @@ def _named_steps(options: argparse.Namespace) -> Callable[[str], None] | None:
     if not options.progress:
         return None
     start = time.monotonic()
-    return lambda step: tell(f"[{time.monotonic() - start:7.1f} s] {step}")
+    return lambda step: arguments.tell(f"[{time.monotonic() - start:7.1f} s] {step}")

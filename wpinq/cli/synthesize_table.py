@@ -18,37 +18,14 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.api.schema import schema
 from wpinq.api.source import source
-from wpinq.cli.arguments import (
-    Interrupted,
-    NotSaved,
-    beside,
-    check_distinct,
-    check_stdout,
-    check_writable,
-    ledger_notice,
-    tell,
-    unwritten,
-)
+from wpinq.cli import arguments
 from wpinq.cli.output import checked_output, write_answers
 from wpinq.data.files import format_of
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
+from wpinq.expr import types
 from wpinq.expr.logical_values import parse, presenter
-from wpinq.expr.types import (
-    BOOL,
-    CATEGORIES_LIMIT,
-    DATE,
-    FLOAT,
-    INT,
-    STR,
-    TIME,
-    CategoryOf,
-    Logical,
-    TupleOf,
-    Type,
-    decimal,
-)
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
@@ -65,13 +42,21 @@ from wpinq.workflows.table import plan_table, synthesize_table
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 
 SHAPE = "NAME[:TYPE][?][=bins:0,18,65 or =Oslo,Bergen]"
-_TYPES: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, STR, DATE, TIME)}
-_PYTHON: dict[Type, Any] = {INT: int, FLOAT: float, STR: str, DATE: datetime.date, TIME: datetime.time}
+_TYPES: dict[str, types.Type] = {
+    type_.name: type_ for type_ in (types.INT, types.FLOAT, types.STR, types.DATE, types.TIME)
+}
+_PYTHON: dict[types.Type, Any] = {
+    types.INT: int,
+    types.FLOAT: float,
+    types.STR: str,
+    types.DATE: datetime.date,
+    types.TIME: datetime.time,
+}
 _DECIMAL = re.compile(r"decimal\((\d+)\)")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
 
-def read_attribute(given: str, fields: dict[str, Type], closed: Sequence[str]) -> Attribute:
+def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[str]) -> Attribute:
     """An attribute, for a source with these fields.
 
     Parameters
@@ -98,7 +83,7 @@ def read_attribute(given: str, fields: dict[str, Type], closed: Sequence[str]) -
         )
     kept = fields[name].with_nullable(False)
     type_ = _type(typed, given) if typed else kept
-    if written.startswith("bins:") and type_ == STR:
+    if written.startswith("bins:") and type_ == types.STR:
         raise UsageError(
             f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}"
         )
@@ -108,7 +93,7 @@ def read_attribute(given: str, fields: dict[str, Type], closed: Sequence[str]) -
         cells["bins"] = _values(written.removeprefix("bins:"), type_, given)
     elif written:
         cells["categories"] = _values(written, type_, given)
-    elif type_ != BOOL and not isinstance(type_, CategoryOf):
+    elif type_ != types.BOOL and not isinstance(type_, types.CategoryOf):
         raise UsageError(
             f"--attribute {given}: the values of a column of type {type_} are not public: give bins or categories, "
             f"{SHAPE}"
@@ -123,21 +108,21 @@ def _cast(name: str, type_: Any, record: Any) -> Any:
     return F.cast(record[name], type_)
 
 
-def _type(word: str, given: str) -> Type:
+def _type(word: str, given: str) -> types.Type:
     if word in _TYPES:
         return _TYPES[word]
     scale = _DECIMAL.fullmatch(word)
     if scale is None:
         known = [*_TYPES, "decimal(2)"]
         raise UsageError(f"--attribute {given}: there is no type {word!r} to read a column as; {suggest(word, known)}")
-    return decimal(int(scale[1]))
+    return types.decimal(int(scale[1]))
 
 
-def _annotation(type_: Type) -> Any:
+def _annotation(type_: types.Type) -> Any:
     return _PYTHON.get(type_, type_)
 
 
-def _values(text: str, type_: Type, given: str) -> list[Any]:
+def _values(text: str, type_: types.Type, given: str) -> list[Any]:
     """Values with commas between; those with commas inside stand in double quotes, and `0..14` are all ints between."""
     found: list[Any] = []
     try:
@@ -148,11 +133,11 @@ def _values(text: str, type_: Type, given: str) -> list[Any]:
             'in double quotes, as Oslo,"Rome, Italy"'
         ) from None
     for item in items:
-        between = _RANGE.fullmatch(item) if type_ == INT else None
+        between = _RANGE.fullmatch(item) if type_ == types.INT else None
         if between is not None:
             first, last = map(int, between.groups())
-            if not 0 <= last - first < CATEGORIES_LIMIT:
-                raise UsageError(f"--attribute {given}: {item} is no range of at most {CATEGORIES_LIMIT:,} ints")
+            if not 0 <= last - first < types.CATEGORIES_LIMIT:
+                raise UsageError(f"--attribute {given}: {item} is no range of at most {types.CATEGORIES_LIMIT:,} ints")
             found += range(first, last + 1)
             continue
         try:
@@ -162,14 +147,14 @@ def _values(text: str, type_: Type, given: str) -> list[Any]:
     return found
 
 
-def _value(text: str, type_: Type) -> Any:
-    if type_ == INT:
+def _value(text: str, type_: types.Type) -> Any:
+    if type_ == types.INT:
         return int(text)
-    if type_ == FLOAT:
+    if type_ == types.FLOAT:
         return float(text)
-    if type_ == BOOL:
+    if type_ == types.BOOL:
         return {"false": False, "true": True}[text.lower()]
-    if isinstance(type_, Logical) and not isinstance(type_, CategoryOf):
+    if isinstance(type_, types.Logical) and not isinstance(type_, types.CategoryOf):
         return presenter(type_)(parse(text, type_))
     return text
 
@@ -227,9 +212,9 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
-    check_stdout()
-    report_file = options.report or beside(options.out, ".json")
-    kept = options.marginals or beside(options.out, ".marginals.json")
+    arguments.check_stdout()
+    report_file = options.report or arguments.beside(options.out, ".json")
+    kept = options.marginals or arguments.beside(options.out, ".marginals.json")
     checked_output(options.out, "--out")
     written = [options.out, report_file, *([options.page] if options.page else [])]
     if options.from_marginals is None:
@@ -237,9 +222,9 @@ def run(options: argparse.Namespace) -> None:
     elif options.marginals is not None:
         raise UsageError("--marginals is where those that are measured now are kept: leave it out")
     for place in written:
-        check_writable(place)
+        arguments.check_writable(place)
     read = [options.table, options.ledger, options.from_marginals]
-    check_distinct(written, [place for place in read if place is not None])
+    arguments.check_distinct(written, [place for place in read if place is not None])
     if options.draw is not None and options.weighted_rows is not None:
         raise UsageError("--draw says how many rows, --weighted-rows how many for each record: give one of them")
     for number, name in ((options.draw, "--draw"), (options.weighted_rows, "--weighted-rows")):
@@ -259,14 +244,14 @@ def run(options: argparse.Namespace) -> None:
     try:
         _make(marginals, options, report_file)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; what was measured is kept. {again}") from None
+        raise arguments.Interrupted(f"interrupted; what was measured is kept. {again}") from None
     except OSError as error:
-        raise unwritten(error, f"what was measured is kept. {again}") from None
+        raise arguments.unwritten(error, f"what was measured is kept. {again}") from None
     except MemoryError:
-        raise NotSaved(f"there is not the memory for this; what was measured is kept. {again}") from None
+        raise arguments.NotSaved(f"there is not the memory for this; what was measured is kept. {again}") from None
     except WpinqError as error:
         if options.from_marginals is None:
-            tell(f"wpinq: what was measured is paid for and kept. {again}")
+            arguments.tell(f"wpinq: what was measured is paid for and kept. {again}")
         raise error
 
 
@@ -307,7 +292,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         raise UsageError(f"there is no file {options.table} that can be read")
     if format_of(options.table) not in (".csv", ".parquet"):
         raise UsageError(f"{options.table} is no csv or parquet file by its name")
-    notice = ledger_notice(options)
+    notice = arguments.ledger_notice(options)
     if (options.person is None) != (options.at_most is None):
         raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
     declared = _source(options)
@@ -325,7 +310,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
     _print_accuracy(asked)
     if notice:
-        tell(notice)
+        arguments.tell(notice)
     with Session(options.ledger, engine=engine) as session:
         session.protect(declared, options.table, budget=budget, version=options.data_version)
         marginals: MarginalTables = session.release(asked)
@@ -336,7 +321,9 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         again = "The same command gives the same marginals again, for nothing"
         lost = again if options.data_version else "They are lost; with --ledger and --data-version they would not be"
         why = system_reason(error) if isinstance(error, OSError) else str(error)
-        raise NotSaved(f"what was measured could not be written to {kept} ({why}), and is paid for. {lost}") from None
+        raise arguments.NotSaved(
+            f"what was measured could not be written to {kept} ({why}), and is paid for. {lost}"
+        ) from None
     print(f"Measured; the table is closed. The marginals are in {kept}")
     for name, epsilon in left.items():
         print(f"Remaining budget of {name}: {format_epsilon(epsilon)} of {format_epsilon(parse_epsilon(budget))}")
@@ -351,8 +338,8 @@ def _source(options: argparse.Namespace) -> Query:
     """
     offered = schema(options.table, options.name)
     record = offered.record
-    assert isinstance(record, TupleOf)
-    fields: dict[str, Type] = {}
+    assert isinstance(record, types.TupleOf)
+    fields: dict[str, types.Type] = {}
     for name, type_ in zip(record.names, record.elements, strict=True):
         if name is not None and name != options.person:
             fields[name] = type_.with_nullable()
@@ -368,7 +355,7 @@ def _source(options: argparse.Namespace) -> Query:
 
 def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     record = declared.plan.type
-    assert isinstance(record, TupleOf)
+    assert isinstance(record, types.TupleOf)
     fields = {str(name): type_ for name, type_ in zip(record.names, record.elements, strict=True)}
     attributes = [read_attribute(given, fields, options.closed) for given in options.attribute]
     for name in options.closed:

@@ -14,24 +14,9 @@ from wpinq.columns.records import column_types, type_name
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, column_advice, csv_advice, duckdb_kind
 from wpinq.data.layout import NO_BOOL
+from wpinq.expr import types
 from wpinq.expr.declarations import ID, NO_ID
 from wpinq.expr.logical_values import FORMS, limits
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    Logical,
-    TupleOf,
-    Type,
-)
 
 Unfit = tuple[str, str]
 """A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words."""
@@ -66,9 +51,9 @@ class Cast:
     advice: str = ""
 
 
-def of_column(column: str, given: Any, type_: Type) -> Cast:
+def of_column(column: str, given: Any, type_: types.Type) -> Cast:
     """A column of some DuckDB type (`DuckDBPyType`), as a declared type."""
-    if not isinstance(type_, TupleOf):
+    if not isinstance(type_, types.TupleOf):
         value, unfit = _value(column, given, type_)
         return Cast((value,), tuple(unfit), advice=column_advice(duckdb_kind(given), type_))
     leaves, unfit = [f"({column} IS NOT NULL)"] if type_.nullable else [], _null(column, type_)
@@ -83,18 +68,18 @@ def of_column(column: str, given: Any, type_: Type) -> Cast:
     return Cast(tuple(leaves), tuple(unfit))
 
 
-def of_text(column: str, type_: Type) -> Cast:
+def of_text(column: str, type_: types.Type) -> Cast:
     """A column of text, as a declared scalar. An empty field is null where the type allows null."""
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         value, unfit = column, [(f"{column} <> '' AND {condition}", why) for condition, why in _unlisted(column, type_)]
-    elif isinstance(type_, DecimalOf):
+    elif isinstance(type_, types.DecimalOf):
         value, unfit = _decimal_text(column, type_)
-    elif isinstance(type_, Logical):
+    elif isinstance(type_, types.Logical):
         value, unfit = _moment_text(column, type_)
     else:
         value, unfit = _TEXT[type_](column)
     fit = " AND ".join(f"({condition}) IS NOT TRUE" for condition, _ in unfit)
-    if type_ == INT:  # nearly every integer is written as DuckDB writes it
+    if type_ == types.INT:  # nearly every integer is written as DuckDB writes it
         fit = f"CAST({value} AS VARCHAR) = {column} OR ({fit})"
     if_empty = "NULL" if type_.nullable else UNFIT
     checked = f"CASE WHEN {column} = '' THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
@@ -105,9 +90,9 @@ def of_text(column: str, type_: Type) -> Cast:
     return Cast((value,), tuple(unfit), (checked,), csv_advice(type_))
 
 
-def readable_as_text(type_: Type) -> bool:
+def readable_as_text(type_: types.Type) -> bool:
     """Whether a csv file can hold values of a type."""
-    return type_ in _TEXT or (isinstance(type_, Logical) and type_ != DURATION)
+    return type_ in _TEXT or (isinstance(type_, types.Logical) and type_ != types.DURATION)
 
 
 def any_of(conditions: Sequence[str]) -> str:
@@ -115,19 +100,19 @@ def any_of(conditions: Sequence[str]) -> str:
     return " OR ".join(f"({condition})" for condition in conditions) or "false"
 
 
-def _null(column: str, type_: Type) -> list[Unfit]:
+def _null(column: str, type_: types.Type) -> list[Unfit]:
     if type_.nullable:
         return []
     words = f"null where {type_} is declared (declare it as `T | None` to allow null)"
     return [(f"{column} IS NULL", NO_ID if type_ == ID else words)]
 
 
-def _value(column: str, given: Any, type_: Type, level: int = 0) -> _Value:
+def _value(column: str, given: Any, type_: types.Type, level: int = 0) -> _Value:
     """A value as one term, packed, and what makes it unfit."""
     unfit, found = _null(column, type_), None
-    if isinstance(type_, ListOf):
+    if isinstance(type_, types.ListOf):
         found = _list(column, given, type_, level)
-    elif isinstance(type_, TupleOf):
+    elif isinstance(type_, types.TupleOf):
         parts, why = _fields(column, given, type_)
         if why is not None:
             return f"CAST(NULL AS {type_name(type_)})", [*unfit, *why]
@@ -143,11 +128,13 @@ def _value(column: str, given: Any, type_: Type, level: int = 0) -> _Value:
     return value, unfit + more
 
 
-def _mismatch(column: str, given: Any, type_: Type) -> list[Unfit]:
+def _mismatch(column: str, given: Any, type_: types.Type) -> list[Unfit]:
     return [] if given.id == "null" else [(f"{column} IS NOT NULL", f"a value that is not of type {type_}")]
 
 
-def _fields(column: str, given: Any, type_: TupleOf) -> tuple[list[tuple[str, Any, Type]], list[Unfit] | None]:
+def _fields(
+    column: str, given: Any, type_: types.TupleOf
+) -> tuple[list[tuple[str, Any, types.Type]], list[Unfit] | None]:
     """The parts of a record, by name; or why it is none."""
     if given.id != "struct":
         return [], _mismatch(column, given, type_)
@@ -162,7 +149,7 @@ def _fields(column: str, given: Any, type_: TupleOf) -> tuple[list[tuple[str, An
     return parts, None
 
 
-def _list(column: str, given: Any, type_: ListOf, level: int) -> _Value | None:
+def _list(column: str, given: Any, type_: types.ListOf, level: int) -> _Value | None:
     if given.id not in ("list", "array"):
         return None
     child = given.children[0][1]
@@ -192,16 +179,16 @@ _BUILT_IN = "system.main."
 """The schema of DuckDB's own operators: a relation is computed in its owner's database, which may have macros."""
 
 
-def scalar(column: str, given: Any, type_: Type) -> _Value | None:
+def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:
     """A column of some DuckDB type as a declared scalar; None where no value of it can be one."""
     kind = str(given.id)
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         text = column if kind == "varchar" else f"CAST({column} AS VARCHAR)"
         return (text, _unlisted(text, type_)) if kind in ("varchar", "enum") else None
-    if isinstance(type_, DecimalOf):
+    if isinstance(type_, types.DecimalOf):
         return _decimal(column, given, type_)
     whole = kind == "decimal" and dict(given.children)["scale"] == 0
-    if whole and not isinstance(type_, Logical):  # as Arrow has the wide integers of DuckDB, such as every sum
+    if whole and not isinstance(type_, types.Logical):  # as Arrow has the wide integers of DuckDB, such as every sum
         return _SCALARS[type_](f"CAST({column} AS HUGEINT)", "hugeint")
     return _SCALARS[type_](column, kind)
 
@@ -240,14 +227,20 @@ def _id(column: str, kind: str) -> _Value | None:
     return _int(column, kind) if kind in _INTEGERS else _str(column, kind)
 
 
-def _unlisted(text: str, type_: CategoryOf) -> list[Unfit]:
+def _unlisted(text: str, type_: types.CategoryOf) -> list[Unfit]:
     listed = ", ".join(map(quoted, type_.listed))
     return [(f"{text} NOT IN ({listed})", "a value that is none of the declared categories")]
 
 
-def _in_range(column: str, value: str, type_: Logical) -> list[Unfit]:
+def _in_range(column: str, value: str, type_: types.Logical) -> list[Unfit]:
     least, most = limits(type_)
-    beyond = "the years 1 to 9999" if type_ in (DATE, TIMESTAMP) else "a day" if type_ == TIME else "64 bits"
+    beyond = (
+        "the years 1 to 9999"
+        if type_ in (types.DATE, types.TIMESTAMP)
+        else "a day"
+        if type_ == types.TIME
+        else "64 bits"
+    )
     outside = f"{column} IS NOT NULL AND NOT coalesce({value} BETWEEN {least} AND {most}, false)"
     return [(outside, f"a {type_} outside {beyond}")]
 
@@ -255,7 +248,7 @@ def _in_range(column: str, value: str, type_: Logical) -> list[Unfit]:
 def _date(column: str, kind: str) -> _Value | None:
     if kind == "date":
         value = f'CAST({_BUILT_IN}"-"({column}, {_EPOCH}) AS BIGINT)'
-        return value, _in_range(column, value, DATE)
+        return value, _in_range(column, value, types.DATE)
     moment = _timestamp(column, kind)
     if moment is None or kind in _ZONED or kind.startswith(COUNTED_MOMENTS):
         return None
@@ -266,12 +259,12 @@ def _date(column: str, kind: str) -> _Value | None:
 
 def _timestamp(column: str, kind: str) -> _Value | None:
     if kind.startswith(COUNTED_MOMENTS):
-        return _counted(column, kind, TIMESTAMP, "moment")
+        return _counted(column, kind, types.TIMESTAMP, "moment")
     if kind not in (*_COARSE, "timestamp_ns", *_ZONED):
         return None
     # There is no epoch_us of nanoseconds with a zone; of whole microseconds the division is exact.
     value = f"(TRY(epoch_ns({column})) // 1000)" if kind == "timestamptz_ns" else f"TRY(epoch_us({column}))"
-    unfit = _in_range(column, value, TIMESTAMP)
+    unfit = _in_range(column, value, types.TIMESTAMP)
     if kind in ("timestamp_ns", "timestamptz_ns"):
         unfit.append((f"TRY(epoch_ns({column})) % 1000 <> 0", "a moment finer than microseconds"))
     return value, unfit
@@ -281,13 +274,13 @@ def _time(column: str, kind: str) -> _Value | None:
     if kind not in ("time", "time_ns"):
         return None
     value = f"epoch_us({column})"
-    unfit = _in_range(column, value, TIME)
+    unfit = _in_range(column, value, types.TIME)
     if kind == "time_ns":
         unfit.append((f"epoch_ns({column}) % 1000 <> 0", "a moment finer than microseconds"))
     return value, unfit
 
 
-def _counted(column: str, kind: str, type_: Logical, noun: str) -> _Value:
+def _counted(column: str, kind: str, type_: types.Logical, noun: str) -> _Value:
     """What a column of integers counts, in the unit that stands last in its kind."""
     unit = kind.rpartition(" ")[2]
     if unit == "ns":
@@ -299,19 +292,19 @@ def _counted(column: str, kind: str, type_: Logical, noun: str) -> _Value:
 
 def _duration(column: str, kind: str) -> _Value | None:
     if kind.startswith(COUNTED_DURATIONS):
-        return _counted(column, kind, DURATION, "duration")
+        return _counted(column, kind, types.DURATION, "duration")
     if kind != "interval":
         return None
     value = f"TRY(epoch_us({column}))"
     months = f"datepart('year', {column}) <> 0 OR datepart('month', {column}) <> 0"
-    return value, [(months, "an interval of months, which are no duration"), *_in_range(column, value, DURATION)]
+    return value, [(months, "an interval of months, which are no duration"), *_in_range(column, value, types.DURATION)]
 
 
 def _units(column: str, scale: int) -> str:
     return f'TRY_CAST(TRY({_BUILT_IN}"*"({column}, CAST({10**scale} AS BIGINT))) AS BIGINT)'
 
 
-def _decimal(column: str, given: Any, type_: DecimalOf) -> _Value | None:
+def _decimal(column: str, given: Any, type_: types.DecimalOf) -> _Value | None:
     kind, scale = str(given.id), type_.scale
     if kind in _INTEGERS and kind != "uhugeint":
         value = _units(f"CAST({column} AS HUGEINT)", scale)
@@ -329,16 +322,16 @@ def _decimal(column: str, given: Any, type_: DecimalOf) -> _Value | None:
     return value, [*finer, *_in_range(column, value, type_)]
 
 
-_SCALARS: dict[Type, Callable[[str, str], _Value | None]] = {
-    BOOL: _bool,
-    INT: _int,
-    FLOAT: _float,
-    STR: _str,
+_SCALARS: dict[types.Type, Callable[[str, str], _Value | None]] = {
+    types.BOOL: _bool,
+    types.INT: _int,
+    types.FLOAT: _float,
+    types.STR: _str,
     ID: _id,
-    DATE: _date,
-    TIMESTAMP: _timestamp,
-    TIME: _time,
-    DURATION: _duration,
+    types.DATE: _date,
+    types.TIMESTAMP: _timestamp,
+    types.TIME: _time,
+    types.DURATION: _duration,
 }
 
 
@@ -377,24 +370,28 @@ def _str_text(column: str) -> _Value:
     return column, [(f"contains({column}, chr(0))", "a zero character (NUL), which text has not")]
 
 
-_TEXT: dict[Type, Callable[[str], _Value]] = {
-    INT: _int_text,
-    FLOAT: _float_text,
-    BOOL: _bool_text,
-    STR: _str_text,
+_TEXT: dict[types.Type, Callable[[str], _Value]] = {
+    types.INT: _int_text,
+    types.FLOAT: _float_text,
+    types.BOOL: _bool_text,
+    types.STR: _str_text,
     ID: _str_text,
 }
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ZONE = r"([+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-_PATTERNS: dict[Type, str] = {DATE: _DAY, TIME: _CLOCK, TIMESTAMP: f"{_DAY}[T ]{_CLOCK}(Z|{_ZONE})?"}
+_PATTERNS: dict[types.Type, str] = {
+    types.DATE: _DAY,
+    types.TIME: _CLOCK,
+    types.TIMESTAMP: f"{_DAY}[T ]{_CLOCK}(Z|{_ZONE})?",
+}
 
 
-def _moment_text(column: str, type_: Logical) -> _Value:
-    if type_ == DATE:
+def _moment_text(column: str, type_: types.Logical) -> _Value:
+    if type_ == types.DATE:
         value = f"CAST(TRY_CAST({column} AS DATE) - {_EPOCH} AS BIGINT)"
-    elif type_ == TIME:
+    elif type_ == types.TIME:
         value = f"epoch_us(TRY_CAST({column} AS TIME))"
     else:
         moment = f"regexp_extract({column}, '^({_DAY}[T ]{_CLOCK})', 1)"
@@ -412,7 +409,7 @@ def _moment_text(column: str, type_: Logical) -> _Value:
     ]
 
 
-def _decimal_text(column: str, type_: DecimalOf) -> _Value:
+def _decimal_text(column: str, type_: types.DecimalOf) -> _Value:
     scale = type_.scale
     number = f"regexp_full_match({column}, '[+-]?[0-9]+(\\.[0-9]+)?')"
     short = f"regexp_full_match({column}, '[+-]?[0-9]+(\\.[0-9]{{0,{scale}}}0*)?')"

@@ -16,32 +16,18 @@ from wpinq.data.kinds import column_advice
 from wpinq.data.layout import Layout
 from wpinq.data.people import SPARK, asymmetric, kept_of, weighed
 from wpinq.errors import SourceRejected
+from wpinq.expr import types
 from wpinq.expr.declarations import Person, Sizes
 from wpinq.expr.logical_values import limits
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    TupleOf,
-    Type,
-)
 
 # Columns of Spark frames: the canonical value of the declared type, and what of the given one is unfit.
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_KINDS: dict[Type, tuple[str, ...]] = {
-    BOOL: ("boolean",),
-    INT: _INTEGERS,
-    FLOAT: ("float", "double"),
-    STR: ("string",),
+_KINDS: dict[types.Type, tuple[str, ...]] = {
+    types.BOOL: ("boolean",),
+    types.INT: _INTEGERS,
+    types.FLOAT: ("float", "double"),
+    types.STR: ("string",),
 }
 """What Spark may call a type; the last is the canonical form."""
 _DAY = 86_400_000_000
@@ -70,9 +56,9 @@ class SparkCast:
         return leaves
 
 
-def spark_cast(column: Any, given: Any, type_: Type) -> SparkCast | None:
+def spark_cast(column: Any, given: Any, type_: types.Type) -> SparkCast | None:
     """A column of a type of Spark's as a declared type; None where the given type is another."""
-    if not isinstance(type_, TupleOf):
+    if not isinstance(type_, types.TupleOf):
         return _packed(column, given, type_)
     places = _places(given, type_)
     if places is None:
@@ -97,26 +83,26 @@ def _sure(condition: Any) -> Any:
 # --- lists and records ------------------------------------------------------------------------------------------------
 
 
-def _packed(column: Any, given: Any, type_: Type) -> SparkCast | None:
+def _packed(column: Any, given: Any, type_: types.Type) -> SparkCast | None:
     """A value as one leaf."""
     from pyspark.sql import functions as sql
 
-    if isinstance(type_, ListOf):
+    if isinstance(type_, types.ListOf):
         return _list(column, given, type_)
-    if isinstance(type_, TupleOf):
+    if isinstance(type_, types.TupleOf):
         return _struct(column, given, type_)
     single = _single(column, given.simpleString(), type_)
     if single is None:
         return None
     (value,), unfit = single.leaves, _null(single.leaves[0], type_)
-    if type_ == FLOAT:
+    if type_ == types.FLOAT:
         unfit.append((_sure(sql.isnan(value) | (sql.abs(value) == float("inf"))), "nan or infinity"))
-    if type_ == STR or isinstance(type_, CategoryOf):
+    if type_ == types.STR or isinstance(type_, types.CategoryOf):
         unfit.append((_sure(~sql.is_valid_utf8(value)), "a text that is not UTF-8"))
     return SparkCast(single.leaves, (*single.unfit, *unfit))
 
 
-def _list(column: Any, given: Any, type_: ListOf) -> SparkCast | None:
+def _list(column: Any, given: Any, type_: types.ListOf) -> SparkCast | None:
     from pyspark.sql import functions as sql
     from pyspark.sql.types import ArrayType
 
@@ -145,7 +131,7 @@ def _list(column: Any, given: Any, type_: ListOf) -> SparkCast | None:
     return SparkCast((sql.transform(column, of_element(lambda made: made.leaves[0])),), tuple(unfit))
 
 
-def _struct(column: Any, given: Any, type_: TupleOf) -> SparkCast | None:
+def _struct(column: Any, given: Any, type_: types.TupleOf) -> SparkCast | None:
     from pyspark.sql import functions as sql
 
     places = _places(given, type_)
@@ -162,7 +148,7 @@ def _struct(column: Any, given: Any, type_: TupleOf) -> SparkCast | None:
     return SparkCast((sql.when(column.isNotNull(), packed),), tuple(unfit))
 
 
-def _places(given: Any, type_: TupleOf) -> list[Any] | None:
+def _places(given: Any, type_: types.TupleOf) -> list[Any] | None:
     """The fields of Spark's record that a declared one means, by name; None where one is missing, or there twice."""
     from pyspark.sql.types import StructType
 
@@ -172,7 +158,7 @@ def _places(given: Any, type_: TupleOf) -> list[Any] | None:
     return [fields[0] for fields in found] if all(len(fields) == 1 for fields in found) else None
 
 
-def _null(column: Any, type_: Type) -> list[SparkFault]:
+def _null(column: Any, type_: types.Type) -> list[SparkFault]:
     reason = f"null where {type_} is declared (declare it as `T | None` to allow null)"
     return [] if type_.nullable else [(column.isNull(), reason)]
 
@@ -180,39 +166,39 @@ def _null(column: Any, type_: Type) -> list[SparkFault]:
 # --- single values ----------------------------------------------------------------------------------------------------
 
 
-def _single(column: Any, kind: str, type_: Type) -> SparkCast | None:
+def _single(column: Any, kind: str, type_: types.Type) -> SparkCast | None:
     """A value of a kind, as Spark calls it, as a declared type; None where the kind is another."""
     from pyspark.sql import functions as sql
 
-    if isinstance(type_, DecimalOf):
+    if isinstance(type_, types.DecimalOf):
         return _decimal(column, kind, type_)
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         known = sql.coalesce(column.isin(list(type_.listed)), sql.lit(True))
         unknown = (~known, "a value that is none of the declared categories")
         return SparkCast((column,), (unknown,)) if kind == "string" else None
-    if type_ == DATE and kind == "date":
+    if type_ == types.DATE and kind == "date":
         return _in_range(sql.unix_date(column).cast("bigint"), type_)
-    if type_ == TIMESTAMP and kind == "timestamp":
+    if type_ == types.TIMESTAMP and kind == "timestamp":
         return _in_range(sql.unix_micros(column), type_)
-    if type_ == TIMESTAMP and kind == "timestamp_ntz":
+    if type_ == types.TIMESTAMP and kind == "timestamp_ntz":
         return _in_range(_of_clock(column), type_)
-    if type_ == TIME and _CLOCK.fullmatch(kind):
+    if type_ == types.TIME and _CLOCK.fullmatch(kind):
         return _in_range(_microseconds(column), type_)
-    if type_ == DURATION and _SPAN.fullmatch(kind):
+    if type_ == types.DURATION and _SPAN.fullmatch(kind):
         return SparkCast((_microseconds(column.cast("interval day to second")),))
-    if type_ == BOOL and kind in _INTEGERS:
+    if type_ == types.BOOL and kind in _INTEGERS:
         bit = sql.coalesce(column.isin(0, 1), sql.lit(True))
         return SparkCast((column == 1,), ((~bit, "an integer that is neither 0 nor 1, where bool is declared"),))
     if type_ in _KINDS and kind in _KINDS[type_]:
         typed = column.cast(_KINDS[type_][-1])
-        return SparkCast((typed + sql.lit(0.0) if type_ == FLOAT else typed,))  # -0.0 becomes 0.0
+        return SparkCast((typed + sql.lit(0.0) if type_ == types.FLOAT else typed,))  # -0.0 becomes 0.0
     return None
 
 
-def _in_range(value: Any, type_: Type) -> SparkCast:
+def _in_range(value: Any, type_: types.Type) -> SparkCast:
     from pyspark.sql import functions as sql
 
-    beyond = "a day" if type_ == TIME else "the years 1 to 9999"
+    beyond = "a day" if type_ == types.TIME else "the years 1 to 9999"
     outside = sql.coalesce(~value.between(*limits(type_)), sql.lit(False))
     return SparkCast((value,), ((outside, f"a {type_} outside {beyond}"),))
 
@@ -235,7 +221,7 @@ def _of_clock(column: Any) -> Any:
     )
 
 
-def _decimal(column: Any, kind: str, type_: DecimalOf) -> SparkCast | None:
+def _decimal(column: Any, kind: str, type_: types.DecimalOf) -> SparkCast | None:
     from pyspark.sql import functions as sql
 
     if kind not in _INTEGERS and not kind.startswith("decimal("):
@@ -256,7 +242,7 @@ _UNREADABLE = "cannot be read by Spark: show it yourself to see why"
 
 def read_frame(
     frame: Any,
-    type_: Type,
+    type_: types.Type,
     *,
     unit_weight: Fraction,
     cap: Fraction,
@@ -304,7 +290,7 @@ def read_frame(
         if cast is None:
             words = column_advice(spark_kind(kinds[place]), field)
             how = f" To convert it: {words}." if words else ""
-            if isinstance(field, (ListOf, TupleOf)):
+            if isinstance(field, (types.ListOf, types.TupleOf)):
                 how = " A list is an array (functions.collect_list, functions.array), and a record a struct that has "
                 how += "all fields of the declared one by name (functions.struct)."
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}.{how}")
@@ -354,7 +340,7 @@ def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> SparkC
     if columns.count(person.column) != 1:
         raise SourceRejected(f"{_WHAT} must have one column {person.column!r}, with the ids of people")
     place = columns.index(person.column)
-    for type_ in (INT, STR):
+    for type_ in (types.INT, types.STR):
         found = spark_cast(sql.col(f"g{place}"), kinds[place], type_)
         if found is not None:
             (null, _), *others = found.unfit
@@ -362,7 +348,7 @@ def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> SparkC
     raise SourceRejected(f"{_WHAT}: the ids in {person.column!r} are neither int nor str: cast them in Spark")
 
 
-def _cut(held: list[Any], type_: Type, person: Person, facts: frozenset[str]) -> str:
+def _cut(held: list[Any], type_: types.Type, person: Person, facts: frozenset[str]) -> str:
     """Add the rows that count of each person, and the dataset of these, to the held frames; or say what is wrong."""
     spark = held[0].sparkSession
     kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=held[0])
@@ -374,7 +360,7 @@ def _cut(held: list[Any], type_: Type, person: Person, facts: frozenset[str]) ->
 
 
 def _fault(
-    dataset: Any, type_: Type, cap: Fraction, facts: frozenset[str], sizes: Sizes | None, *, nested: bool
+    dataset: Any, type_: types.Type, cap: Fraction, facts: frozenset[str], sizes: Sizes | None, *, nested: bool
 ) -> str:
     """What is wrong with the dataset, if anything is: each record stands there once."""
 

@@ -7,63 +7,44 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from wpinq.errors import ExpressionError, nearest
+from wpinq.expr import types
 from wpinq.expr.definition import CallAttributes, Mistyped, list_type, primitive_named, typed
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, show
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    INT_MAX,
-    NULL,
-    SCALE_LIMIT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    ListOf,
-    TupleOf,
-    Type,
-    check_field_name,
-    decimal,
-    physical,
-    signature,
-)
 from wpinq.expr.values import UnfitValue, normalize
 
 
 def constant(value: object) -> Constant:
     """A public value as an expression."""
     if value is None:
-        return Constant(NULL, None)
+        return Constant(types.NULL, None)
     for python, type_ in _CONSTANTS:
         if isinstance(value, python):
             return _checked(value, type_)
     if isinstance(value, Decimal):
         exponent = value.as_tuple().exponent
-        if not isinstance(exponent, int) or exponent < -SCALE_LIMIT:
-            raise ExpressionError(f"a decimal constant is finite, with at most {SCALE_LIMIT} decimals")
-        return _checked(value, decimal(max(0, -exponent)))
+        if not isinstance(exponent, int) or exponent < -types.SCALE_LIMIT:
+            raise ExpressionError(f"a decimal constant is finite, with at most {types.SCALE_LIMIT} decimals")
+        return _checked(value, types.decimal(max(0, -exponent)))
     raise ExpressionError(
         f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, Decimal, date, "
         "datetime, time, timedelta, tuples, lists, or F.record(...)"
     )
 
 
-_CONSTANTS: tuple[tuple[type, Type], ...] = (
-    (bool, BOOL),
-    (int, INT),
-    (float, FLOAT),
-    (str, STR),
-    (datetime.datetime, TIMESTAMP),
-    (datetime.date, DATE),
-    (datetime.time, TIME),
-    (datetime.timedelta, DURATION),
+_CONSTANTS: tuple[tuple[type, types.Type], ...] = (
+    (bool, types.BOOL),
+    (int, types.INT),
+    (float, types.FLOAT),
+    (str, types.STR),
+    (datetime.datetime, types.TIMESTAMP),
+    (datetime.date, types.DATE),
+    (datetime.time, types.TIME),
+    (datetime.timedelta, types.DURATION),
 )
 """Python types of constants and what they mean; a datetime is a date too, so it comes before."""
 
 
-def _checked(value: object, type_: Type) -> Constant:
+def _checked(value: object, type_: types.Type) -> Constant:
     try:
         return Constant(type_, normalize(value, type_))
     except UnfitValue as reason:
@@ -76,8 +57,8 @@ def numbers(values: Sequence[object]) -> Constant | None:
     if not kinds or not kinds <= {int, float}:
         return None
     if len(kinds) == 2:
-        values = [value if type(value) is float else float(_checked(value, INT).value) for value in values]
-    return _checked(values, ListOf(INT if kinds == {int} else FLOAT, bound=len(values)))
+        values = [value if type(value) is float else float(_checked(value, types.INT).value) for value in values]
+    return _checked(values, types.ListOf(types.INT if kinds == {int} else types.FLOAT, bound=len(values)))
 
 
 def listed(*items: Expr) -> Expr:
@@ -102,12 +83,12 @@ def call(name: str, *arguments: Expr, attributes: CallAttributes = ()) -> Expr:
         _check_functions(name, arguments)
         type_ = typed(name, tuple(argument.type for argument in arguments), attributes)
     except Mistyped as reason:
-        shown = show(Call(NULL, name, arguments, attributes))
+        shown = show(Call(types.NULL, name, arguments, attributes))
         raise ExpressionError(f"{reason}, in `{shown}`") from None
     cores = tuple(argument.core for argument in arguments)
     lowered = None
     if any(core is not argument for core, argument in zip(cores, arguments, strict=True)):
-        lowered = Call(physical(type_), name, cores, attributes)
+        lowered = Call(types.physical(type_), name, cores, attributes)
     return Call(type_, name, arguments, attributes, lowered)
 
 
@@ -120,30 +101,30 @@ def _check_functions(name: str, arguments: tuple[Expr, ...]) -> None:
             )
     if name == "map" and isinstance(function := arguments[1], Lambda):
         element = list_type(arguments[0].type).element
-        if [signature(parameter.type) for parameter in function.parameters] != [signature(element)]:
+        if [types.signature(parameter.type) for parameter in function.parameters] != [types.signature(element)]:
             raise Mistyped(f"the function must take one {element}")
 
 
 def derived(name: str, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
     """A call that prints under `name` and means `rule(*arguments)`."""
-    plain = all(physical(argument.type) is argument.type for argument in arguments)
+    plain = all(types.physical(argument.type) is argument.type for argument in arguments)
     try:
         meaning = rule(*(argument.core for argument in arguments) if plain else arguments)
     except Mistyped as reason:
-        raise ExpressionError(f"{reason}, in `{show(Call(NULL, name, arguments))}`") from None
+        raise ExpressionError(f"{reason}, in `{show(Call(types.NULL, name, arguments))}`") from None
     return Call(meaning.type, name, arguments, (), meaning.core)
 
 
-def stored(name: str, type_: Type, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
+def stored(name: str, type_: types.Type, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
     """A call of a logical type, or over one: `rule` gives what stands for it from what stands for the arguments."""
     meaning = rule(*(argument.core for argument in arguments)).core
     return Call(type_.with_nullable(meaning.type.nullable), name, arguments, (), meaning)
 
 
-def static_int(value: Expr, what: str, least: int = 0, most: int = INT_MAX) -> int:
+def static_int(value: Expr, what: str, least: int = 0, most: int = types.INT_MAX) -> int:
     """A public integer written in the query, from `least` to `most`."""
-    if not isinstance(value, Constant) or value.type != INT or not least <= value.value <= most:
-        limits = f"at least {least}" if most == INT_MAX else f"from {least} to {most}"
+    if not isinstance(value, Constant) or value.type != types.INT or not least <= value.value <= most:
+        limits = f"at least {least}" if most == types.INT_MAX else f"from {least} to {most}"
         raise Mistyped(f"{what} must be an integer written in the query, {limits}")
     assert isinstance(value.value, int)
     return value.value
@@ -151,7 +132,7 @@ def static_int(value: Expr, what: str, least: int = 0, most: int = INT_MAX) -> i
 
 def static_text(value: Expr, what: str) -> str:
     """A public string written in the query."""
-    if not isinstance(value, Constant) or value.type != STR:
+    if not isinstance(value, Constant) or value.type != types.STR:
         raise Mistyped(f"{what} must be a string written in the query")
     assert isinstance(value.value, str)
     return value.value
@@ -164,7 +145,7 @@ def record(names: tuple[str | None, ...], values: tuple[Expr, ...]) -> Expr:
     """A record of the values, with these field names."""
     for name in names:
         if name is not None:
-            check_field_name(name)
+            types.check_field_name(name)
     return call("record", *values, attributes=names)
 
 
@@ -177,7 +158,7 @@ def field(value: Expr, index: int) -> Expr:
 
 def field_named(value: Expr, name: str) -> Expr:
     """The field of this name; the error lists the fields there are, and says which may be meant."""
-    if not isinstance(value.type, TupleOf):
+    if not isinstance(value.type, types.TupleOf):
         raise ExpressionError(
             f"`{show(value)}` is of type {value.type}, which has no field {name!r}: its functions are those of F, "
             "such as F.lower(text) and F.cast(value, str)"
@@ -193,6 +174,6 @@ def field_named(value: Expr, name: str) -> Expr:
 
 def fields(value: Expr) -> list[Expr]:
     """Every field of a record."""
-    if not isinstance(value.type, TupleOf):
+    if not isinstance(value.type, types.TupleOf):
         raise Mistyped(f"expected a record, not {value.type}")
     return [field(value, i) for i in range(len(value.type.elements))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import decimals
+from wpinq.expr import decimals, types
 from wpinq.expr.build import call, constant, stored
 from wpinq.expr.decimals import below, both, choose, minus, no, over, plus, rest, same, times
 from wpinq.expr.definition import Mistyped
@@ -13,20 +13,6 @@ from wpinq.expr.infix import to_float as number_to_float
 from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.nodes import Constant, Expr, show
 from wpinq.expr.temporal import MOMENTS, civil, days_of, kept
-from wpinq.expr.types import (
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    Logical,
-    category,
-    decimal,
-)
 
 # Dates, times of day and decimals of text, in ISO 8601 and plain digits; null of whatever else a text says.
 #
@@ -63,7 +49,7 @@ def clock_text(seconds: Expr) -> Expr:
 
 def date_of_text(text: Expr) -> Expr:
     """Of YYYY-MM-DD, the days since 1970-01-01."""
-    days = kept(days_of(*(_number(text, a, n) for a, n in ((0, 4), (5, 2), (8, 2)))), DATE)
+    days = kept(days_of(*(_number(text, a, n) for a, n in ((0, 4), (5, 2), (8, 2)))), types.DATE)
     return choose(call("equal", date_text(days), text), days, None)
 
 
@@ -77,7 +63,7 @@ def time_of_text(text: Expr) -> Expr:
     whole = choose(same(length, 5), joined(text, constant(":00.000000")), whole)
     hours, minutes, seconds = (_number(whole, a, 2) for a in (0, 3, 6))
     seconds = plus(times(plus(times(hours, 60), minutes), 60), seconds)
-    moment = kept(plus(times(seconds, SECOND), _number(whole, 9, 6)), TIME)
+    moment = kept(plus(times(seconds, SECOND), _number(whole, 9, 6)), types.TIME)
     written = joined(clock_text(over(moment, SECOND)), constant("."), padded(rest(moment, SECOND), 6))
     return choose(call("equal", written, whole), moment, None)
 
@@ -158,7 +144,7 @@ def timestamp_of_text(text: Expr) -> Expr:
     offset = choose(call("equal", sign, constant("-")), minus(0, offset), offset)
     passed = minus(plus(times(plus(times(days_of(year, month, day), 24), hour), 60), minute), offset)
     moment = plus(times(plus(times(passed, 60), second), SECOND), decimals)
-    return choose(reduce(both, [*marks, *ranges]), kept(moment, TIMESTAMP), None)
+    return choose(reduce(both, [*marks, *ranges]), kept(moment, types.TIMESTAMP), None)
 
 
 def _is_day(year: Expr, month: Expr, day: Expr) -> Expr:
@@ -235,10 +221,10 @@ def _part_moments_of_text(text: Expr, start: Expr | int, length: Expr | int) -> 
 
 def to_int(value: Expr) -> Expr:
     """Decimals cut toward zero; days of a date, microseconds of a timestamp, a time or a duration."""
-    if isinstance(value.type, DecimalOf):
+    if isinstance(value.type, types.DecimalOf):
         return decimals.to_int(value)
     if value.type in MOMENTS:
-        return stored("to_int", INT, lambda count: count, value)
+        return stored("to_int", types.INT, lambda count: count, value)
     return call("to_int", value)
 
 
@@ -251,71 +237,71 @@ def to_float(value: Expr) -> Expr:
 
 def to_str(value: Expr) -> Expr:
     """The text: ISO 8601 of dates, timestamps and times, the digits of a decimal, the string of a category."""
-    if isinstance(value.type, DecimalOf):
+    if isinstance(value.type, types.DecimalOf):
         return decimals.to_str(value)
-    if isinstance(value.type, CategoryOf):
-        return stored("to_str", STR, lambda text: text, value)
-    if value.type == DURATION:
+    if isinstance(value.type, types.CategoryOf):
+        return stored("to_str", types.STR, lambda text: text, value)
+    if value.type == types.DURATION:
         raise ExpressionError(f"a duration has no text: take F.cast(x, int), its microseconds, in `{show(value)}`")
     if value.type in MOMENTS:
-        written = {DATE: date_text, TIMESTAMP: _timestamp_text, TIME: _time_text}[value.type]
-        return stored("to_str", STR, written, value)
+        written = {types.DATE: date_text, types.TIMESTAMP: _timestamp_text, types.TIME: _time_text}[value.type]
+        return stored("to_str", types.STR, written, value)
     return call("to_str", value)
 
 
 def to_date(value: Expr) -> Expr:
     """The day of a timestamp; of text YYYY-MM-DD; of the days since 1970-01-01. Null where there is none."""
-    if value.type == TIMESTAMP:
-        return stored("to_date", DATE, lambda moment: over(moment, DAY), value)
-    if value.type == STR:
-        return stored("to_date", DATE, date_of_text, value)
-    return _counted("to_date", DATE, value)
+    if value.type == types.TIMESTAMP:
+        return stored("to_date", types.DATE, lambda moment: over(moment, DAY), value)
+    if value.type == types.STR:
+        return stored("to_date", types.DATE, date_of_text, value)
+    return _counted("to_date", types.DATE, value)
 
 
 def to_timestamp(value: Expr) -> Expr:
     """The midnight that begins a date; of ISO 8601 text; of the microseconds since 1970. Null where there is none."""
-    if value.type == DATE:
-        return stored("to_timestamp", TIMESTAMP, lambda days: times(days, DAY), value)
-    if value.type == STR:
-        return stored("to_timestamp", TIMESTAMP, timestamp_of_text, value)
-    return _counted("to_timestamp", TIMESTAMP, value)
+    if value.type == types.DATE:
+        return stored("to_timestamp", types.TIMESTAMP, lambda days: times(days, DAY), value)
+    if value.type == types.STR:
+        return stored("to_timestamp", types.TIMESTAMP, timestamp_of_text, value)
+    return _counted("to_timestamp", types.TIMESTAMP, value)
 
 
 def to_time(value: Expr) -> Expr:
     """The time of day of a timestamp; of ISO 8601 text; of microseconds since midnight. Null where there is none."""
-    if value.type == TIMESTAMP:
-        return stored("to_time", TIME, lambda moment: rest(moment, DAY), value)
-    if value.type == STR:
-        return stored("to_time", TIME, time_of_text, value)
-    return _counted("to_time", TIME, value)
+    if value.type == types.TIMESTAMP:
+        return stored("to_time", types.TIME, lambda moment: rest(moment, DAY), value)
+    if value.type == types.STR:
+        return stored("to_time", types.TIME, time_of_text, value)
+    return _counted("to_time", types.TIME, value)
 
 
 def to_duration(value: Expr) -> Expr:
     """The duration since midnight of a time of day; of ISO 8601 text; or of so many microseconds."""
-    if value.type in (TIME, INT):
-        return stored("to_duration", DURATION, lambda length: length, value)
-    if value.type == STR:
-        return stored("to_duration", DURATION, duration_of_text, value)
-    return _counted("to_duration", DURATION, value)
+    if value.type in (types.TIME, types.INT):
+        return stored("to_duration", types.DURATION, lambda length: length, value)
+    if value.type == types.STR:
+        return stored("to_duration", types.DURATION, duration_of_text, value)
+    return _counted("to_duration", types.DURATION, value)
 
 
-def _counted(name: str, type_: Logical, value: Expr) -> Expr:
+def _counted(name: str, type_: types.Logical, value: Expr) -> Expr:
     if value.type == type_:
         return value
-    if value.type == INT:
+    if value.type == types.INT:
         return stored(name, type_, lambda count: kept(count, type_), value)
     raise Mistyped(f"{value.type} cannot be cast to {type_}")
 
 
 def to_decimal(value: Expr, scale: int) -> Expr:
     """With so many decimals: of ints and text exactly, of decimals and floats half to even. Null beyond 64 bits."""
-    if value.type == FLOAT:
+    if value.type == types.FLOAT:
         return decimals.from_float(value, scale)
-    if isinstance(value.type, DecimalOf) or value.type == INT:
+    if isinstance(value.type, types.DecimalOf) or value.type == types.INT:
         return decimals.from_decimal(value, scale)
-    if value.type == STR:
+    if value.type == types.STR:
         return stored(
-            "to_decimal", decimal(scale), lambda text, _: decimal_of_text(text, scale), value, constant(scale)
+            "to_decimal", types.decimal(scale), lambda text, _: decimal_of_text(text, scale), value, constant(scale)
         )
     raise Mistyped(f"{value.type} cannot be cast to decimal({scale})")
 
@@ -324,9 +310,9 @@ def to_category(value: Expr, listed: Expr) -> Expr:
     """The category of a string; null where it is none of the list."""
     if not isinstance(listed, Constant) or not isinstance(listed.value, tuple):
         raise Mistyped("a category is a list of strings written in the query")
-    if value.type != STR and not isinstance(value.type, CategoryOf):
+    if value.type != types.STR and not isinstance(value.type, types.CategoryOf):
         raise Mistyped(f"{value.type} cannot be cast to a category: cast it to str first")
-    type_ = category(*listed.value)
+    type_ = types.category(*listed.value)
 
     def known(text: Expr, _: Expr) -> Expr:
         found: list[Expr] = [same(text, constant(item)) for item in listed.value]

@@ -6,24 +6,11 @@ from collections.abc import Callable
 from types import ModuleType
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import decimals, temporal
+from wpinq.expr import decimals, temporal, types
 from wpinq.expr.build import call, constant, derived, fields
 from wpinq.expr.definition import Mistyped
 from wpinq.expr.logical_values import UnfitValue, fit
 from wpinq.expr.nodes import Constant, Expr, show
-from wpinq.expr.types import (
-    FLOAT,
-    INT,
-    INT_MIN,
-    NULL,
-    STR,
-    CategoryOf,
-    DecimalOf,
-    Scalar,
-    TupleOf,
-    is_number,
-    unify,
-)
 
 
 def promote(*values: Expr) -> tuple[Expr, ...]:
@@ -32,29 +19,29 @@ def promote(*values: Expr) -> tuple[Expr, ...]:
     An int is a float beside a float and a decimal beside a decimal; decimals get the most decimals of all; a string
     written in the query is a category beside a category.
     """
-    if any(isinstance(value.type, DecimalOf) for value in values):
+    if any(isinstance(value.type, types.DecimalOf) for value in values):
         return decimals.aligned(*values)
     return _plain(values)
 
 
 def _met(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     """Two values to be compared: decimals keep their scales, for no comparison overflows."""
-    if isinstance(left.type, DecimalOf) or isinstance(right.type, DecimalOf):
+    if isinstance(left.type, types.DecimalOf) or isinstance(right.type, types.DecimalOf):
         return decimals.met(left, right)
     one, other = _plain((left, right))
     return one, other
 
 
 def _plain(values: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    category = next((value.type for value in values if isinstance(value.type, CategoryOf)), None)
+    category = next((value.type for value in values if isinstance(value.type, types.CategoryOf)), None)
     if category is not None:
         return tuple(_categorized(value, category) for value in values)
-    return tuple(map(widened, values)) if any(value.type == FLOAT for value in values) else values
+    return tuple(map(widened, values)) if any(value.type == types.FLOAT for value in values) else values
 
 
-def _categorized(value: Expr, category: CategoryOf) -> Expr:
+def _categorized(value: Expr, category: types.CategoryOf) -> Expr:
     """A string of the query as the category that it is; all else as it is."""
-    if not (isinstance(value, Constant) and value.type == STR):
+    if not (isinstance(value, Constant) and value.type == types.STR):
         return value
     try:
         return Constant(category, fit(value.value, category))
@@ -64,16 +51,16 @@ def _categorized(value: Expr, category: CategoryOf) -> Expr:
 
 def to_float(value: Expr) -> Expr:
     """The number as a float."""
-    if isinstance(value.type, DecimalOf):
+    if isinstance(value.type, types.DecimalOf):
         return decimals.to_float(value)
-    if isinstance(value, Constant) and value.type == INT:
+    if isinstance(value, Constant) and value.type == types.INT:
         return constant(float(value.value))
-    return value if value.type == FLOAT else call("to_float", value)
+    return value if value.type == types.FLOAT else call("to_float", value)
 
 
 def widened(value: Expr) -> Expr:
     """An int as a float; all else as it is."""
-    return to_float(value) if value.type == INT else value
+    return to_float(value) if value.type == types.INT else value
 
 
 def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
@@ -83,9 +70,9 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
         return decimals.arithmetic(name, left, right)
     if kind is temporal:
         return temporal.arithmetic(name, left, right)
-    if name == "add" and STR in (left.type, right.type):
+    if name == "add" and types.STR in (left.type, right.type):
         for side in (left, right):
-            if side.type not in (STR, NULL):
+            if side.type not in (types.STR, types.NULL):
                 raise ExpressionError(
                     f"text is added to text, and `{show(side)}` is of type {side.type}, "
                     f"in `{show(left)} + {show(right)}`: F.cast(x, str) is its text"
@@ -97,11 +84,11 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
 def _kind(left: Expr, right: Expr) -> ModuleType | None:
     """The arithmetic that two values call for, where it is not that of ints, floats and strings."""
     for side in (left, right):
-        if isinstance(side.type, CategoryOf):
+        if isinstance(side.type, types.CategoryOf):
             raise ExpressionError(f"a category has no arithmetic: take its text, F.cast(x, str), in `{show(side)}`")
     if any(side.type in temporal.MOMENTS for side in (left, right)):
         return temporal
-    return decimals if any(isinstance(side.type, DecimalOf) for side in (left, right)) else None
+    return decimals if any(isinstance(side.type, types.DecimalOf) for side in (left, right)) else None
 
 
 def divide(left: Expr, right: Expr) -> Expr:
@@ -115,7 +102,7 @@ def divide(left: Expr, right: Expr) -> Expr:
             f"even; or take floats with F.cast(x, float), in `{show(left)}`"
         )
     for side in (left, right):
-        if not (is_number(side.type) or side.type == NULL):
+        if not (types.is_number(side.type) or side.type == types.NULL):
             raise ExpressionError(f"/ takes numbers, not {side.type}, in `{show(side)}`")
     return call("divide", to_float(left), to_float(right))
 
@@ -141,28 +128,28 @@ def negate(value: Expr) -> Expr:
     kind = _kind(value, value)
     if kind is not None:
         negated = decimals.negated(value) if kind is decimals else temporal.negated(value)
-        if isinstance(value, Constant) and value.value not in (None, INT_MIN):
+        if isinstance(value, Constant) and value.value not in (None, types.INT_MIN):
             return Constant(value.type, -value.value)
         return negated
-    if isinstance(value, Constant) and is_number(value.type):
+    if isinstance(value, Constant) and types.is_number(value.type):
         return constant(-value.value)
-    zero = constant(0.0) if value.type == FLOAT else constant(0)
+    zero = constant(0.0) if value.type == types.FLOAT else constant(0)
     return derived("negate", lambda x: call("subtract", zero, x), value)
 
 
 def less(left: Expr, right: Expr) -> Expr:
     """`<`: null when a side is null; records compare field by field in canonical order."""
     left, right = _met(left, right)
-    if isinstance(left.type, DecimalOf) or isinstance(right.type, DecimalOf):
+    if isinstance(left.type, types.DecimalOf) or isinstance(right.type, types.DecimalOf):
         return decimals.less(left, right)
-    if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
+    if isinstance(left.type, types.TupleOf) and isinstance(right.type, types.TupleOf):
         return derived("less_record", precedes, left, right)
     return call("less", left, right)
 
 
 def equal(left: Expr, right: Expr) -> Expr:
     """`==`, where null equals itself."""
-    if isinstance(left.type, DecimalOf) or isinstance(right.type, DecimalOf):
+    if isinstance(left.type, types.DecimalOf) or isinstance(right.type, types.DecimalOf):
         return decimals.equal(left, right)
     return call("equal", left, right)
 
@@ -188,11 +175,11 @@ def either(left: Expr, right: Expr) -> Expr:
 
 def precedes(left: Expr, right: Expr) -> Expr:
     """Whether `left` comes before `right` in canonical order: null first, records field by field."""
-    if isinstance(left.type, TupleOf) and isinstance(right.type, TupleOf):
+    if isinstance(left.type, types.TupleOf) and isinstance(right.type, types.TupleOf):
         result = _precedes_by_field(left, right)
-    elif isinstance(left.type, CategoryOf) and left.type == right.type:
+    elif isinstance(left.type, types.CategoryOf) and left.type == right.type:
         result = call("less", left.core, right.core)  # categories have an order in records only: that of their text
-    elif isinstance(left.type, Scalar):
+    elif isinstance(left.type, types.Scalar):
         result = call("less", left, right)
     else:
         raise Mistyped(f"cannot order {left.type}")
@@ -212,7 +199,7 @@ def null_if_any(values: tuple[Expr, ...], result: Expr) -> Expr:
 
 def _precedes_by_field(left: Expr, right: Expr) -> Expr:
     pairs = list(zip(fields(left), fields(right), strict=False))
-    if unify(left.type, right.type) is None or not pairs:
+    if types.unify(left.type, right.type) is None or not pairs:
         raise Mistyped(f"cannot order {left.type} and {right.type}")
     result = precedes(*pairs[-1])
     for a, b in reversed(pairs[:-1]):

@@ -13,21 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from wpinq.expr.types import (
-    DATE,
-    DURATION,
-    INT_MAX,
-    INT_MIN,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    Logical,
-    TupleOf,
-    Type,
-    physical,
-)
+from wpinq.expr import types
 
 Value = Any
 """A record or a part of one: int, float, bool, str, None, or a tuple of values."""
@@ -42,18 +28,18 @@ _FIRST_ORDINAL = _EPOCH.toordinal()
 FIRST_DAY, LAST_DAY = 1 - _FIRST_ORDINAL, datetime.date.max.toordinal() - _FIRST_ORDINAL
 """0001-01-01 and 9999-12-31: what Python and every engine can say."""
 
-RANGES: dict[Type, tuple[int, int]] = {
-    DATE: (FIRST_DAY, LAST_DAY),
-    TIMESTAMP: (FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1),
-    TIME: (0, DAY - 1),
+RANGES: dict[types.Type, tuple[int, int]] = {
+    types.DATE: (FIRST_DAY, LAST_DAY),
+    types.TIMESTAMP: (FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1),
+    types.TIME: (0, DAY - 1),
 }
 """The least and the greatest int that stands for a value; 64 bits for the other types."""
 
-PYTHON_NAMES: dict[Type, str] = {
-    DATE: "a datetime.date",
-    TIMESTAMP: "a datetime.datetime",
-    TIME: "a datetime.time without a zone",
-    DURATION: "a datetime.timedelta",
+PYTHON_NAMES: dict[types.Type, str] = {
+    types.DATE: "a datetime.date",
+    types.TIMESTAMP: "a datetime.datetime",
+    types.TIME: "a datetime.time without a zone",
+    types.DURATION: "a datetime.timedelta",
 }
 
 
@@ -61,51 +47,57 @@ class UnfitValue(ValueError):
     """A value is not of the type it should have. The message names the reason, never the value."""
 
 
-def limits(type_: Type) -> tuple[int, int]:
+def limits(type_: types.Type) -> tuple[int, int]:
     """The least and the greatest int that stands for a value of the type."""
-    return RANGES.get(type_, (INT_MIN, INT_MAX))
+    return RANGES.get(type_, (types.INT_MIN, types.INT_MAX))
 
 
-def fit(value: Value, type_: Logical) -> Value:
+def fit(value: Value, type_: types.Logical) -> Value:
     """What stands for a value, where it stands for one; else UnfitValue."""
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         if value in type_.known:
             return value
         raise UnfitValue("a value that is none of the declared categories")
     least, most = limits(type_)
     if not least <= value <= most:
-        beyond = "the years 1 to 9999" if type_ in (DATE, TIMESTAMP) else "a day" if type_ == TIME else "64 bits"
+        beyond = (
+            "the years 1 to 9999"
+            if type_ in (types.DATE, types.TIMESTAMP)
+            else "a day"
+            if type_ == types.TIME
+            else "64 bits"
+        )
         raise UnfitValue(f"a {type_} outside {beyond}")
     return value
 
 
-def to_stored(value: Any, type_: Logical) -> Value:
+def to_stored(value: Any, type_: types.Logical) -> Value:
     """What stands for a Python value of a logical type, exactly; UnfitValue where nothing does.
 
     Timestamps with a zone are converted to UTC, those without are taken as they are. An int is a decimal; a datetime
     at midnight, without a zone, is a date, as data frames have no other.
     """
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         if isinstance(value, str):
             return fit(str.__str__(value), type_)
-    elif isinstance(type_, DecimalOf):
+    elif isinstance(type_, types.DecimalOf):
         if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
             return fit(_units(value, type_.scale), type_)
         raise UnfitValue(f"a value that is not of type {type_} (a decimal.Decimal, or an int)")
     else:
         kind = _kind_of_numpy(value)
-        if type_ == TIMESTAMP and (kind == "M" or isinstance(value, datetime.datetime)):
+        if type_ == types.TIMESTAMP and (kind == "M" or isinstance(value, datetime.datetime)):
             return fit(_of_numpy(value) if kind else _microseconds(value), type_)
-        if type_ == DATE and (kind == "M" or isinstance(value, datetime.datetime)):
+        if type_ == types.DATE and (kind == "M" or isinstance(value, datetime.datetime)):
             days, rest = divmod(_of_numpy(value) if kind else _microseconds(value), DAY)
             if rest == 0 and getattr(value, "tzinfo", None) is None:
                 return fit(days, type_)
             raise UnfitValue("a timestamp, where date is declared, that is not midnight without a zone")
-        if type_ == DATE and isinstance(value, datetime.date):
+        if type_ == types.DATE and isinstance(value, datetime.date):
             return value.toordinal() - _FIRST_ORDINAL
-        if type_ == TIME and isinstance(value, datetime.time) and value.tzinfo is None:
+        if type_ == types.TIME and isinstance(value, datetime.time) and value.tzinfo is None:
             return ((value.hour * 60 + value.minute) * 60 + value.second) * SECOND + value.microsecond
-        if type_ == DURATION and (kind == "m" or isinstance(value, datetime.timedelta)):
+        if type_ == types.DURATION and (kind == "m" or isinstance(value, datetime.timedelta)):
             return fit(_of_numpy(value) if kind else _length(value), type_)
         raise UnfitValue(f"a value that is not of type {type_} ({PYTHON_NAMES[type_]})")
     raise UnfitValue(f"a value that is not of type {type_}")
@@ -211,69 +203,71 @@ def _decimal(units: int, scale: int) -> Decimal:
     return Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -scale))
 
 
-def _python_of(type_: Logical) -> Callable[[Value], Value]:
-    if isinstance(type_, DecimalOf):
+def _python_of(type_: types.Logical) -> Callable[[Value], Value]:
+    if isinstance(type_, types.DecimalOf):
         scale = type_.scale
         return lambda units: _decimal(units, scale)
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         return str
-    made: dict[Type, Callable[[Value], Value]] = {
-        DATE: _date,
-        TIMESTAMP: _timestamp,
-        TIME: lambda moment: _timestamp(moment).time(),
-        DURATION: _duration,
+    made: dict[types.Type, Callable[[Value], Value]] = {
+        types.DATE: _date,
+        types.TIMESTAMP: _timestamp,
+        types.TIME: lambda moment: _timestamp(moment).time(),
+        types.DURATION: _duration,
     }
     return made[type_]
 
 
-def presenter(type_: Type) -> Callable[[Value], Value]:
+def presenter(type_: types.Type) -> Callable[[Value], Value]:
     """How values of a type are shown to people: dates, decimals and their like as Python has them; others as is."""
-    if physical(type_) is type_ or isinstance(type_, CategoryOf):
+    if types.physical(type_) is type_ or isinstance(type_, types.CategoryOf):
         return lambda value: value
-    if isinstance(type_, Logical):
+    if isinstance(type_, types.Logical):
         plain = _python_of(type_)
         return lambda value: None if value is None else plain(value)
-    if isinstance(type_, ListOf):
+    if isinstance(type_, types.ListOf):
         element = presenter(type_.element)
         return lambda value: None if value is None else tuple(map(element, value))
-    assert isinstance(type_, TupleOf)
+    assert isinstance(type_, types.TupleOf)
     parts = [presenter(element) for element in type_.elements]
     return lambda value: None if value is None else tuple(part(item) for part, item in zip(parts, value, strict=True))
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
-_TEXTS: dict[Type, re.Pattern[str]] = {
-    DATE: re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
-    TIMESTAMP: re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:[0-5]\d)?", re.ASCII),
-    TIME: re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII),
-    DURATION: re.compile(
+_TEXTS: dict[types.Type, re.Pattern[str]] = {
+    types.DATE: re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    types.TIMESTAMP: re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:[0-5]\d)?", re.ASCII),
+    types.TIME: re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII),
+    types.DURATION: re.compile(
         r"(-?)P(?=\d|T\d)(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII
     ),
 }
 _DECIMAL = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?", re.ASCII)
-FORMS: dict[Type, str] = {
-    DATE: "2024-02-29",
-    TIMESTAMP: "2024-02-29T12:30:00, also with seconds' decimals and a zone: 2024-02-29T12:30:00.5+01:00",
-    TIME: "12:30:00",
-    DURATION: "P1DT2H30M, PT0.5S",
+FORMS: dict[types.Type, str] = {
+    types.DATE: "2024-02-29",
+    types.TIMESTAMP: "2024-02-29T12:30:00, also with seconds' decimals and a zone: 2024-02-29T12:30:00.5+01:00",
+    types.TIME: "12:30:00",
+    types.DURATION: "P1DT2H30M, PT0.5S",
 }
 
 
-def parse(text: str, type_: Logical) -> Value:
+def parse(text: str, type_: types.Logical) -> Value:
     """What stands for the value that a text in ISO 8601 form says; UnfitValue where it says none of the type."""
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         return fit(text, type_)
-    if isinstance(type_, DecimalOf):
+    if isinstance(type_, types.DecimalOf):
         if _DECIMAL.fullmatch(text):
             return to_stored(Decimal(text), type_)
         raise UnfitValue(f"text that is not of type {type_} (digits, with a point before the decimals)")
     match = _TEXTS[type_].fullmatch(text)
     if match is not None:
         try:
-            if type_ == DURATION:
+            if type_ == types.DURATION:
                 return fit(_duration_of(match), type_)
-            read: Any = {DATE: datetime.date, TIMESTAMP: datetime.datetime, TIME: datetime.time}[type_]
+            read: Any = {types.DATE: datetime.date, types.TIMESTAMP: datetime.datetime, types.TIME: datetime.time}[
+                type_
+            ]
             return to_stored(read.fromisoformat(text), type_)
         except UnfitValue:
             raise
@@ -295,13 +289,13 @@ def _duration_of(match: re.Match[str]) -> int:
     return -total if sign else total
 
 
-def to_text(value: Value, type_: Logical) -> str:
+def to_text(value: Value, type_: types.Logical) -> str:
     """The text that `parse` reads back: ISO 8601; the digits of a decimal; the string of a category."""
-    if isinstance(type_, CategoryOf):
+    if isinstance(type_, types.CategoryOf):
         return str(value)
-    if isinstance(type_, DecimalOf):
+    if isinstance(type_, types.DecimalOf):
         return f"{_decimal(value, type_.scale):f}"
-    if type_ == DURATION:
+    if type_ == types.DURATION:
         days, rest = divmod(abs(value), DAY)
         seconds, fraction = divmod(rest, SECOND)
         tail = f"{seconds}{f'.{fraction:06d}' if fraction else ''}S" if rest or not days else ""

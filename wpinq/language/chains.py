@@ -12,33 +12,11 @@ from wpinq.expr.build import constant
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant, Expr, Lambda, TooDeep, make_lambda, write
 from wpinq.expr.trace import trace
 from wpinq.expr.types import NULL, ListOf, Type, tuple_type
+from wpinq.language import syntax, tables
 from wpinq.language.lambdas import Lambdas, TextFunction
 from wpinq.language.public_values import Values
 from wpinq.language.sinks import SINKS, build
-from wpinq.language.syntax import (
-    LIMITS,
-    TABLES_LIMIT,
-    TEXT_LIMIT,
-    Access,
-    ArrowFunction,
-    Invocation,
-    Name,
-    Syntax,
-    Text,
-    shorten,
-    size,
-    suggest,
-)
-from wpinq.language.tables import (
-    AGG,
-    BY,
-    MARGINALS,
-    functions_of,
-    functions_of_marginals,
-    read_grouping,
-    read_marginals,
-    read_tabulation,
-)
+from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
@@ -77,17 +55,17 @@ class Chains:
         self.bound = bound
         self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = self.plans = 0
 
-    def value(self, node: Syntax, depth: int = 0) -> ProgramValue:
+    def value(self, node: syntax.Syntax, depth: int = 0) -> ProgramValue:
         """The query, or what is released, of a chain: a name, and operators called on it."""
-        steps: list[Invocation] = []
-        while isinstance(node, Invocation) and node.subject is not None:
+        steps: list[syntax.Invocation] = []
+        while isinstance(node, syntax.Invocation) and node.subject is not None:
             steps.append(node)
             node = node.subject
         if depth > DEPTH_LIMIT:
             raise self.text.error(f"queries nest deeper than {DEPTH_LIMIT}; name some of them with var", node.position)
-        if isinstance(node, Access):
+        if isinstance(node, syntax.Access):
             raise self.text.error(f"`{shorten(node.name)}` is called: .{shorten(node.name)}(…)", node.position)
-        if not isinstance(node, Name):
+        if not isinstance(node, syntax.Name):
             raise self.text.error("a query starts with the name of a source or of another query", node.position)
         if node.name not in self.bound:
             what = "is a parameter" if node.name in self.values.parameters else "has no meaning yet"
@@ -107,24 +85,24 @@ class Chains:
             raise self.text.error("groups are asked for aggregates: .Agg(1, rows: Count())", steps[0].position)
         return value
 
-    def _query(self, node: Syntax, depth: int) -> Query:
+    def _query(self, node: syntax.Syntax, depth: int) -> Query:
         value = self.value(node, depth)
         if not isinstance(value, Query):
             raise self.text.error("this is a release; a query is needed", node.position)
         return value
 
-    def _step(self, query: Query | Grouping, step: Invocation, depth: int) -> ProgramValue | Grouping:
+    def _step(self, query: Query | Grouping, step: syntax.Invocation, depth: int) -> ProgramValue | Grouping:
         self.operators += 1
         if self.operators > OPERATOR_LIMIT:
             raise self.text.error(f"a program has at most {OPERATOR_LIMIT:,} operators; split it", step.position)
         try:
-            if step.name == AGG:
+            if step.name == tables.AGG:
                 return self._table(query, step)
             if isinstance(query, Grouping):
                 raise self.text.error("only .Agg(epsilon, rows: Count(), …) can follow .By(…)", step.position)
-            if step.name == BY:
-                return read_grouping(self, query, step)
-            if step.name == MARGINALS:
+            if step.name == tables.BY:
+                return tables.read_grouping(self, query, step)
+            if step.name == tables.MARGINALS:
                 return self._marginals(query, step)
             if step.name in REGISTRY:
                 return self._operator(query, step, depth)
@@ -141,14 +119,14 @@ class Chains:
                 raise self.text.error('the note is a string: .ReadAs("half a node each")', note.position)
             return query.read_as(reading)
         methods = {operator.method: name for name, operator in REGISTRY.items()}
-        known = [*REGISTRY, *SINKS, BY, AGG, MARGINALS, READ_AS]
+        known = [*REGISTRY, *SINKS, tables.BY, tables.AGG, tables.MARGINALS, READ_AS]
         hint = f"did you mean `{methods[step.name]}`?" if step.name in methods else suggest(step.name, known)
         raise self.text.error(f"there is no operator `{shorten(step.name)}`; {hint}", step.position)
 
-    def bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]:
+    def bind(self, step: syntax.Invocation, parameters: Mapping[str, bool]) -> dict[str, syntax.Syntax]:
         """Arguments by parameter name, given in order or by name; the mapping says which are optional."""
         shape = f"{step.name}({', '.join(f'[{p}]' if optional else p for p, optional in parameters.items())})"
-        bound: dict[str, Syntax] = {}
+        bound: dict[str, syntax.Syntax] = {}
         for position, argument in enumerate(step.arguments):
             if argument.name is None:
                 if position >= len(parameters) or len(bound) != position:
@@ -172,7 +150,7 @@ class Chains:
             raise self.text.error(f"{step.name} needs {' and '.join(missing)}: {shape}", step.position)
         return bound
 
-    def _operator(self, query: Query, step: Invocation, depth: int) -> Query:
+    def _operator(self, query: Query, step: syntax.Invocation, depth: int) -> Query:
         operator = REGISTRY[step.name]
         written = self.bind(step, {p.name: p.optional for p in operator.parameters})
         inputs = [query.plan]
@@ -187,7 +165,7 @@ class Chains:
                 arguments[parameter.name] = self.values.integer(node)
             elif parameter.kind == "constant":
                 arguments[parameter.name] = _constant(self.values.constant(node))
-            elif isinstance(node, ArrowFunction):
+            elif isinstance(node, syntax.ArrowFunction):
                 arguments[parameter.name] = self.lambdas.function(node)
             elif parameter.kind == "widths":
                 arguments[parameter.name] = self.values.real(node)
@@ -210,12 +188,12 @@ class Chains:
                 raise
             raise self.text.error(str(error), given.node.position) from None
 
-    def _check(self, node: Node, step: Invocation) -> None:
+    def _check(self, node: Node, step: syntax.Invocation) -> None:
         """Refuse what could not be printed and read back: everything that is read can be."""
         held = (getattr(node.operator, item.name) for item in fields(node.operator))  # type: ignore[arg-type]  # every operator is a dataclass
         self._check_functions([value for value in held if isinstance(value, Lambda)], step)
 
-    def _check_functions(self, functions: Iterable[Lambda], step: Invocation) -> None:
+    def _check_functions(self, functions: Iterable[Lambda], step: syntax.Invocation) -> None:
         for function in functions:
             try:
                 text = write(function)
@@ -226,13 +204,13 @@ class Chains:
                     step.position,
                 ) from None
             self.tables += len(text)
-            self.written += size(text)
-        if self.written > TEXT_LIMIT or self.tables > TABLES_LIMIT:
-            raise self.text.error(f"with functions written out, {LIMITS}; split it", step.position)
+            self.written += syntax.size(text)
+        if self.written > syntax.TEXT_LIMIT or self.tables > syntax.TABLES_LIMIT:
+            raise self.text.error(f"with functions written out, {syntax.LIMITS}; split it", step.position)
 
-    def _table(self, query: Query | Grouping, step: Invocation) -> Tabulation:
+    def _table(self, query: Query | Grouping, step: syntax.Invocation) -> Tabulation:
         grouping = query if isinstance(query, Grouping) else query.by()
-        table = read_tabulation(self, grouping, step)
+        table = tables.read_tabulation(self, grouping, step)
         self.releases += len(table.aggregates)
         self.choices += len(table.measurements) - len(table.aggregates)
         if self.releases > RELEASE_LIMIT or self.choices > CHOICE_LIMIT:
@@ -241,15 +219,15 @@ class Chains:
                 step.position,
             )
         self.values.hold(sum(len(asked.domain or ()) for asked in table.measurements), step.position)
-        self._check_functions(functions_of(table), step)
+        self._check_functions(tables.functions_of(table), step)
         return table
 
-    def _count_release(self, step: Invocation) -> None:
+    def _count_release(self, step: syntax.Invocation) -> None:
         self.releases += 1
         if self.releases > RELEASE_LIMIT:
             raise self.text.error(f"a program has at most {RELEASE_LIMIT} releases; split it", step.position)
 
-    def _marginals(self, query: Query, step: Invocation) -> MarginalTabulation:
+    def _marginals(self, query: Query, step: syntax.Invocation) -> MarginalTabulation:
         self._count_release(step)
         self.plans += all(argument.name != "views" for argument in step.arguments)
         if self.plans > PLANS_LIMIT:
@@ -258,12 +236,12 @@ class Chains:
                 "and shares:",
                 step.position,
             )
-        asked = read_marginals(self, query, step)
+        asked = tables.read_marginals(self, query, step)
         self.values.hold(asked.measuring.cells, step.position)
-        self._check_functions(functions_of_marginals(asked), step)
+        self._check_functions(tables.functions_of_marginals(asked), step)
         return asked
 
-    def _release(self, query: Query, step: Invocation) -> Measurement:
+    def _release(self, query: Query, step: syntax.Invocation) -> Measurement:
         self._count_release(step)
         sink = SINKS[step.name]
         written = self.bind(step, {p.name: p.optional for p in sink.parameters})
@@ -279,7 +257,7 @@ class Chains:
             if node is None:
                 continue
             if parameter.kind == "function":
-                if not isinstance(node, ArrowFunction):
+                if not isinstance(node, syntax.ArrowFunction):
                     raise self.text.error(f"{step.name} needs a function for {parameter.name}: x => …", node.position)
                 arguments[parameter.name] = self.lambdas.function(node)
             else:

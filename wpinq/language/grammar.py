@@ -27,31 +27,8 @@ from wpinq.expr.types import (
     record_type,
     tuple_type,
 )
-from wpinq.language.syntax import (
-    TABLE,
-    Access,
-    Argument,
-    ArrowFunction,
-    Binding,
-    FunctionStatement,
-    Index,
-    Infix,
-    Invocation,
-    List,
-    Literal,
-    Name,
-    NumberList,
-    ParameterStatement,
-    Prefix,
-    ProgramStatement,
-    RecordLiteral,
-    SourceStatement,
-    Syntax,
-    Text,
-    Tuple,
-    shorten,
-    suggest,
-)
+from wpinq.language import syntax
+from wpinq.language.syntax import Text, shorten, suggest
 
 # The part of the reader that types and literals need: from tokens to numbers, strings and record types.
 
@@ -72,7 +49,7 @@ class TypeReader:
 
     # --- literals ---------------------------------------------------------------------------------------------------
 
-    def number(self, token: Any) -> Literal:
+    def number(self, token: Any) -> syntax.Literal:
         digits, _, exponent = token.lower().partition("e")
         if len(token) > DIGITS_LIMIT or abs(int(exponent or 0)) > EXPONENT_LIMIT:
             raise self.text.error(
@@ -80,11 +57,11 @@ class TypeReader:
                 token.start_pos,
             )
         whole = digits == token
-        return Literal(token.start_pos, int(token) if whole and "." not in token else Fraction(str(token)))
+        return syntax.Literal(token.start_pos, int(token) if whole and "." not in token else Fraction(str(token)))
 
-    def string(self, token: Any) -> Literal:
+    def string(self, token: Any) -> syntax.Literal:
         try:
-            return Literal(token.start_pos, json.loads(token))
+            return syntax.Literal(token.start_pos, json.loads(token))
         except ValueError:
             raise self.text.error(
                 'this string has an escape that is not one of \\" \\\\ \\n \\t \\r \\b \\f \\/ \\u0041; '
@@ -160,7 +137,7 @@ _CLOSERS = {
 }
 
 
-def read(text: Text) -> list[ProgramStatement]:
+def read(text: Text) -> list[syntax.ProgramStatement]:
     """The statements of a program, or LanguageError at the first thing that cannot be read."""
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -182,7 +159,7 @@ def _parser() -> Any:
     from lark import Lark
 
     grammar = resources.files("wpinq.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(f"{grammar}\nTABLE: /{TABLE}/\n", parser="lalr")
+    return Lark(f"{grammar}\nTABLE: /{syntax.TABLE}/\n", parser="lalr")
 
 
 def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageError:
@@ -235,100 +212,100 @@ class _Reader(TypeReader):
 
     # --- statements -------------------------------------------------------------------------------------------------
 
-    def source(self, name: Any, type_: Type, *options: tuple[str, int, Syntax]) -> ProgramStatement:
-        return SourceStatement(name.start_pos, str(name), type_, options)
+    def source(self, name: Any, type_: Type, *options: tuple[str, int, syntax.Syntax]) -> syntax.ProgramStatement:
+        return syntax.SourceStatement(name.start_pos, str(name), type_, options)
 
-    def option(self, name: Any, value: Syntax) -> tuple[str, int, Syntax]:
+    def option(self, name: Any, value: syntax.Syntax) -> tuple[str, int, syntax.Syntax]:
         return str(name), name.start_pos, value
 
-    def parameter(self, name: Any, value: Syntax) -> ProgramStatement:
-        return ParameterStatement(name.start_pos, str(name), value)
+    def parameter(self, name: Any, value: syntax.Syntax) -> syntax.ProgramStatement:
+        return syntax.ParameterStatement(name.start_pos, str(name), value)
 
-    def function(self, name: Any, *rest: Any) -> ProgramStatement:
+    def function(self, name: Any, *rest: Any) -> syntax.ProgramStatement:
         *parameters, body = rest
-        return FunctionStatement(name.start_pos, str(name), self._function(name.start_pos, parameters, body))
+        return syntax.FunctionStatement(name.start_pos, str(name), self._function(name.start_pos, parameters, body))
 
-    def binding(self, *children: Any) -> ProgramStatement:
+    def binding(self, *children: Any) -> syntax.ProgramStatement:
         *declared, name, value = children
-        return Binding(name.start_pos, str(name), value, bool(declared))
+        return syntax.Binding(name.start_pos, str(name), value, bool(declared))
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
-    def word(self, token: Any) -> Syntax:
-        return Literal(token.start_pos, _WORDS[token])
+    def word(self, token: Any) -> syntax.Syntax:
+        return syntax.Literal(token.start_pos, _WORDS[token])
 
-    def name(self, token: Any) -> Syntax:
-        return Name(token.start_pos, str(token))
+    def name(self, token: Any) -> syntax.Syntax:
+        return syntax.Name(token.start_pos, str(token))
 
-    def choice(self, condition: Syntax, token: Any, yes: Syntax, no: Syntax) -> Syntax:
-        arguments = tuple(Argument(None, value) for value in (condition, yes, no))
-        return Invocation(token.start_pos, None, "where", arguments)
+    def choice(self, condition: syntax.Syntax, token: Any, yes: syntax.Syntax, no: syntax.Syntax) -> syntax.Syntax:
+        arguments = tuple(syntax.Argument(None, value) for value in (condition, yes, no))
+        return syntax.Invocation(token.start_pos, None, "where", arguments)
 
-    def infix(self, left: Syntax, token: Any, right: Syntax) -> Syntax:
-        return Infix(token.start_pos, str(token), left, right)
+    def infix(self, left: syntax.Syntax, token: Any, right: syntax.Syntax) -> syntax.Syntax:
+        return syntax.Infix(token.start_pos, str(token), left, right)
 
-    def prefix(self, token: Any, operand: Syntax) -> Syntax:
-        if token == "-" and isinstance(operand, Literal) and type(operand.value) in (int, Fraction):
-            return Literal(token.start_pos, -operand.value)  # type: ignore[operator]
-        return Prefix(token.start_pos, str(token), operand)
+    def prefix(self, token: Any, operand: syntax.Syntax) -> syntax.Syntax:
+        if token == "-" and isinstance(operand, syntax.Literal) and type(operand.value) in (int, Fraction):
+            return syntax.Literal(token.start_pos, -operand.value)  # type: ignore[operator]
+        return syntax.Prefix(token.start_pos, str(token), operand)
 
-    def access(self, subject: Syntax, name: Any) -> Syntax:
-        return Access(name.start_pos, subject, str(name))
+    def access(self, subject: syntax.Syntax, name: Any) -> syntax.Syntax:
+        return syntax.Access(name.start_pos, subject, str(name))
 
-    def index(self, subject: Syntax, token: Any, index: Syntax) -> Syntax:
-        return Index(token.start_pos, subject, index)
+    def index(self, subject: syntax.Syntax, token: Any, index: syntax.Syntax) -> syntax.Syntax:
+        return syntax.Index(token.start_pos, subject, index)
 
-    def method(self, subject: Syntax, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
-        return Invocation(name.start_pos, subject, str(name), arguments)
+    def method(self, subject: syntax.Syntax, name: Any, arguments: tuple[syntax.Argument, ...]) -> syntax.Syntax:
+        return syntax.Invocation(name.start_pos, subject, str(name), arguments)
 
-    def call(self, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
-        return Invocation(name.start_pos, None, str(name), arguments)
+    def call(self, name: Any, arguments: tuple[syntax.Argument, ...]) -> syntax.Syntax:
+        return syntax.Invocation(name.start_pos, None, str(name), arguments)
 
-    def construction(self, new: Any, name: Any, arguments: tuple[Argument, ...]) -> Syntax:
-        return Invocation(name.start_pos, None, str(name), arguments, new=True)
+    def construction(self, new: Any, name: Any, arguments: tuple[syntax.Argument, ...]) -> syntax.Syntax:
+        return syntax.Invocation(name.start_pos, None, str(name), arguments, new=True)
 
-    def argument(self, *children: Any) -> Argument:
+    def argument(self, *children: Any) -> syntax.Argument:
         *name, value = children
-        return Argument(str(name[0]) if name else None, value)
+        return syntax.Argument(str(name[0]) if name else None, value)
 
-    def record(self, *children: Any) -> Syntax:
-        return RecordLiteral(children[0].start_pos, children[-1])
+    def record(self, *children: Any) -> syntax.Syntax:
+        return syntax.RecordLiteral(children[0].start_pos, children[-1])
 
-    def list(self, token: Any, items: tuple[Syntax, ...]) -> Syntax:
-        return List(token.start_pos, items)
+    def list(self, token: Any, items: tuple[syntax.Syntax, ...]) -> syntax.Syntax:
+        return syntax.List(token.start_pos, items)
 
-    def table(self, token: Any) -> NumberList:
+    def table(self, token: Any) -> syntax.NumberList:
         numbers = tuple(json.loads(token))
         if not all(map(math.isfinite, numbers)):
             raise self.text.error("a number of this list is beyond the range of floats", token.start_pos)
-        return NumberList(token.start_pos, numbers)
+        return syntax.NumberList(token.start_pos, numbers)
 
-    def typed_list(self, new: Any, *children: Any) -> Syntax:
+    def typed_list(self, new: Any, *children: Any) -> syntax.Syntax:
         *element, items = children
-        return List(new.start_pos, items, str(element[0]) if element else None)
+        return syntax.List(new.start_pos, items, str(element[0]) if element else None)
 
-    def grouped(self, group: tuple[Any, ...]) -> Syntax:
+    def grouped(self, group: tuple[Any, ...]) -> syntax.Syntax:
         opening, *items = group
         if len(items) == 1:
             return items[0]  # type: ignore[no-any-return]
-        return Tuple(opening.start_pos, tuple(item for item in items if isinstance(item, Syntax)))
+        return syntax.Tuple(opening.start_pos, tuple(item for item in items if isinstance(item, syntax.Syntax)))
 
-    def simple_lambda(self, name: Any, body: Syntax) -> Syntax:
+    def simple_lambda(self, name: Any, body: syntax.Syntax) -> syntax.Syntax:
         return self._function(name.start_pos, [name], body)
 
-    def group_lambda(self, group: tuple[Any, ...], body: Syntax) -> Syntax:
+    def group_lambda(self, group: tuple[Any, ...], body: syntax.Syntax) -> syntax.Syntax:
         opening, *items = group
         for item in items:
-            if not isinstance(item, Name):
-                position = item.position if isinstance(item, Syntax) else opening.start_pos
+            if not isinstance(item, syntax.Name):
+                position = item.position if isinstance(item, syntax.Syntax) else opening.start_pos
                 raise self.text.error("the parameters of a lambda are names: (x, y) => …", position)
         return self._function(opening.start_pos, [item.name for item in items], body)
 
-    def _function(self, position: int, names: Iterable[str], body: Syntax) -> ArrowFunction:
+    def _function(self, position: int, names: Iterable[str], body: syntax.Syntax) -> syntax.ArrowFunction:
         parameters = tuple(str(name) for name in names)
         for i, name in enumerate(parameters):
             if name in parameters[:i]:
                 raise self.text.error(f"two parameters are called `{shorten(name)}`; name them apart", position)
         if not parameters:
             raise self.text.error("a function needs a parameter: x => …", position)
-        return ArrowFunction(position, parameters, body)
+        return syntax.ArrowFunction(position, parameters, body)

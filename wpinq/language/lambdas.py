@@ -13,27 +13,10 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import DEPTH_LIMIT, INFIX, Expr
 from wpinq.expr.trace import lift, trace
 from wpinq.expr.types import DURATION, INT, NULL, ListOf, TupleOf
+from wpinq.language import syntax
 from wpinq.language.grammar import SCALARS
 from wpinq.language.public_values import PublicScalar
-from wpinq.language.syntax import (
-    Access,
-    Argument,
-    ArrowFunction,
-    Index,
-    Infix,
-    Invocation,
-    List,
-    Literal,
-    Name,
-    NumberList,
-    Prefix,
-    RecordLiteral,
-    Syntax,
-    Text,
-    Tuple,
-    shorten,
-    suggest,
-)
+from wpinq.language.syntax import Text, shorten, suggest
 
 STEP_LIMIT = 50_000
 """The most steps that all lambdas of a program take to build, functions expanded at each use."""
@@ -48,7 +31,7 @@ Environment = Mapping[str, Expr]
 class TextFunction:
     """A function of a program as a Python callable, which tracing calls with symbols like any other."""
 
-    def __init__(self, lambdas: Lambdas, node: ArrowFunction, environment: Environment, depth: int) -> None:
+    def __init__(self, lambdas: Lambdas, node: syntax.ArrowFunction, environment: Environment, depth: int) -> None:
         self.lambdas, self.node, self.environment, self.depth = lambdas, node, environment, depth
         shown = [f"{name}_" if keyword.iskeyword(name) else name for name in node.parameters]
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in shown])
@@ -72,15 +55,15 @@ class Lambdas:
         self.text = text
         self.parameters = parameters
         self.queries = queries
-        self.functions: dict[str, ArrowFunction] = {}
+        self.functions: dict[str, syntax.ArrowFunction] = {}
         self.steps = 0
-        self.tables: dict[NumberList, Expr] = {}
+        self.tables: dict[syntax.NumberList, Expr] = {}
 
-    def function(self, node: ArrowFunction) -> TextFunction:
+    def function(self, node: syntax.ArrowFunction) -> TextFunction:
         """A lambda of the program, over nothing but its parameters."""
         return TextFunction(self, node, {}, 0)
 
-    def expression(self, node: Syntax, environment: Environment, depth: int) -> Expr:
+    def expression(self, node: syntax.Syntax, environment: Environment, depth: int) -> Expr:
         """The expression that syntax means where variables stand for these expressions."""
         self.steps += 1
         if self.steps > STEP_LIMIT:
@@ -99,31 +82,31 @@ class Lambdas:
         except ExpressionError as error:
             raise self.text.error(str(error), node.position) from None
 
-    def _build(self, node: Syntax, environment: Environment, depth: int) -> Expr:
-        def below(child: Syntax) -> Expr:
+    def _build(self, node: syntax.Syntax, environment: Environment, depth: int) -> Expr:
+        def below(child: syntax.Syntax) -> Expr:
             return self.expression(child, environment, depth)
 
-        if isinstance(node, Literal):
+        if isinstance(node, syntax.Literal):
             return self.constant(node.value)
-        if isinstance(node, Name):
+        if isinstance(node, syntax.Name):
             return self._name(node, environment)
-        if isinstance(node, Access):
+        if isinstance(node, syntax.Access):
             return self._access(below(node.subject), node)
-        if isinstance(node, Index):
+        if isinstance(node, syntax.Index):
             return self._index(below(node.subject), node, below)
-        if isinstance(node, Invocation):
+        if isinstance(node, syntax.Invocation):
             return self._call(node, environment, depth)
-        if isinstance(node, Infix):
+        if isinstance(node, syntax.Infix):
             return self._infix(node.operator, below(node.left), below(node.right))
-        if isinstance(node, Prefix):
+        if isinstance(node, syntax.Prefix):
             return catalogue.apply("negate" if node.operator == "-" else "not", below(node.operand))
-        if isinstance(node, Tuple):
+        if isinstance(node, syntax.Tuple):
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
-        if isinstance(node, List):
+        if isinstance(node, syntax.List):
             return self._list(node, below)
-        if isinstance(node, NumberList):
+        if isinstance(node, syntax.NumberList):
             return self._table(node)
-        if isinstance(node, RecordLiteral):
+        if isinstance(node, syntax.RecordLiteral):
             return self._record(node, below)
         raise self.text.error("a lambda stands only in functions of lists: sum(l, x => …)", node.position)
 
@@ -134,7 +117,7 @@ class Lambdas:
         except OverflowError:
             raise ExpressionError("this number is beyond the range of floats") from None
 
-    def _name(self, node: Name, environment: Environment) -> Expr:
+    def _name(self, node: syntax.Name, environment: Environment) -> Expr:
         if node.name in environment:
             return environment[node.name]
         if node.name in self.parameters:
@@ -147,7 +130,7 @@ class Lambdas:
         known = [*environment, *self.parameters]
         raise self.text.error(f"`{shorten(node.name)}` means nothing here; {suggest(node.name, known)}", node.position)
 
-    def _access(self, subject: Expr, node: Access) -> Expr:
+    def _access(self, subject: Expr, node: syntax.Access) -> Expr:
         type_ = subject.type
         if isinstance(type_, TupleOf) and node.name not in type_.names:
             names = [name for name in type_.names if name is not None]
@@ -155,11 +138,11 @@ class Lambdas:
             raise self.text.error(f"this record has no field `{shorten(node.name)}`; {there}", node.position)
         return build.field_named(subject, node.name)
 
-    def _index(self, subject: Expr, node: Index, below: Callable[[Syntax], Expr]) -> Expr:
+    def _index(self, subject: Expr, node: syntax.Index, below: Callable[[syntax.Syntax], Expr]) -> Expr:
         if not isinstance(subject.type, TupleOf):
             return catalogue.apply("element", subject, below(node.index))
         count = len(subject.type.elements)
-        index = node.index.value if isinstance(node.index, Literal) else None
+        index = node.index.value if isinstance(node.index, syntax.Literal) else None
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
             raise self.text.error(
                 f"the fields of this record are [0] to [{count - 1}], written as numbers", node.position
@@ -175,7 +158,7 @@ class Lambdas:
             return catalogue.apply("floor_divide", left, right)
         return catalogue.apply("divide", left, right)
 
-    def _list(self, node: List, below: Callable[[Syntax], Expr]) -> Expr:
+    def _list(self, node: syntax.List, below: Callable[[syntax.Syntax], Expr]) -> Expr:
         built = catalogue.apply("list", *(below(item) for item in node.items))
         name = node.element
         if name is None or name in self.functions:
@@ -188,12 +171,12 @@ class Lambdas:
             raise self.text.error(f"this is a list of {built.type.element}, not of {name}", node.position)
         return built
 
-    def _table(self, node: NumberList) -> Expr:
+    def _table(self, node: syntax.NumberList) -> Expr:
         if node not in self.tables:  # once, however often the function that holds it is used
             self.tables[node] = lift(list(node.numbers))
         return self.tables[node]
 
-    def _record(self, node: RecordLiteral, below: Callable[[Syntax], Expr]) -> Expr:
+    def _record(self, node: syntax.RecordLiteral, below: Callable[[syntax.Syntax], Expr]) -> Expr:
         names: list[str] = []
         for field in node.fields:
             name = field.name if field.name is not None else _inferred(field.value)
@@ -207,7 +190,7 @@ class Lambdas:
             names.append(name)
         return build.record(tuple(names), tuple(below(field.value) for field in node.fields))
 
-    def _call(self, node: Invocation, environment: Environment, depth: int) -> Expr:
+    def _call(self, node: syntax.Invocation, environment: Environment, depth: int) -> Expr:
         for argument in node.arguments:
             if argument.name is not None:
                 raise self.text.error(
@@ -220,12 +203,19 @@ class Lambdas:
             known = self.functions if node.new else [*self.functions, *catalogue.FUNCTIONS]
             declare = f"; or declare it: function {shorten(node.name)}(x) => …;" if node.subject is None else ""
             raise self.text.error(
-                f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}", node.position
+                f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}",
+                node.position,
             )
-        written = list(node.arguments) if node.subject is None else [Argument(None, node.subject), *node.arguments]
+        written = (
+            list(node.arguments) if node.subject is None else [syntax.Argument(None, node.subject), *node.arguments]
+        )
         arguments: list[Expr] = []
         for position, argument in enumerate(written):
-            if isinstance(argument.value, ArrowFunction) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
+            if (
+                isinstance(argument.value, syntax.ArrowFunction)
+                and position == 1
+                and catalogue.FUNCTIONS[name].takes_function
+            ):
                 items = arguments[0].type
                 if not isinstance(items, ListOf):
                     raise self.text.error(f"{name} with a function takes a list, not {items}", node.position)
@@ -235,7 +225,7 @@ class Lambdas:
                 arguments.append(self.expression(argument.value, environment, depth))
         return catalogue.apply(name, *arguments)
 
-    def _inline(self, node: Invocation, environment: Environment, depth: int) -> Expr:
+    def _inline(self, node: syntax.Invocation, environment: Environment, depth: int) -> Expr:
         function = self.functions[node.name]
         if len(node.arguments) != len(function.parameters):
             raise self.text.error(
@@ -252,16 +242,16 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _inferred(value: Syntax) -> str | None:
+def _inferred(value: syntax.Syntax) -> str | None:
     """The name of a field that has none, as C# takes it: the last name of `e`, of `x.path`.
 
     A rotated, reversed or sorted record keeps its name: `rotate(x.path)` is `path`.
     """
-    while isinstance(value, Invocation) and snake(value.name) in _KEEPS_NAME and not value.new:
+    while isinstance(value, syntax.Invocation) and snake(value.name) in _KEEPS_NAME and not value.new:
         if value.subject is not None:
             value = value.subject
         elif value.arguments:
             value = value.arguments[0].value
         else:
             return None
-    return value.name if isinstance(value, (Name, Access)) else None
+    return value.name if isinstance(value, (syntax.Name, syntax.Access)) else None

@@ -12,24 +12,12 @@ from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.declarations import FACTS
 from wpinq.expr.nodes import RESERVED
+from wpinq.language import syntax
 from wpinq.language.chains import Chains, ProgramValue
 from wpinq.language.grammar import read
 from wpinq.language.lambdas import Lambdas, snake
 from wpinq.language.public_values import PublicScalar, Values, override
-from wpinq.language.syntax import (
-    Binding,
-    FunctionStatement,
-    List,
-    Name,
-    ParameterStatement,
-    ProgramStatement,
-    SourceStatement,
-    Syntax,
-    Text,
-    Tuple,
-    shorten,
-    suggest,
-)
+from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.language.write import print_program, write_source
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
@@ -266,13 +254,13 @@ class _Interpreter:
         named: dict[str, ProgramValue] = {}
         for statement in statements:
             self._check_name(statement)
-            if isinstance(statement, SourceStatement):
+            if isinstance(statement, syntax.SourceStatement):
                 self._declare(statement)
-            elif isinstance(statement, ParameterStatement):
+            elif isinstance(statement, syntax.ParameterStatement):
                 self._parameter(statement)
-            elif isinstance(statement, FunctionStatement):
+            elif isinstance(statement, syntax.FunctionStatement):
                 self.lambdas.functions[statement.name] = statement.function
-            elif isinstance(statement, Binding):
+            elif isinstance(statement, syntax.Binding):
                 value = self.chains.value(statement.value)
                 named.pop(statement.name, None)  # what is bound again counts where it is bound last
                 named[statement.name] = self.bound[statement.name] = value
@@ -282,26 +270,26 @@ class _Interpreter:
             raise LanguageError(f"{self.text.name}: the program has no parameter `{shorten(unknown[0])}`; {hint}")
         return Program(named, self.sources, self.parameters)
 
-    def _check_name(self, statement: ProgramStatement) -> None:
+    def _check_name(self, statement: syntax.ProgramStatement) -> None:
         name = statement.name
         problem = None
         if name in RESERVED:
             problem = "is a word of the language"
-        elif isinstance(statement, FunctionStatement):
+        elif isinstance(statement, syntax.FunctionStatement):
             if name in self.lambdas.functions:
                 problem = "is declared already"
             elif snake(name) in FUNCTIONS:
                 problem = "is a function of the language"
         elif name in self.parameters:
             problem = "is a parameter already"
-        elif isinstance(statement, Binding):
+        elif isinstance(statement, syntax.Binding):
             if not statement.declared and name not in self.bound:
                 raise self.text.error(
                     f"`{shorten(name)}` has no meaning yet: write var {shorten(name)} = …; for a new name, or else "
                     f"{suggest(name, self.bound)}",
                     statement.position,
                 )
-        elif name in self.bound and not (isinstance(statement, SourceStatement) and self._may_repeat(name)):
+        elif name in self.bound and not (isinstance(statement, syntax.SourceStatement) and self._may_repeat(name)):
             problem = "is declared already"
         if problem:
             raise self.text.error(f"`{shorten(name)}` {problem}; take another name", statement.position)
@@ -310,12 +298,13 @@ class _Interpreter:
         """Whether a name is that of a source that was declared outside of the program, and nothing else in it yet."""
         return self.known is not None and name in self.known and self.bound[name] is self.known[name]
 
-    def _declare(self, statement: SourceStatement) -> None:
+    def _declare(self, statement: syntax.SourceStatement) -> None:
         name, declared = statement.name, self._source(statement)
         if self.known is not None:
             if name not in self.known:
                 raise self.text.error(
-                    f"there is no source `{shorten(name)}` here; {suggest(name, self.known)}", statement.position
+                    f"there is no source `{shorten(name)}` here; {suggest(name, self.known)}",
+                    statement.position,
                 )
             if declared != self.known[name]:
                 raise self.text.error(
@@ -326,7 +315,7 @@ class _Interpreter:
             declared = self.known[name]
         self.sources[name] = self.bound[name] = declared
 
-    def _source(self, statement: SourceStatement) -> Query:
+    def _source(self, statement: syntax.SourceStatement) -> Query:
         options: dict[str, Any] = {}
         for name, position, value in statement.options:
             if name not in _OPTIONS:
@@ -354,25 +343,25 @@ class _Interpreter:
         except WpinqError as error:
             raise self.text.error(str(error), statement.position) from None
 
-    def _facts(self, node: Syntax) -> list[str]:
-        if not isinstance(node, List):
+    def _facts(self, node: syntax.Syntax) -> list[str]:
+        if not isinstance(node, syntax.List):
             raise self.text.error("facts are a list of names: facts = [symmetric]", node.position)
         facts = []
         for item in node.items:
-            if not isinstance(item, Name) or item.name not in FACTS:
-                known = suggest(item.name if isinstance(item, Name) else "", FACTS)
+            if not isinstance(item, syntax.Name) or item.name not in FACTS:
+                known = suggest(item.name if isinstance(item, syntax.Name) else "", FACTS)
                 raise self.text.error(f"this is no fact that a source can declare; {known}", item.position)
             facts.append(item.name)
         return facts
 
-    def _keys(self, node: Syntax) -> dict[tuple[str, ...], int]:
+    def _keys(self, node: syntax.Syntax) -> dict[tuple[str, ...], int]:
         """Fields, and how many records may agree there: `[(src, 500), (src, dst, 3)]`."""
         keys: dict[tuple[str, ...], int] = {}
-        for item in node.items if isinstance(node, List) else ():
-            *names, most = item.items if isinstance(item, Tuple) else (item,)
-            if not names or not all(isinstance(name, Name) for name in names):
+        for item in node.items if isinstance(node, syntax.List) else ():
+            *names, most = item.items if isinstance(item, syntax.Tuple) else (item,)
+            if not names or not all(isinstance(name, syntax.Name) for name in names):
                 break
-            fields = tuple(name.name for name in names if isinstance(name, Name))
+            fields = tuple(name.name for name in names if isinstance(name, syntax.Name))
             if fields in keys:
                 raise self.text.error("keys_at_most has one bound for the same fields", item.position)
             keys[fields] = self.values.integer(most)
@@ -384,7 +373,7 @@ class _Interpreter:
             node.position,
         )
 
-    def _parameter(self, statement: ParameterStatement) -> None:
+    def _parameter(self, statement: syntax.ParameterStatement) -> None:
         default = self.values.scalar(statement.value)
         value = default
         if statement.name in self.given:

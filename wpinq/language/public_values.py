@@ -18,20 +18,8 @@ from wpinq.expr import catalogue
 from wpinq.expr.build import constant
 from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant
-from wpinq.language.syntax import (
-    Infix,
-    Invocation,
-    List,
-    Literal,
-    Name,
-    NumberList,
-    Prefix,
-    Syntax,
-    Text,
-    Tuple,
-    shorten,
-    suggest,
-)
+from wpinq.language import syntax
+from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.domain import DOMAIN_LIMIT
 from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
@@ -56,39 +44,39 @@ class Values:
         self.parameters = parameters
         self.held = 0
 
-    def scalar(self, node: Syntax) -> PublicScalar:
+    def scalar(self, node: syntax.Syntax) -> PublicScalar:
         """A number, string, true, false or null."""
         value: PublicScalar = self._value(node, 0)
         if value is not None and not isinstance(value, (bool, int, Fraction, str)):
             raise self.text.error("expected a number, a string, true, false or null", node.position)
         return value
 
-    def number(self, node: Syntax) -> int | Fraction:
+    def number(self, node: syntax.Syntax) -> int | Fraction:
         """An exact number."""
         value = self.scalar(node)
         if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
             raise self.text.error("expected a number", node.position)
         return value
 
-    def integer(self, node: Syntax) -> int:
+    def integer(self, node: syntax.Syntax) -> int:
         """An integer."""
         value = self.number(node)
         if not isinstance(value, int):
             raise self.text.error("expected an integer", node.position)
         return value
 
-    def real(self, node: Syntax) -> float:
+    def real(self, node: syntax.Syntax) -> float:
         """A number as the nearest float."""
         return self._float(self.number(node), node)
 
-    def epsilon(self, node: Syntax) -> Fraction:
+    def epsilon(self, node: syntax.Syntax) -> Fraction:
         """A privacy parameter."""
         try:
             return parse_epsilon(self.number(node))
         except EpsilonError as error:
             raise self.text.error(str(error), node.position) from None
 
-    def keys(self, node: Syntax) -> list[Any]:
+    def keys(self, node: syntax.Syntax) -> list[Any]:
         """The keys of an output domain, as Python values."""
         value = self._value(node, 0)
         if not isinstance(value, (list, range)):
@@ -99,17 +87,17 @@ class Values:
         self.hold(len(value), node.position)
         return [self.plain(key, node) for key in value]
 
-    def key_domain(self, node: Syntax) -> KeyDomain:
+    def key_domain(self, node: syntax.Syntax) -> KeyDomain:
         """A public domain of keys, described and not enumerated."""
         try:
             return self._described(node, 0)
         except PlanError as error:
             raise self.text.error(str(error), node.position) from None
 
-    def _described(self, node: Syntax, depth: int) -> KeyDomain:
+    def _described(self, node: syntax.Syntax, depth: int) -> KeyDomain:
         if depth > DEPTH_LIMIT:
             raise self.text.error(f"this nests deeper than {DEPTH_LIMIT}", node.position)
-        if not isinstance(node, Invocation) or node.subject is not None or node.new:
+        if not isinstance(node, syntax.Invocation) or node.subject is not None or node.new:
             return GivenKeys(tuple(self.keys(node)))
         if any(argument.name is not None for argument in node.arguments):
             raise self.text.error(f"{node.name} takes no named arguments", node.position)
@@ -130,14 +118,14 @@ class Values:
         if self.held > KEYS_LIMIT:
             raise self.text.error(f"a program releases at most {KEYS_LIMIT:,} keys in all; split it", position)
 
-    def constant(self, node: Syntax) -> Any:
+    def constant(self, node: syntax.Syntax) -> Any:
         """One public value as a Python value: a scalar, or a tuple of values."""
         value = self._value(node, 0)
         if isinstance(value, (list, range)):
             raise self.text.error("expected one value, not a list", node.position)
         return self.plain(value, node)
 
-    def plain(self, value: Any, node: Syntax) -> Any:
+    def plain(self, value: Any, node: syntax.Syntax) -> Any:
         """The value with floats for what was written as a decimal."""
         if isinstance(value, Fraction):
             return self._float(value, node)
@@ -145,18 +133,18 @@ class Values:
             return tuple(self.plain(item, node) for item in value)
         return value
 
-    def _float(self, value: int | Fraction, node: Syntax) -> float:
+    def _float(self, value: int | Fraction, node: syntax.Syntax) -> float:
         try:
             return float(value)
         except OverflowError:
             raise self.text.error("this number is beyond the range of floats", node.position) from None
 
-    def _value(self, node: Syntax, depth: int) -> Any:
+    def _value(self, node: syntax.Syntax, depth: int) -> Any:
         if depth > DEPTH_LIMIT:
             raise self.text.error(f"this nests deeper than {DEPTH_LIMIT}", node.position)
-        if isinstance(node, Literal):
+        if isinstance(node, syntax.Literal):
             return node.value
-        if isinstance(node, Name):
+        if isinstance(node, syntax.Name):
             if node.name in self.parameters:
                 return self.parameters[node.name]
             raise self.text.error(
@@ -164,21 +152,26 @@ class Values:
                 f"{suggest(node.name, self.parameters)}",
                 node.position,
             )
-        if isinstance(node, Tuple):
+        if isinstance(node, syntax.Tuple):
             return tuple(self._value(item, depth + 1) for item in node.items)
-        if isinstance(node, NumberList):
+        if isinstance(node, syntax.NumberList):
             return list(node.numbers)
-        if isinstance(node, List):
+        if isinstance(node, syntax.List):
             return [self._key(item, depth + 1) for item in node.items]
-        if isinstance(node, Prefix) and node.operator == "-":
+        if isinstance(node, syntax.Prefix) and node.operator == "-":
             return -self._number(node.operand, depth + 1)
-        if isinstance(node, Infix):
+        if isinstance(node, syntax.Infix):
             return self._infix(node, depth + 1)
-        if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in _DOMAIN_FUNCTIONS:
+        if (
+            isinstance(node, syntax.Invocation)
+            and node.subject is None
+            and not node.new
+            and node.name in _DOMAIN_FUNCTIONS
+        ):
             return self._domain(node, depth + 1)
-        if isinstance(node, Invocation) and node.subject is None and not node.new and node.name in LITERALS:
+        if isinstance(node, syntax.Invocation) and node.subject is None and not node.new and node.name in LITERALS:
             return self._literal(node, depth + 1)
-        if isinstance(node, Invocation) and node.subject is None and node.name == "digits":
+        if isinstance(node, syntax.Invocation) and node.subject is None and node.name == "digits":
             raise self.text.error(
                 "digits(…) is a domain that keys are listed out of: give a threshold too, above: 20", node.position
             )
@@ -188,13 +181,13 @@ class Values:
             node.position,
         )
 
-    def _number(self, node: Syntax, depth: int) -> int | Fraction:
+    def _number(self, node: syntax.Syntax, depth: int) -> int | Fraction:
         value = self._value(node, depth)
         if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
             raise self.text.error("expected a number", node.position)
         return value
 
-    def _key(self, node: Syntax, depth: int) -> Any:
+    def _key(self, node: syntax.Syntax, depth: int) -> Any:
         value = self._value(node, depth)
         if isinstance(value, (list, range)):
             raise self.text.error(
@@ -202,7 +195,7 @@ class Values:
             )
         return value
 
-    def _infix(self, node: Infix, depth: int) -> int | Fraction:
+    def _infix(self, node: syntax.Infix, depth: int) -> int | Fraction:
         if node.operator not in (*_EXACT, "/"):
             raise self.text.error("public numbers are combined by + - * / only", node.position)
         left, right = self._number(node.left, depth), self._number(node.right, depth)
@@ -214,7 +207,7 @@ class Values:
         exact = isinstance(left, int) and isinstance(right, int) and quotient.denominator == 1
         return int(quotient) if exact else quotient
 
-    def _literal(self, node: Invocation, depth: int) -> Any:
+    def _literal(self, node: syntax.Invocation, depth: int) -> Any:
         """A date, timestamp, time, duration or decimal, as Python has it."""
         values = [self._value(argument.value, depth) for argument in node.arguments]
         try:
@@ -224,7 +217,7 @@ class Values:
         assert isinstance(made, Constant)
         return presenter(made.type)(made.value)
 
-    def _domain(self, node: Invocation, depth: int) -> Any:
+    def _domain(self, node: syntax.Invocation, depth: int) -> Any:
         for argument in node.arguments:
             if argument.name is not None:
                 raise self.text.error(f"{node.name} takes no named arguments", argument.value.position)
@@ -246,7 +239,7 @@ class Values:
         self._check_size(math.prod(len(value) for value in values), node)
         return list(itertools.product(*values))
 
-    def _check_size(self, size: int, node: Syntax) -> None:
+    def _check_size(self, size: int, node: syntax.Syntax) -> None:
         if size > KEYS_LIMIT:
             raise self.text.error(f"a domain has at most {KEYS_LIMIT:,} keys", node.position)
 

@@ -13,19 +13,10 @@ from typing import Any, Protocol
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 from wpinq.expr.nodes import RESERVED, Lambda, quote, write, write_public
+from wpinq.language import syntax
 from wpinq.language.lambdas import Lambdas
 from wpinq.language.public_values import Values
-from wpinq.language.syntax import (
-    ArrowFunction,
-    Invocation,
-    List,
-    Literal,
-    RecordLiteral,
-    Syntax,
-    Text,
-    shorten,
-    suggest,
-)
+from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.marginals.attributes import View
 from wpinq.marginals.cells import MISSING, OTHER, Attribute, AttributeCells, CodedAttribute, attribute
 from wpinq.marginals.tabulation import MarginalTabulation
@@ -48,10 +39,10 @@ class StepReader(Protocol):
     values: Values
     lambdas: Lambdas
 
-    def bind(self, step: Invocation, parameters: Mapping[str, bool]) -> dict[str, Syntax]: ...
+    def bind(self, step: syntax.Invocation, parameters: Mapping[str, bool]) -> dict[str, syntax.Syntax]: ...
 
 
-def read_grouping(reading: StepReader, query: Query, step: Invocation) -> Grouping:
+def read_grouping(reading: StepReader, query: Query, step: syntax.Invocation) -> Grouping:
     """What `By` gives: columns in order or by name, `keys`, `other` and `above`, with which keys are a domain."""
     columns: list[Any] = []
     named: dict[str, Any] = {}
@@ -75,7 +66,7 @@ def read_grouping(reading: StepReader, query: Query, step: Invocation) -> Groupi
     return query.by(*columns, keys=keys, other=other, above=above, **named)
 
 
-def read_tabulation(reading: StepReader, grouping: Grouping, step: Invocation) -> Tabulation:
+def read_tabulation(reading: StepReader, grouping: Grouping, step: syntax.Invocation) -> Tabulation:
     """What `Agg` gives: an epsilon, aggregates by name, and `split`."""
     epsilon: Fraction | None = None
     split: dict[str, object] | None = None
@@ -97,23 +88,23 @@ def read_tabulation(reading: StepReader, grouping: Grouping, step: Invocation) -
     return grouping.agg(epsilon=epsilon, split=split, **aggregates)
 
 
-def _column(reading: StepReader, node: Syntax, step: Invocation) -> Any:
-    if isinstance(node, ArrowFunction):
+def _column(reading: StepReader, node: syntax.Syntax, step: syntax.Invocation) -> Any:
+    if isinstance(node, syntax.ArrowFunction):
         return reading.lambdas.function(node)
-    if isinstance(node, Literal) and isinstance(node.value, str):
+    if isinstance(node, syntax.Literal) and isinstance(node.value, str):
         return node.value
     raise reading.text.error(f'{step.name} needs the name of a column, "city", or a function, x => …', node.position)
 
 
-def _split(reading: StepReader, node: Syntax) -> dict[str, object]:
-    if not isinstance(node, RecordLiteral) or any(field.name is None for field in node.fields):
+def _split(reading: StepReader, node: syntax.Syntax) -> dict[str, object]:
+    if not isinstance(node, syntax.RecordLiteral) or any(field.name is None for field in node.fields):
         raise reading.text.error("split is the share of each: split: {rows = 1, salary = 3}", node.position)
     return {str(field.name): reading.values.epsilon(field.value) for field in node.fields}
 
 
-def _aggregate(reading: StepReader, node: Syntax) -> Aggregate:
-    if not isinstance(node, Invocation) or node.subject is not None or node.new or node.name not in AGGREGATES:
-        name = node.name if isinstance(node, Invocation) else ""
+def _aggregate(reading: StepReader, node: syntax.Syntax) -> Aggregate:
+    if not isinstance(node, syntax.Invocation) or node.subject is not None or node.new or node.name not in AGGREGATES:
+        name = node.name if isinstance(node, syntax.Invocation) else ""
         raise reading.text.error(f"`{shorten(name)}` is no aggregate; {suggest(name, AGGREGATES)}", node.position)
     made = AGGREGATES[node.name]
     kinds = dict(made.parameters)
@@ -204,7 +195,7 @@ UNITS = 2**30
 """Shares are written as so many parts of this, which they are exactly."""
 
 
-def read_marginals(reading: StepReader, query: Query, step: Invocation) -> MarginalTabulation:
+def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -> MarginalTabulation:
     """What `Marginals` gives: an epsilon, attributes, and `order`, `workload`, `views`, `shares` or `objective`."""
     given: dict[str, Any] = {}
     attributes: list[Any] = []
@@ -248,18 +239,18 @@ def read_marginals(reading: StepReader, query: Query, step: Invocation) -> Margi
     return query.marginals(attributes, **given)
 
 
-def _attribute(reading: StepReader, node: Syntax) -> Attribute:
-    if isinstance(node, Literal) and isinstance(node.value, str):
+def _attribute(reading: StepReader, node: syntax.Syntax) -> Attribute:
+    if isinstance(node, syntax.Literal) and isinstance(node.value, str):
         return attribute(node.value)
-    if not isinstance(node, Invocation) or node.subject is not None or node.new or node.name != ATTRIBUTE:
+    if not isinstance(node, syntax.Invocation) or node.subject is not None or node.new or node.name != ATTRIBUTE:
         raise reading.text.error('an attribute is "sex" or Attribute("age", bins: [0, 18, 65])', node.position)
     names = {"column": False, "bins": True, "categories": True, "missing": True, "other": True, "name": True}
     written = reading.bind(node, names)
     found: dict[str, Any] = {}
     column = written.pop("column")
-    if isinstance(column, ArrowFunction):
+    if isinstance(column, syntax.ArrowFunction):
         found["column"] = reading.lambdas.function(column)
-    elif isinstance(column, Literal) and isinstance(column.value, str):
+    elif isinstance(column, syntax.Literal) and isinstance(column.value, str):
         found["column"] = column.value
     else:
         raise reading.text.error('Attribute needs the name of a column, "age", or a function, x => …', column.position)
@@ -268,21 +259,21 @@ def _attribute(reading: StepReader, node: Syntax) -> Attribute:
     return attribute(**found)
 
 
-def _views(reading: StepReader, node: Syntax) -> list[tuple[str, ...]]:
+def _views(reading: StepReader, node: syntax.Syntax) -> list[tuple[str, ...]]:
     shape = 'views are lists of the names of attributes: [["age", "sex"], ["city"]]'
-    if not isinstance(node, List):
+    if not isinstance(node, syntax.List):
         raise reading.text.error(shape, node.position)
     found = []
     for view in node.items:
-        names = view.items if isinstance(view, List) else ()
-        values = [name.value for name in names if isinstance(name, Literal)]
-        if not isinstance(view, List) or len(values) < len(names) or not all(isinstance(v, str) for v in values):
+        names = view.items if isinstance(view, syntax.List) else ()
+        values = [name.value for name in names if isinstance(name, syntax.Literal)]
+        if not isinstance(view, syntax.List) or len(values) < len(names) or not all(isinstance(v, str) for v in values):
             raise reading.text.error(shape, view.position)
         found.append(tuple(map(str, values)))
     return found
 
 
-def _shares(reading: StepReader, node: Syntax) -> list[Any]:
+def _shares(reading: StepReader, node: syntax.Syntax) -> list[Any]:
     return [reading.values.plain(value, node) for value in reading.values.keys(node)]
 
 

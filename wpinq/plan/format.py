@@ -14,38 +14,30 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import PlanError, WpinqError
-from wpinq.expr import catalogue
+from wpinq.expr import catalogue, types
 from wpinq.expr.declarations import Person, Sizes, check_facts
 from wpinq.expr.logical_values import parse, to_text
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    NULL,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    Logical,
-    Scalar,
-    TupleOf,
-    Type,
-    category,
-    check_field_name,
-    decimal,
-)
 from wpinq.expr.values import Value, normalize
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Source
 
 Json = Any
-_SCALARS = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, NULL, DATE, TIMESTAMP, TIME, DURATION)}
+_SCALARS = {
+    type_.name: type_
+    for type_ in (
+        types.INT,
+        types.FLOAT,
+        types.BOOL,
+        types.STR,
+        types.NULL,
+        types.DATE,
+        types.TIMESTAMP,
+        types.TIME,
+        types.DURATION,
+    )
+}
 
 
 _RATIO = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)
@@ -123,68 +115,68 @@ def _place(index: Json) -> int:
     return index
 
 
-def type_to_json(type_: Type) -> Json:
+def type_to_json(type_: types.Type) -> Json:
     """A record type as plain data, with nullability and bounds."""
-    if isinstance(type_, ListOf):
+    if isinstance(type_, types.ListOf):
         shape: Json = {"list": type_to_json(type_.element), "bound": type_.bound}
-    elif isinstance(type_, TupleOf):
+    elif isinstance(type_, types.TupleOf):
         elements = [type_to_json(element) for element in type_.elements]
         shape = {"fields": [list(pair) for pair in zip(type_.names, elements, strict=True)]}
-    elif isinstance(type_, DecimalOf):
+    elif isinstance(type_, types.DecimalOf):
         shape = {"decimal": type_.scale}
-    elif isinstance(type_, CategoryOf):
+    elif isinstance(type_, types.CategoryOf):
         shape = {"category": list(type_.listed)}
     else:
-        assert isinstance(type_, Scalar)
+        assert isinstance(type_, types.Scalar)
         shape = {"scalar": type_.name}
     return {**shape, "nullable": True} if type_.nullable else shape
 
 
-def type_from_json(data: Json) -> Type:
+def type_from_json(data: Json) -> types.Type:
     """The record type."""
     nullable = bool(data.get("nullable", False))
     if "list" in data:
         bound = None if data["bound"] is None else _place(data["bound"])
-        return ListOf(type_from_json(data["list"]), bound=bound, nullable=nullable)
+        return types.ListOf(type_from_json(data["list"]), bound=bound, nullable=nullable)
     if "fields" in data:
         names, elements = zip(*data["fields"], strict=True) if data["fields"] else ((), ())
         for name in names:
             if name is not None:
-                check_field_name(name)
-        return TupleOf(tuple(names), tuple(type_from_json(element) for element in elements), nullable=nullable)
+                types.check_field_name(name)
+        return types.TupleOf(tuple(names), tuple(type_from_json(element) for element in elements), nullable=nullable)
     if "decimal" in data:
-        return decimal(data["decimal"]).with_nullable(nullable)
+        return types.decimal(data["decimal"]).with_nullable(nullable)
     if "category" in data:
-        return category(*data["category"]).with_nullable(nullable)
+        return types.category(*data["category"]).with_nullable(nullable)
     return _SCALARS[data["scalar"]].with_nullable(nullable)
 
 
-def value_to_json(value: Value, type_: Type) -> Json:
+def value_to_json(value: Value, type_: types.Type) -> Json:
     """A value as plain data; records and lists as arrays, dates, decimals and their like as text."""
     if value is None:
         return None
-    if isinstance(type_, Logical):
+    if isinstance(type_, types.Logical):
         return to_text(value, type_)
-    if isinstance(type_, ListOf):
+    if isinstance(type_, types.ListOf):
         return [value_to_json(item, type_.element) for item in value]
-    if isinstance(type_, TupleOf):
+    if isinstance(type_, types.TupleOf):
         return [value_to_json(item, element) for item, element in zip(value, type_.elements, strict=True)]
     return value
 
 
-def value_from_json(data: Json, type_: Type) -> Value:
+def value_from_json(data: Json, type_: types.Type) -> Value:
     """The value of a type, checked."""
     return normalize(data, type_.with_nullable(), _from_text)
 
 
-def _from_text(data: Json, type_: Logical) -> Value:
-    return parse(normalize(data, STR), type_)
+def _from_text(data: Json, type_: types.Logical) -> Value:
+    return parse(normalize(data, types.STR), type_)
 
 
 def _argument_to_json(value: Any) -> Json:
     if isinstance(value, Expr):
         return {"expression": expression_to_json(value)}
-    if isinstance(value, Type):
+    if isinstance(value, types.Type):
         return {"type": type_to_json(value)}
     if isinstance(value, Fraction):
         return {"fraction": str(value)}

@@ -18,15 +18,7 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.plan.format import (
-    expression_from_json,
-    expression_to_json,
-    plan_from_json,
-    plan_to_json,
-    ratio_from_json,
-    value_from_json,
-    value_to_json,
-)
+from wpinq.plan import format
 from wpinq.plan.node import Node, Planned
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing, listing_from_json
@@ -155,13 +147,13 @@ class Tabulation(Compound):
         """What is asked for as plain data, for `saved`."""
         type_ = self.groups.type
         listing = None if self.listing is None else self.listing.to_json(type_)
-        keys = None if self.keys is None else [value_to_json(key, type_) for key in self.keys if self.columns]
+        keys = None if self.keys is None else [format.value_to_json(key, type_) for key in self.keys if self.columns]
         return {
-            "plan": plan_to_json(self.plan),
+            "plan": format.plan_to_json(self.plan),
             "reading": self.reading,
-            "by": {name: expression_to_json(function) for name, function in self.columns.items()},
+            "by": {name: format.expression_to_json(function) for name, function in self.columns.items()},
             "keys": keys,
-            "other": None if self.other is None else [value_to_json(value, type_) for value in self.other],
+            "other": None if self.other is None else [format.value_to_json(value, type_) for value in self.other],
             "listing": listing,
             "aggregates": {name: aggregate.to_json() for name, aggregate in self.aggregates.items()},
             "epsilons": {name: str(epsilon) for name, epsilon in self.epsilons.items()},
@@ -344,7 +336,7 @@ def _shares(epsilon: Fraction, split: Split, names: list[str]) -> dict[str, Frac
 
 def tabulation_from_json(data: Any) -> Tabulation:
     """What `Tabulation.to_json` wrote; any error where the data are something else."""
-    plan = plan_from_json(data["plan"])
+    plan = format.plan_from_json(data["plan"])
     by = {name: _applied(_function(table, plan.type)) for name, table in data["by"].items()}
     groups = find_groups(plan, (), by, (), NO_OTHER)
     if by:
@@ -358,7 +350,7 @@ def tabulation_from_json(data: Any) -> Tabulation:
             groups = find_groups(plan, (), by, keys, other)
         else:
             groups = find_groups(plan, (), by, listing.domain, other, listing.above)
-    epsilons = {name: ratio_from_json(epsilon) for name, epsilon in data["epsilons"].items()}
+    epsilons = {name: format.ratio_from_json(epsilon) for name, epsilon in data["epsilons"].items()}
     aggregates = {name: _aggregate(written, plan.type) for name, written in data["aggregates"].items()}
     return Grouping(groups, str(data["reading"])).agg(epsilon=sum(epsilons.values()), split=epsilons, **aggregates)
 
@@ -373,12 +365,12 @@ def _aggregate(written: Any, type_: Type) -> Aggregate:
         elif kind == "keys":  # the column that they are values of comes first
             arguments[name] = _presented(given[name], column.type)
         else:
-            arguments[name] = ratio_from_json(given[name]) if kind == "number" else float(given[name])
+            arguments[name] = format.ratio_from_json(given[name]) if kind == "number" else float(given[name])
     return made(**arguments)
 
 
 def _function(table: Any, type_: Type) -> Lambda:
-    function = expression_from_json(table)
+    function = format.expression_from_json(table)
     if not isinstance(function, Lambda):
         raise TypeError
     check_function(function, (type_,))
@@ -401,7 +393,7 @@ def _applied(function: Lambda) -> UserFunction:
 
 
 def _presented(values: Any, type_: Type) -> list[Any]:
-    return [presenter(type_)(value_from_json(value, type_)) for value in values]
+    return [presenter(type_)(format.value_from_json(value, type_)) for value in values]
 
 
 Table.read_asked = staticmethod(tabulation_from_json)

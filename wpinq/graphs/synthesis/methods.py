@@ -21,18 +21,10 @@ from wpinq.graphs.recipes import (
     triangles_by_degree,
     triangles_by_intersect,
 )
+from wpinq.graphs.synthesis import uncertainty
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.tagged import Tagged
-from wpinq.graphs.synthesis.uncertainty import (
-    Interval,
-    Tells,
-    by_degree,
-    by_intersect,
-    by_joint_degrees,
-    degree_intervals,
-    nothing,
-)
 from wpinq.mcmc.proposal import Swaps
 from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers
@@ -59,7 +51,7 @@ class Fit:
 
     recipe: Recipe
     keys: Keys | None
-    tells: Tells = nothing
+    tells: uncertainty.Tells = uncertainty.nothing
 
 
 @dataclass(frozen=True)
@@ -135,8 +127,8 @@ class DegreesThen(Method):
         targets = [Target(answered(answers, name)) for name in self.fits]
         fitted = fit_degrees(answers)
 
-        def intervals(rng: np.random.Generator) -> dict[str, Interval]:
-            found = degree_intervals(answers[CCDF])
+        def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
+            found = uncertainty.degree_intervals(answers[CCDF])
             for name, fit in self.fits.items():
                 told = fit.tells(answers[name], fitted, found["largest_degree"].high, rng)
                 found = {**told, **found}  # of two queries that tell of one statistic, the first
@@ -170,9 +162,9 @@ def _triples(bucket: int) -> Keys:
 def _fits(bucket: int) -> dict[str, Fit]:
     """The queries to fit, by their short names."""
     return {
-        "tbi": Fit(triangles_by_intersect, None, by_intersect),
-        "tbd": Fit(lambda edges: triangles_by_degree(edges, bucket), _triples(bucket), by_degree(bucket)),
-        "jdd": Fit(joint_degrees, _pairs, by_joint_degrees),
+        "tbi": Fit(triangles_by_intersect, None, uncertainty.by_intersect),
+        "tbd": Fit(lambda edges: triangles_by_degree(edges, bucket), _triples(bucket), uncertainty.by_degree(bucket)),
+        "jdd": Fit(joint_degrees, _pairs, uncertainty.by_joint_degrees),
     }
 
 

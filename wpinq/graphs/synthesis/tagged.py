@@ -25,6 +25,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
+from wpinq.graphs.synthesis import uncertainty
 from wpinq.graphs.synthesis.estimates import estimate_clustering, estimate_degrees, estimate_mixing
 from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest
 from wpinq.graphs.synthesis.estimates.mixing import (
@@ -40,15 +41,6 @@ from wpinq.graphs.synthesis.estimates.mixing import (
 )
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
-from wpinq.graphs.synthesis.uncertainty import (
-    CONFIDENCE,
-    TAIL,
-    WIDE,
-    Interval,
-    edges_interval,
-    largest_degree_interval,
-    nodes_interval,
-)
 from wpinq.graphs.tags import tag_weights, wedge_weights
 from wpinq.inference.least_squares import single_blas_thread
 from wpinq.mcmc.proposal import Swaps
@@ -83,7 +75,7 @@ def clustering_intervals(
     scale: float,
     triangles: tuple[float, float] | None,
     rng: Generator,
-) -> dict[str, Interval]:
+) -> dict[str, uncertainty.Interval]:
     """Of triangles and average clustering.
 
     A logistic curve is nowhere 0 or 1, so that no draw is. Where the answers do not rule out that no wedge is closed,
@@ -100,8 +92,8 @@ def clustering_intervals(
     curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
     if not len(curves.there):  # and no wedge: whether that is so of the secret graph these answers do not say
         return {
-            "triangles": Interval(0.0, np.inf, True, CURVES),
-            "average_clustering": Interval(0.0, 1.0, True, CURVES),
+            "triangles": uncertainty.Interval(0.0, np.inf, True, CURVES),
+            "average_clustering": uncertainty.Interval(0.0, 1.0, True, CURVES),
         }
     shares = np.hstack([_drawn_shares(curves, place, int(n), rng) for place, n in _by_likelihood(curves.evidence, rng)])
     wedges = curves.nodes * curves.there * (curves.there - 1) / 2
@@ -110,12 +102,14 @@ def clustering_intervals(
     none, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
     for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / len(degrees))):
-        low, high = np.quantile(counts @ shares, [TAIL, 1 - TAIL])
-        found[name] = Interval.of_count(0.0 if none else low, counts.sum() if every else high, CURVES)
+        low, high = np.quantile(counts @ shares, [uncertainty.TAIL, 1 - uncertainty.TAIL])
+        found[name] = uncertainty.Interval.of_count(0.0 if none else low, counts.sum() if every else high, CURVES)
     return found
 
 
-def mixing_interval(classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, rng: Generator) -> Interval:
+def mixing_interval(
+    classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, rng: Generator
+) -> uncertainty.Interval:
     """Of assortativity, the correlation of the degrees of the two ends of an edge.
 
     Parameters
@@ -130,7 +124,7 @@ def mixing_interval(classes: DegreeClasses, shares: Floats, joint: Floats, scale
     middle = (degrees**2).sum() / stubs
     variance = (degrees**3).sum() / stubs - middle**2
     if variance < _SURE * middle**2:  # of nodes that all have one degree there is none
-        return Interval(-1.0, 1.0, True, MIXED)
+        return uncertainty.Interval(-1.0, 1.0, True, MIXED)
     fields = [Field(classes, shares, joint, scale, reach) for reach in REACHES]
     fits = [field.likeliest() for field in fields]
     evidence = reach_evidence([found for _, _, found in fits])
@@ -140,8 +134,8 @@ def mixing_interval(classes: DegreeClasses, shares: Floats, joint: Floats, scale
         for off in _normal(curvature, count, rng).T:
             mixing = balanced(fields[place].mixed(likeliest + off), classes.stubs, _BALANCING)
             draws.append((mean @ mixing @ mean / stubs - middle**2) / variance)
-    low, high = np.clip(np.quantile(draws, [TAIL, 1 - TAIL]), -1, 1)
-    return Interval(float(low), float(high), bool(high - low > WIDE), MIXED)
+    low, high = np.clip(np.quantile(draws, [uncertainty.TAIL, 1 - uncertainty.TAIL]), -1, 1)
+    return uncertainty.Interval(float(low), float(high), bool(high - low > uncertainty.WIDE), MIXED)
 
 
 def _by_likelihood(evidence: list[float], rng: Generator, draws: int = _DRAWS) -> list[tuple[int, int]]:
@@ -171,7 +165,7 @@ def _normal(curvature: Floats, count: int, rng: Generator) -> Floats:
 def _followed(numbers: int) -> float:
     """What `Σ max(0, n)²` over so many Laplace variables of standard deviation 1 exceeds in a twentieth of draws."""
     noise = np.random.default_rng(0).laplace(scale=np.sqrt(0.5), size=(_NULL_DRAWS, numbers))
-    return float(np.quantile((np.maximum(noise, 0) ** 2).sum(axis=1), 1 - TAIL))
+    return float(np.quantile((np.maximum(noise, 0) ** 2).sum(axis=1), 1 - uncertainty.TAIL))
 
 
 def _misses(curves: ClusteringCurves, share: Floats) -> float:
@@ -329,7 +323,7 @@ class Tagged(Method):
             SmoothedTarget(joint, smoothed={pair: float(mixed[pair]) for pair in joint.keys}),
         ]
 
-        def intervals(rng: np.random.Generator) -> dict[str, Interval]:
+        def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 found = degree_intervals(mass, limits, top)
                 found |= clustering_intervals(*clustered, most, rng)
@@ -338,19 +332,19 @@ class Tagged(Method):
         return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
 
 
-def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, Interval]:
+def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, uncertainty.Interval]:
     """What half masses of degree tell of nodes (the lowest is half of these), edges and the largest degree.
 
     The last has its own answer as a rule; what masses tell of it is far less.
     """
     doubled, scale, terms = 2 * _values(mass), 2 * mass.scale, [1] * len(mass)
     if top is None:
-        largest = largest_degree_interval(limits, doubled, scale, terms)
+        largest = uncertainty.largest_degree_interval(limits, doubled, scale, terms)
     else:
-        largest = Interval.of_count(*top.value_interval(CONFIDENCE))
+        largest = uncertainty.Interval.of_count(*top.value_interval(uncertainty.CONFIDENCE))
     return {
-        "nodes": nodes_interval(float(doubled[0]), scale),
-        "edges": edges_interval(doubled, scale, terms),
+        "nodes": uncertainty.nodes_interval(float(doubled[0]), scale),
+        "edges": uncertainty.edges_interval(doubled, scale, terms),
         "largest_degree": largest,
     }
 

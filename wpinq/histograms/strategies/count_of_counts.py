@@ -16,16 +16,7 @@ from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Mechanism, Strategy, checked_query, noise_of, noisy, weights_at
-from wpinq.inference.checks import (
-    MOST_BINS,
-    MOST_RECORDS,
-    array_of,
-    count_of,
-    integer_row,
-    is_one_of,
-    sequence_of,
-    vector,
-)
+from wpinq.inference import checks
 from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.isotonic import isotonic, pool_sizes
 from wpinq.inference.least_squares import project_to_total, round_to_total
@@ -78,14 +69,14 @@ class CountOfCounts(Strategy):
     p: int | None = None
 
     def __post_init__(self) -> None:
-        if not is_one_of(self.method, _METHODS):
+        if not checks.is_one_of(self.method, _METHODS):
             raise PlanError(f"a method is one of {', '.join(_METHODS)}, not {self.method!r}")
-        most = MOST_BINS if self.method == "unattributed" else MOST_RECORDS
-        count_of(self.groups, "the number of groups, which is public,", 1, most, PlanError)
-        count_of(self.largest, "the largest size, a public bound,", 1, MOST_BINS - 1, PlanError)
+        most = checks.MOST_BINS if self.method == "unattributed" else checks.MOST_RECORDS
+        checks.count_of(self.groups, "the number of groups, which is public,", 1, most, PlanError)
+        checks.count_of(self.largest, "the largest size, a public bound,", 1, checks.MOST_BINS - 1, PlanError)
         if self.p is None:
             object.__setattr__(self, "p", 2 if self.method == "unattributed" else 1)
-        if not is_one_of(self.p, (1, 2)):
+        if not checks.is_one_of(self.p, (1, 2)):
             raise PlanError(f"p is 1 or 2, not {self.p!r}")
 
     @property
@@ -130,7 +121,7 @@ class CountOfCounts(Strategy):
 
         AnswersError when those are not K + 1 integers of at least 0, of sum G.
         """
-        numbers = vector(histogram, "the numbers of groups of each size", self.domain)
+        numbers = checks.vector(histogram, "the numbers of groups of each size", self.domain)
         counts = np.clip(np.rint(numbers), 0, self.groups).astype(np.int64)
         if (counts != numbers).any() or counts.sum() != self.groups:
             raise AnswersError(f"the numbers of groups of each size must be integers that sum to {self.groups}")
@@ -187,7 +178,7 @@ class CountOfCounts(Strategy):
         if self.method == "unattributed":
             fit = isotonic(noisy, self.p or 2, 0.0, self.largest)
             return fit, variance / pool_sizes(fit)
-        if self.groups > MOST_BINS:
+        if self.groups > checks.MOST_BINS:
             raise AnswersError(f"the sizes of {self.groups} groups are too many to list: infer counts them by size")
         histogram = self._histogram(noisy)
         sizes = np.repeat(np.arange(self.largest + 1), histogram)
@@ -208,8 +199,8 @@ def earth_movers_distance(first: Any, second: Any) -> float:
     >>> earth_movers_distance([0, 2, 1, 0, 1], [0, 2, 0, 1, 1])
     1.0
     """
-    one = vector(first, "a histogram")
-    return float(np.abs(np.cumsum(one - vector(second, "a histogram", len(one)))).sum())
+    one = checks.vector(first, "a histogram")
+    return float(np.abs(np.cumsum(one - checks.vector(second, "a histogram", len(one)))).sum())
 
 
 # Counts of counts over a tree of locations, with a budget for each level.
@@ -261,14 +252,14 @@ class HierarchicalCounts:
     def __post_init__(self) -> None:
         if not isinstance(self.tree, Tree):
             raise PlanError(f"locations form a Tree, not a {type(self.tree).__name__}")
-        counts, leaves = integer_row(self.groups), self.tree.sizes[-1]
+        counts, leaves = checks.integer_row(self.groups), self.tree.sizes[-1]
         if counts is None or len(counts) != leaves:
             raise PlanError(
                 f"the numbers of groups must be public: an integer of at least 1 for each of the {leaves} leaves"
             )
         given, count = self.methods, self.tree.levels
-        methods = [given] * count if isinstance(given, str) else sequence_of(given, "methods", PlanError)
-        if len(methods) != count or not all(is_one_of(each, _METHODS_LOCATION_COUNTS) for each in methods):
+        methods = [given] * count if isinstance(given, str) else checks.sequence_of(given, "methods", PlanError)
+        if len(methods) != count or not all(checks.is_one_of(each, _METHODS_LOCATION_COUNTS) for each in methods):
             raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {count} levels")
         pairs = zip(self.tree.totals(counts.astype(np.float64)), methods, strict=True)
         nodes = tuple(
@@ -347,7 +338,7 @@ class HierarchicalCounts:
             When there is not one epsilon a level; for "geometric", when the plan proves no lattice: it names the step
             that breaks it.
         """
-        epsilons = sequence_of(epsilons, "the epsilons of the levels", PlanError)
+        epsilons = checks.sequence_of(epsilons, "the epsilons of the levels", PlanError)
         if len(epsilons) != self.tree.levels:
             raise PlanError(f"the tree has {self.tree.levels} levels: give an epsilon for each")
         return tuple(
@@ -359,7 +350,7 @@ class HierarchicalCounts:
         """The noisy numbers of each node of a level, as its `CountOfCounts` fits them."""
         self._check_level(level)
         if not isinstance(answers, Answers):
-            answers = sequence_of(answers, f"the answers of level {level}")
+            answers = checks.sequence_of(answers, f"the answers of level {level}")
             if len(answers) != self.tree.sizes[level]:
                 raise AnswersError(f"level {level} has {self.tree.sizes[level]} nodes: give a vector for each")
             return [node.answers_of(given) for node, given in zip(self.nodes[level], answers, strict=True)]
@@ -393,8 +384,8 @@ class HierarchicalCounts:
         -----
         Memory: K + 1 numbers a node.
         """
-        answers = sequence_of(answers, "the answers of the levels")
-        told = [None] * len(answers) if epsilons is None else sequence_of(epsilons, "the epsilons of the levels")
+        answers = checks.sequence_of(answers, "the answers of the levels")
+        told = [None] * len(answers) if epsilons is None else checks.sequence_of(epsilons, "the epsilons of the levels")
         if len(answers) != self.tree.levels or len(told) != self.tree.levels:
             raise AnswersError(f"the tree has {self.tree.levels} levels: give answers and an epsilon for each")
         sizes, variances = [], []
@@ -420,7 +411,7 @@ def bottom_up(tree: Tree, leaves: Sequence[Integers]) -> list[list[Integers]]:
     [[[1, 2]], [[1, 0], [0, 2]]]
     """
     check_tree(tree)
-    rows = array_of(sequence_of(leaves, "the histograms of the leaves"), "the histograms of the leaves")
-    if rows.ndim != 2 or not (np.rint(rows) == rows).all() or (np.abs(rows) > MOST_RECORDS).any():
+    rows = checks.array_of(checks.sequence_of(leaves, "the histograms of the leaves"), "the histograms of the leaves")
+    if rows.ndim != 2 or not (np.rint(rows) == rows).all() or (np.abs(rows) > checks.MOST_RECORDS).any():
         raise AnswersError("the histogram of a leaf is a row of integers: numbers of groups of each size")
     return [[np.asarray(node, dtype=np.int64) for node in level] for level in tree.totals(rows)]

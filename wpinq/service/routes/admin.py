@@ -8,19 +8,11 @@ from contextlib import contextmanager
 from fastapi import APIRouter
 
 from wpinq.errors import LedgerError
+from wpinq.service import schemas
 from wpinq.service.dependencies import CuratorUser, Dispatching
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal
 from wpinq.service.middleware import GUARDED
-from wpinq.service.schemas import (
-    AdmittedResponse,
-    BalanceResponse,
-    BudgetsRequest,
-    EventResponse,
-    NewUserRequest,
-    ResumeRequest,
-    TokenResponse,
-)
 from wpinq.service.serializers import balance_fields, event_fields
 from wpinq.service.users import UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
@@ -38,8 +30,8 @@ def _own_words() -> Iterator[None]:
         raise Refusal(409, type(error).__name__, str(error)) from None
 
 
-def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[BalanceResponse]:
-    return [BalanceResponse(**balance_fields(each)) for each in dispatcher.ledger.balances(analyst)]
+def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[schemas.BalanceResponse]:
+    return [schemas.BalanceResponse(**balance_fields(each)) for each in dispatcher.ledger.balances(analyst)]
 
 
 def _check_user(dispatcher: Dispatcher, name: str) -> None:
@@ -48,29 +40,31 @@ def _check_user(dispatcher: Dispatcher, name: str) -> None:
 
 
 @router.get("/accounts", summary="All budgets, of sources and of analysts (curator)")
-def accounts(user: CuratorUser, dispatcher: Dispatching) -> list[BalanceResponse]:
+def accounts(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
     with _own_words():
         return _balances(dispatcher)
 
 
 @router.put("/accounts", summary="Set budgets of sources (curator)")
-def set_source_budgets(request: BudgetsRequest, user: CuratorUser, dispatcher: Dispatching) -> list[BalanceResponse]:
+def set_source_budgets(
+    request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
+) -> list[schemas.BalanceResponse]:
     with _own_words():
         set_budgets(dispatcher.ledger, request.budgets, actor=user.name)
         return _balances(dispatcher)
 
 
 @router.get("/events", summary="The events of all accounts (curator)")
-def events(user: CuratorUser, dispatcher: Dispatching) -> list[EventResponse]:
+def events(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
     with _own_words():
-        return [EventResponse(**event_fields(each)) for each in dispatcher.ledger.events()]
+        return [schemas.EventResponse(**event_fields(each)) for each in dispatcher.ledger.events()]
 
 
 @router.get("/users", summary="The users, with their budgets (curator)")
-def users(user: CuratorUser, dispatcher: Dispatching) -> list[AdmittedResponse]:
+def users(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.AdmittedResponse]:
     with _own_words():
         return [
-            AdmittedResponse(
+            schemas.AdmittedResponse(
                 name=each.name,
                 role=each.role,
                 added=each.added,
@@ -82,16 +76,16 @@ def users(user: CuratorUser, dispatcher: Dispatching) -> list[AdmittedResponse]:
 
 
 @router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
-def add(request: NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> TokenResponse:
+def add(request: schemas.NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
     with _own_words():
         token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets, user.name)
-    return TokenResponse(name=request.name, token=token)
+    return schemas.TokenResponse(name=request.name, token=token)
 
 
 @router.put("/users/{name}/budgets", summary="Set budgets of an analyst (curator)")
 def set_analyst_budgets(
-    name: str, request: BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
-) -> list[BalanceResponse]:
+    name: str, request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
+) -> list[schemas.BalanceResponse]:
     with _own_words():
         _check_user(dispatcher, name)
         set_budgets(dispatcher.ledger, request.budgets, name, user.name)
@@ -99,10 +93,10 @@ def set_analyst_budgets(
 
 
 @router.post("/users/{name}/token", summary="A new token for a user, shown this once (curator)")
-def renew(name: str, user: CuratorUser, dispatcher: Dispatching) -> TokenResponse:
+def renew(name: str, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
     with _own_words():
         _check_user(dispatcher, name)
-        return TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
+        return schemas.TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
 
 
 @router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)
@@ -113,6 +107,6 @@ def remove(name: str, user: CuratorUser, dispatcher: Dispatching) -> None:
 
 
 @router.post("/resume", summary="Resume the sources of an account that a failure suspended (curator)")
-def resume(request: ResumeRequest, user: CuratorUser, dispatcher: Dispatching) -> bool:
+def resume(request: schemas.ResumeRequest, user: CuratorUser, dispatcher: Dispatching) -> bool:
     with _own_words():
         return dispatcher.ledger.resume(request.account, actor=user.name)

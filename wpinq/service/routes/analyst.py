@@ -5,18 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.service import schemas
 from wpinq.service.dependencies import AnalystUser, AnyUser, Dispatching, KnownCheck
 from wpinq.service.middleware import GUARDED
-from wpinq.service.schemas import (
-    AnswersResponse,
-    BalanceResponse,
-    EventResponse,
-    ExplanationResponse,
-    ProgramRequest,
-    ReleaseRequest,
-    SourceResponse,
-    UserResponse,
-)
 from wpinq.service.serializers import balance_fields, event_fields, source_fields
 from wpinq.service.users import ANALYST
 
@@ -24,39 +15,39 @@ router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, whic
 
 
 @router.get("/me", summary="The user of this token")
-def me(user: AnyUser) -> UserResponse:
-    return UserResponse(name=user.name, role=user.role)
+def me(user: AnyUser) -> schemas.UserResponse:
+    return schemas.UserResponse(name=user.name, role=user.role)
 
 
 @router.get("/sources", summary="The sources and their declarations")
-def sources(user: AnyUser, dispatcher: Dispatching) -> list[SourceResponse]:
+def sources(user: AnyUser, dispatcher: Dispatching) -> list[schemas.SourceResponse]:
     suspended = dispatcher.ledger.suspended()
-    return [SourceResponse(**source_fields(*each, suspended)) for each in dispatcher.declared.items()]
+    return [schemas.SourceResponse(**source_fields(*each, suspended)) for each in dispatcher.declared.items()]
 
 
 @router.post("/explain", summary="The cost and accuracy of a program; nothing is spent")
 async def explain(
-    request: ProgramRequest, user: AnyUser, check: KnownCheck, dispatcher: Dispatching
-) -> ExplanationResponse:
+    request: schemas.ProgramRequest, user: AnyUser, check: KnownCheck, dispatcher: Dispatching
+) -> schemas.ExplanationResponse:
     analyst = user.name if user.role == ANALYST else None
-    return ExplanationResponse(**await dispatcher.explain(request.model_dump(), analyst, check))
+    return schemas.ExplanationResponse(**await dispatcher.explain(request.model_dump(), analyst, check))
 
 
 @router.post("/release", summary="Debit the own budgets, and answer")
 async def release(
-    request: ReleaseRequest, user: AnalystUser, check: KnownCheck, dispatcher: Dispatching
-) -> AnswersResponse:
+    request: schemas.ReleaseRequest, user: AnalystUser, check: KnownCheck, dispatcher: Dispatching
+) -> schemas.AnswersResponse:
     program = request.model_dump(exclude={"label"})
-    return AnswersResponse(**await dispatcher.release(program, user.name, request.label, check))
+    return schemas.AnswersResponse(**await dispatcher.release(program, user.name, request.label, check))
 
 
 @router.get("/remaining", summary="The own budgets")
-def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[BalanceResponse]:
+def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
     own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return [BalanceResponse(**balance_fields(each)) for each in own.balances()]
+    return [schemas.BalanceResponse(**balance_fields(each)) for each in own.balances()]
 
 
 @router.get("/history", summary="The debits from the own budgets")
-def history(user: AnalystUser, dispatcher: Dispatching) -> list[EventResponse]:
+def history(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
     own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return [EventResponse(**event_fields(each)) for each in own.history()]
+    return [schemas.EventResponse(**event_fields(each)) for each in own.history()]

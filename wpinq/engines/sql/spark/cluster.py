@@ -17,19 +17,8 @@ from wpinq.engines.sql.compile import Compiled, Plan, compile_plan, source_table
 from wpinq.engines.sql.engine import SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
+from wpinq.engines.sql.spark import session
 from wpinq.engines.sql.spark.dialect import SPARK
-from wpinq.engines.sql.spark.session import (
-    DryRunViews,
-    SparkViews,
-    Started,
-    fetch_all,
-    fetch_keys,
-    fetch_rank_weights,
-    frame_of,
-    let_go,
-    no_rows,
-    start,
-)
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -79,8 +68,8 @@ class SparkDatabase(SqlEngine):
         if memory_limit is not None or threads is not None:
             raise PlanError('the engine "spark" takes memory and threads from the Spark session, not from this one')
         super().__init__()
-        self._started: Started | None = None
-        self._views: SparkViews | None = None
+        self._started: session.Started | None = None
+        self._views: session.SparkViews | None = None
         self._planned: set[tuple[str, ...]] = set()
         self._dry_run_sources: dict[str, Source] = {}
         self._kept: list[tuple[weakref.ref[EngineDataset], Any]] = []
@@ -121,11 +110,11 @@ class SparkDatabase(SqlEngine):
         if problem is not None:
             raise PlanError(f'the engine "spark" cannot run this plan: {problem}; or use engine="reference"')
 
-    def open(self) -> Started:
+    def open(self) -> session.Started:
         """Find Spark now rather than when it is first used, so that what is missing, or was stopped, shows."""
         with self._lock:
             if self._started is None:
-                self._started = start()
+                self._started = session.start()
             else:
                 self._started.check()
             return self._started
@@ -138,7 +127,7 @@ class SparkDatabase(SqlEngine):
             for table in list(self._held):
                 self._let_go(table)
             for _, frame in self._kept:
-                let_go(frame)
+                session.let_go(frame)
             self._kept.clear()
             self._started = None
 
@@ -164,7 +153,7 @@ class SparkDatabase(SqlEngine):
         EvaluationFailed
             When Spark failed; with a constant message, for its own could show data.
         """
-        fetch = partial(fetch_all, within=within) if keys is None else partial(fetch_keys, keys=keys)
+        fetch = partial(session.fetch_all, within=within) if keys is None else partial(session.fetch_keys, keys=keys)
         return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
 
     def rank_weights(
@@ -175,7 +164,7 @@ class SparkDatabase(SqlEngine):
         on_step: Callable[[str], None] | None = None,
     ) -> RankWeights:
         """The weight of the output before, at and after some records; added up in the cluster."""
-        return self._fetched(root, data, on_step, partial(fetch_rank_weights, candidates=candidates))
+        return self._fetched(root, data, on_step, partial(session.fetch_rank_weights, candidates=candidates))
 
     def attach(self, data: object) -> object:
         """A Spark frame, or what Spark reads from a path that ends in .parquet, as it is there."""
@@ -203,7 +192,7 @@ class SparkDatabase(SqlEngine):
         """Let go of rows of datasets that are gone: never while a release that began before may still read them."""
         for data, frame in self._kept:
             if data() is None:
-                let_go(frame)
+                session.let_go(frame)
         self._kept = [kept for kept in self._kept if kept[0]() is not None]
 
     def _parquet(self, path: str) -> EngineDataset:
@@ -250,7 +239,7 @@ class SparkDatabase(SqlEngine):
     def _run(self, plan: Plan, on_step: Callable[[str], None] | None) -> Compiled:
         """The tables of a plan's output, in the views of the plans that are evaluated together with it."""
         if self._views is None:
-            self._views = SparkViews(self.open().session)
+            self._views = session.SparkViews(self.open().session)
         views = self._views
         batch = next((one for one in self._batches if plan.rewrites is REWRITES and plan.root in one), None)
         if batch is not None:
@@ -289,11 +278,11 @@ class SparkDatabase(SqlEngine):
             if shape in self._planned:
                 return
             spark, failed = self.open().dry_run, True
-            with contextlib.suppress(Exception), DryRunViews(spark) as views:
+            with contextlib.suppress(Exception), session.DryRunViews(spark) as views:
                 tables = source_tables(root)
                 for name, source in sources([root]).items():
                     if self._dry_run_sources.get(name) != source:
-                        no_rows(spark, source).createOrReplaceTempView(tables[name])
+                        session.no_rows(spark, source).createOrReplaceTempView(tables[name])
                         self._dry_run_sources[name] = source
                 compiled = compile_plan(root, dialect=SPARK)
                 run(compiled, views, None)
@@ -309,7 +298,7 @@ class SparkDatabase(SqlEngine):
             self._planned.add(shape)
 
     def _load(self, table: str, source: Source, weights: object) -> None:
-        frame_of(self.open().session, source, weights).createOrReplaceTempView(table)
+        session.frame_of(self.open().session, source, weights).createOrReplaceTempView(table)
 
     def _drop(self, table: str, weights: object) -> None:
         self._shut()
