@@ -1,231 +1,353 @@
-"""Walks over graphs inside compiled code, by swaps, or by replacing and adding edges."""
+"""Walks over graphs: random numbers, tallies, progress, state, and the loops over tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import ModuleType
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach, Rescaled
-from wpinq.engines.delta.compiled.adjacency.generation import generate
-from wpinq.engines.delta.compiled.adjacency.state import Edges, Graph, NeighbourWalk, Numbers, numbered
-from wpinq.engines.delta.compiled.graph_walk import GraphTables, GraphWalk, WalkLoops, vertex_type
-from wpinq.engines.delta.compiled.plan_steps import lower
-from wpinq.engines.delta.compiled.values import Dictionary
+from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.adjacency.proposals import chances, draw_ends, exchange, list_common, mark_neighbours
+from wpinq.engines.delta.compiled.adjacency.state import NeighbourWalk, Numbers, Vertices
+from wpinq.engines.delta.compiled.hash_table import undo
+from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
+from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator, FloatWeights
+from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Goal
 from wpinq.errors import PlanError
+from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.expr.values import Value
+from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
 
+# --- inner loops over the tables of a generated module ----------------------------------------------------------------
 
-class SwapWalk(GraphWalk):
-    """A Metropolis-Hastings walk over simple graphs with given degrees.
+_DRAW = rt.call(rt.draw, "seeds")
+_UNDO = rt.call(undo, "load(state, LOG_START)")
 
-    A step draws two edges and exchanges ends: {a, b}, {p, q} become {a, q}, {p, b}. Loops and edges that are there
-    already are refused. The new graph is kept with probability
-    `min(1, ratio · exp(power · (score before − score after)))`, where the ratio of the proposal
-    probabilities is 1 unless proposals are chosen to close wedges. The score is the sum over the goals; see `Goal`.
-
-    Parameters
-    ----------
-    goals : sequence of Goal
-        What the graph is to fit, all over one source of edges. Public: answers, never protected data.
-    source : str
-        The name of that source, whose records are two fields of one type.
-    edges : sequence of pairs, or array of shape (edges, 2)
-        The undirected edges to start from, each once; no loops.
-    symmetric : bool
-        Whether the source holds each edge in both directions, as the recipes expect, or once, from its smaller vertex
-        to its larger, as where one record is one undirected edge.
-    seed : int
-        Two walks with one seed and one chunking do the same.
-    virtual : bool
-        See `CompiledEvaluator`.
-    closing : float
-        The share of proposals that are chosen to close a wedge: draw a wedge a-h-q, a neighbour b of a and a neighbour
-        p of q; from 0 to 1. Below 1, so that every graph can be reached. The ratio of the proposal probabilities is
-        exact, so what the walk converges to is the same.
-
-    Raises
-    ------
-    CannotCompile
-        When a plan has no integer form, or numba is not installed.
-    PlanError
-        When the source is not one of edges, the edges are not a simple graph, or closing is out of range.
-
-    Notes
-    -----
-    Privacy cost: none; all that comes in is public.
-    Source: paper, sections 4.2 and 5.1; xoroshiro128+ is by Blackman and Vigna.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> edges = wp.source("edges", src=int, dst=int)
-    >>> near = edges.where(lambda e: (e.src - e.dst) * (e.src - e.dst) == 1).select(lambda e: "near")
-    >>> ring = [(i, (i + 3) % 8) for i in range(8)]
-    >>> walk = SwapWalk([Goal(near.plan, 1.0, {"near": 14.0})], "edges", ring, seed=1)
-    >>> walk.run(2000, power=1.0).score < 14
-    True
-    """
-
-    def __init__(
-        self,
-        goals: Sequence[Goal],
-        source: str,
-        edges: Edges,
-        *,
-        symmetric: bool = True,
-        seed: int = 0,
-        virtual: bool = True,
-        closing: float = 0.0,
-    ) -> None:
-        if not 0 <= closing < 1:
-            raise PlanError("closing is a share of proposals, at least 0 and less than 1")
-        vertices, numbers = numbered(edges, vertex_type(goals, source), 2)
-        super().__init__(goals, source, vertices, symmetric, virtual, seed)
-        self._closing = float(closing)
-        self._begin(numbers)
-
-    @property
-    def specialised(self) -> bool:
-        """Whether the plan allowed the loop over neighbour lists (see `adjacency`); tables serve all others."""
-        return isinstance(self._engine, NeighbourWalk)
-
-    @property
-    def memory(self) -> int:
-        """The bytes of the walk's arrays."""
-        return self._graph.memory + self._engine.memory
-
-    def resynchronize(self) -> None:
-        """Evaluate afresh, which ends the drift of weights. Neighbour lists follow the order of the edges again."""
-        if isinstance(self._engine, NeighbourWalk):
-            self._engine.resynchronize()
+_DECIDED = f"""\
+        if load(state, STATUS) != 0:
+            {_UNDO}
+            seeds[0], seeds[1] = first, second
+            done -= 1
+            break
+        tallies[0] += 1
+        likely = ratio * exp(min(700.0, power * (before - as_float(load(state, SCORE)))))
+        if not {_DRAW} < likely:
+            {_UNDO}
         else:
-            self._begin(self._graph.edges)
+            tallies[1] += 1
+            save(state, LOG, load(state, LOG_START))
+"""
 
-    def _begin(self, numbers: Numbers) -> None:
-        self._graph = Graph(self._vertices, numbers)
-        self._engine = self._neighbours() or self._tables(WalkLoops(self._source, swaps=True), numbers)
-
-    def _neighbours(self) -> NeighbourWalk | None:
-        if not self._virtual:
-            return None
-        dictionary = Dictionary()
-        rescaled = [Rescaled.of(goal.plan) for goal in self._goals]
-        steps = lower([each.plan for each in rescaled], dictionary)
-        try:
-            code = generate(steps, self._source, self._symmetric)
-            return NeighbourWalk(code, steps, self._goals, rescaled, self._symmetric, self._graph)
-        except OutOfReach:
-            return None
-
-    def _run(self, steps: int, power: float) -> None:
-        engine = self._engine
-        if isinstance(engine, NeighbourWalk):
-            engine.run(self._seeds, self._tallies, steps, power, self._closing)
-            return
-        fixed = (engine.labels, self._seeds, self._tallies, int(self._symmetric))
-
-        def run(module: ModuleType, words: Integers, steps: int) -> None:
-            module.swap_chunk(*self._graph.arrays.values(), words, *fixed, steps, power, self._closing)
-
-        engine.walk(run, self._tallies, steps)
-
-    def _numbers(self) -> Numbers:
-        return self._graph.edges
+_COMMON = {"labels": rt.INT64_ROWS, "seeds": rt.UINT64S, "tallies": rt.INT64S, "symmetric": rt.INT64, "steps": rt.INT64}
+_GRAPH = {"edges": rt.UINT32_ROWS, "starts": rt.UINT64S, "neighbours": rt.UINT32S, "ids": rt.UINT32S}
+_GRAPH |= {"marks": rt.UINT32_ROWS, "common": rt.UINT64_ROWS}
+_MARK = ["mark", "starts", "neighbours", "marks"]
 
 
-class EdgeWalk(GraphWalk):
-    """A Metropolis-Hastings walk over simple graphs on given vertices, degrees free.
+@dataclass(frozen=True, slots=True)
+class WalkLoops:
+    """The loop of a `SwapWalk` or an `EdgeWalk` on a source of edges: extra entry points of a module of tables.
 
-    A step replaces one edge, drawn uniformly, by a pair of vertices, drawn uniformly and refused where it is an edge or
-    a loop; or, with probability `changing`, adds such a pair or removes such an edge, either with probability 1/2. The
-    new graph is kept with probability `min(1, ratio · exp(power · (score before − score after)))`, where the ratio of
-    the proposal probabilities is 1 for a replacement, `n²/(2(m + 1))` for an addition to m edges on n vertices and
-    `2m/n²` for a removal.
+    A proposal is evaluated, and kept with probability `min(1, ratio · exp(power · (score before − score after)))`. The
+    ratio says how much likelier the reverse of the proposal is to be proposed. A step for which a table is full is not
+    done, and takes nothing from the random numbers.
 
-    Parameters
-    ----------
-    goals, source, edges, symmetric, seed, virtual
-        As for `SwapWalk`; there may be no edge.
-    vertices : sequence, or array of int64
-        The vertices; those of the edges are vertices too. Public: nobody's data.
-    changing : float
-        The share of proposals that change the number of edges, from 0 to 1. At 0 the number stays.
-
-    Raises
-    ------
-    CannotCompile
-        When a plan has no integer form, or numba is not installed.
-    PlanError
-        When the source is not one of edges, the edges are not a simple graph, or changing is out of range.
-
-    Notes
-    -----
-    Privacy cost: none; all that comes in is public.
-    Source: paper, section 4.2, for the walk that replaces edges.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> edges = wp.source("edges", src=int, dst=int)
-    >>> count = edges.select(lambda e: "edges")
-    >>> goal = Goal(count.plan, 1.0, {"edges": 20.0})
-    >>> walk = EdgeWalk([goal], "edges", [(0, 1)], range(30), symmetric=False, changing=1.0)
-    >>> walk.run(2000, power=5.0).score <= 5
-    True
+    `tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes,
+    the edges, and whether there is no room for one more.
     """
 
-    _engine: GraphTables
+    source: str
+    swaps: bool
+
+    def routines(
+        self, kept: HashTable, moved: HashTable, outputs: list[HashTable], process: rt.Routine
+    ) -> list[rt.Routine]:
+        """The loop, and what it calls."""
+        begin = rt.Routine("begin", {rt.STATE: rt.INT64S}, rt.FLOAT64)
+        begin.lines = [*(f"    {table.clear()}" for table in outputs), "    return as_float(load(state, SCORE))"]
+        change = _change_edge(moved)
+        if self.swaps:
+            return [begin, change, _swap_chunk(begin, change, process)]
+        present = _has_edge(kept)
+        return [begin, change, present, _edge_chunk(begin, change, present, process)]
+
+
+def _record(table: HashTable, u: str, v: str) -> list[str]:
+    return [f"labels[{end}, {i}]" for end in (u, v) for i in range(table.width // 2)]
+
+
+def _has_edge(kept: HashTable) -> rt.Routine:
+    found = kept.find(_record(kept, "u", "v"))
+    arguments = {rt.STATE: rt.INT64S, "labels": rt.INT64_ROWS, "u": rt.UINT32, "v": rt.UINT32}
+    return rt.Routine(
+        "has_edge", arguments, rt.BOOLEAN, ["    u, v = min(u, v), max(u, v)", f"    return {found} != 0"]
+    )
+
+
+def _change_edge(moved: HashTable) -> rt.Routine:
+    gathered = [moved.gather(_record(moved, *ends), "weight") for ends in ("uv", "vu")]
+    lines = [
+        "    u, v = min(u, v), max(u, v)",
+        f"    {gathered[0]}",
+        "    if symmetric != 0:",
+        f"        {gathered[1]}",
+    ]
+    types = {"labels": rt.INT64_ROWS, "symmetric": rt.INT64, "u": rt.UINT32, "v": rt.UINT32, "weight": rt.FLOAT64}
+    return rt.Routine("change_edge", {rt.STATE: rt.INT64S, **types}, lines=lines)
+
+
+def _changed(change: rt.Routine, pair: str, weight: str) -> str:
+    return rt.call(change, "labels", "symmetric", *pair, weight)
+
+
+def _swap_chunk(begin: rt.Routine, change: rt.Routine, process: rt.Routine) -> rt.Routine:
+    arguments = {**_GRAPH, rt.STATE: rt.INT64S, **_COMMON, "power": rt.FLOAT64, "closing": rt.FLOAT64}
+    text = f"""\
+    next_ = np.uint32(1)
+    marks[:, :] = 0
+    mark = np.uint32(0)
+    done = 0
+    while done < steps:
+        first, second = seeds[0], seeds[1]
+        done += 1
+        drawn, a, b, p, q, i, j = {rt.call(draw_ends, *["seeds", "closing", "edges", "starts", "neighbours", "ids"])}
+        if not drawn:
+            continue
+        mark = np.uint32(mark + next_)
+        {rt.call(mark_neighbours, "a", "0", *_MARK)}
+        if marks[q, 0] == mark:
+            continue
+        {rt.call(mark_neighbours, "p", "1", *_MARK)}
+        if marks[b, 1] == mark:
+            continue
+        ratio = 1.0
+        if closing > 0.0:
+            {rt.call(list_common, "b", "np.uint64(0)", *_MARK, "common")}
+            {rt.call(list_common, "q", "np.uint64(1)", *_MARK, "common")}
+            ratio = {rt.call(chances, *"abpq", "mark", "closing", "edges", *_MARK[1:], "common")}
+        before = {rt.call(begin)}
+        {_changed(change, "ab", "-1.0")}
+        {_changed(change, "pq", "-1.0")}
+        {_changed(change, "aq", "1.0")}
+        {_changed(change, "pb", "1.0")}
+        {rt.call(process)}
+{_DECIDED}\
+            {rt.call(exchange, *"abpqij", "edges", "starts", "neighbours", "ids")}
+    tallies[2] += done"""
+    return rt.Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)
+
+
+def _edge_chunk(begin: rt.Routine, change: rt.Routine, present: rt.Routine, process: rt.Routine) -> rt.Routine:
+    """Edges stand in the first `tallies[3]` rows.
+
+    With probability `changing` it adds or removes one, either with probability 1/2; else it replaces one. A pair to add
+    is drawn uniformly out of n² ordered ones and refused where it is a loop or an edge. So of m edges a pair is added
+    with density 1/n² · 2 · 1/2 and an edge removed with density 1/m · 1/2, and a replacement is as likely as its
+    reverse.
+    """
+    arguments = {rt.STATE: rt.INT64S, "edges": rt.UINT32_ROWS, **_COMMON, "power": rt.FLOAT64, "changing": rt.FLOAT64}
+    text = f"""\
+    edge_count, vertices = tallies[3], len(labels)
+    pairs = 0.5 * np.float64(vertices) * np.float64(vertices)
+    done = 0
+    while done < steps:
+        first, second = seeds[0], seeds[1]
+        done += 1
+        adds = removes = True
+        ratio = 1.0
+        if changing > 0.0 and {_DRAW} < changing:
+            adds = {_DRAW} < 0.5
+            removes = not adds
+            ratio = pairs / (edge_count + 1.0) if adds else edge_count / pairs
+        if adds and not removes and edge_count == len(edges):
+            seeds[0], seeds[1] = first, second
+            done -= 1
+            tallies[4] = 1
+            break
+        if removes and edge_count == 0:
+            continue
+        i = np.uint64({_DRAW} * edge_count) if removes else np.uint64(edge_count)
+        a = b = p = q = np.uint32(0)
+        if adds:
+            p, q = np.uint32({_DRAW} * vertices), np.uint32({_DRAW} * vertices)
+            if p == q or {rt.call(present, "labels", "p", "q")}:
+                continue
+        before = {rt.call(begin)}
+        if removes:
+            a, b = edges[i, 0], edges[i, 1]
+            {_changed(change, "ab", "-1.0")}
+        if adds:
+            {_changed(change, "pq", "1.0")}
+        {rt.call(process)}
+{_DECIDED}\
+            if not removes:
+                edge_count += 1
+            if adds:
+                edges[i, 0], edges[i, 1] = p, q
+            else:
+                edge_count -= 1
+                edges[i, 0], edges[i, 1] = edges[edge_count, 0], edges[edge_count, 1]
+    tallies[2] += done
+    tallies[3] = edge_count"""
+    return rt.Routine("edge_chunk", arguments, lines=text.split("\n"), entry=True)
+
+
+WalkState = Mapping[str, NDArray[Any]]
+"""A walk at rest: its edges by label, its random numbers, and its tallies. `numpy.savez` keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkProgress:
+    """A walk so far: steps, proposals that were evaluated, those accepted, and the score."""
+
+    steps: int
+    evaluated: int
+    accepted: int
+    score: float
+
+
+def vertex_type(goals: Sequence[Goal], source: str) -> Type:
+    """The type of the vertices of a source of edges."""
+    known = sources([goal.plan for goal in goals])
+    type_ = known[source].record if source in known else None
+    if len(known) != 1 or not (
+        isinstance(type_, TupleOf) and len(type_.elements) == 2 and type_.elements[0] == type_.elements[1]
+    ):
+        raise PlanError(f"a walk needs plans over one source, of two fields of one type; {source!r} is not one here")
+    return type_.elements[0]
+
+
+MOST_STEPS = 1 << 30
+"""Of one call: loops number steps in 32 bits."""
+
+
+class GraphTables(CompiledEvaluator):
+    """A compiled evaluator whose candidate is a graph."""
 
     def __init__(
         self,
         goals: Sequence[Goal],
-        source: str,
-        edges: Edges,
-        vertices: Sequence[Value],
-        *,
-        symmetric: bool = True,
-        seed: int = 0,
-        virtual: bool = True,
-        changing: float = 0.5,
+        loops: WalkLoops,
+        vertices: Vertices,
+        edges: Numbers,
+        symmetric: bool,
+        virtual: bool,
     ) -> None:
-        if not 0 <= changing <= 1:
-            raise PlanError("changing is a share of proposals, from 0 to 1")
-        known, numbers = numbered(edges, vertex_type(goals, source), 0, vertices)
-        if len(known) < 2:
-            raise PlanError("a walk over edges needs two vertices or more")
-        super().__init__(goals, source, known, symmetric, virtual, seed)
-        self._changing = float(changing)
-        self._begin(numbers)
+        dictionary = Dictionary()
+        self.labels = vertices.words(dictionary)
+        pairs = np.sort(edges, axis=1)
+        if symmetric:
+            pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        words: Integers = self.labels[pairs].reshape(len(pairs), 2 * self.labels.shape[1])
+        super().__init__(
+            [goal.plan for goal in goals],
+            {loops.source: Rows(words, np.ones(len(words)))},
+            virtual=virtual,
+            walk=loops,
+            dictionary=dictionary,
+            goals=goals,
+        )
 
     @property
     def memory(self) -> int:
-        """The bytes of the walk's arrays."""
-        return self._engine.memory + self._edges.nbytes
+        """The bytes of the arrays."""
+        return super().memory + self.labels.nbytes
 
+
+class GraphWalk(ABC):
+    """A walk over graphs: see `SwapWalk` and `EdgeWalk`. `_engine` keeps the outputs up to date."""
+
+    _engine: GraphTables | NeighbourWalk
+
+    def __init__(
+        self, goals: Sequence[Goal], source: str, vertices: Vertices, symmetric: bool, virtual: bool, seed: int
+    ) -> None:
+        for goal in goals:
+            goal.check()
+        self._goals, self._source, self._vertices = tuple(goals), source, vertices
+        self._symmetric, self._virtual = symmetric, virtual
+        mixed = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        self._seeds: NDArray[np.uint64] = rt.apart(mixed | np.array([1, 0], dtype=np.uint64))
+        self._tallies: Integers = rt.apart(np.zeros(5, dtype=np.int64))
+
+    def run(self, steps: int, power: float) -> WalkProgress:
+        """Do so many steps at this power; the walk so far. Other threads run meanwhile."""
+        if steps < 0 or not 0 <= power < math.inf:
+            raise PlanError("a walk takes a number of steps and a finite power, both at least 0")
+        for start in range(0, steps, MOST_STEPS):
+            self._run(min(MOST_STEPS, steps - start), float(power))
+        return self.progress
+
+    @property
+    def progress(self) -> WalkProgress:
+        """The walk so far."""
+        evaluated, accepted, done = self._tallies[:3].tolist()
+        return WalkProgress(done, evaluated, accepted, self._engine.score)
+
+    @property
+    def outputs(self) -> list[FloatWeights]:
+        """The output of each plan on the graph as it is."""
+        return self._engine.outputs
+
+    @property
+    def edges(self) -> list[tuple[Value, Value]]:
+        """The graph as it is, each edge once."""
+        return self._vertices.named(self._numbers())
+
+    @property
+    def edge_array(self) -> NDArray[Any]:
+        """The graph as it is, an array of shape (edges, 2): of integers where the vertices are, else of objects."""
+        return self._vertices.array(self._numbers())
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What `restore` takes. The walk is evaluated afresh, so that both go on from the same bits.
+
+        Returns
+        -------
+        dict
+            `edges`, shape (edges, 2), integers or strings; `random`, the random numbers; `tallies`: proposals that
+            were evaluated, those accepted, and steps.
+
+        Raises
+        ------
+        PlanError
+            When the vertices are neither integers nor strings.
+        """
+        edges = self.edge_array
+        if self._vertices.type == STR and not any(str(end).endswith("\0") for end in edges.reshape(-1)):
+            edges = edges.astype(str)
+        elif self._vertices.type != INT:
+            raise PlanError("the state of a walk is kept for vertices that are integers or strings; number the others")
+        self.resynchronize()
+        return {"edges": edges, "random": self._seeds.copy(), "tallies": self._tallies[:3].copy()}
+
+    @classmethod
+    def restore(cls, goals: Sequence[Goal], source: str, state: WalkState, *given: Any, **options: Any) -> Self:
+        """The walk that gave this `state`, going on as it does, to the last bit, with the same other arguments."""
+        type_ = vertex_type(goals, source)
+        edges = state["edges"] if type_ == INT else state["edges"].tolist()
+        walk = cls(goals, source, edges, *given, **options)  # type: ignore[arg-type]
+        walk._seeds[:] = state["random"]
+        walk._tallies[:3] = state["tallies"]
+        return walk
+
+    @abstractmethod
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights."""
-        self._begin(self._numbers())
 
-    def _begin(self, numbers: Numbers) -> None:
-        count = len(numbers)
-        self._tallies[3] = count
-        self._edges = np.zeros((max(64, count + count // 4), 2), dtype=np.uint32)
-        self._edges[:count] = numbers
-        self._engine = self._tables(WalkLoops(self._source, swaps=False), numbers)
+    def _tables(self, loops: WalkLoops, edges: Numbers) -> GraphTables:
+        return GraphTables(self._goals, loops, self._vertices, edges, self._symmetric, self._virtual)
 
-    def _run(self, steps: int, power: float) -> None:
-        def run(module: ModuleType, words: Integers, steps: int) -> None:
-            fixed = (self._engine.labels, self._seeds, self._tallies, int(self._symmetric))
-            module.edge_chunk(words, self._edges, *fixed, steps, power, self._changing)
-            if self._tallies[4]:  # no room for another edge
-                self._tallies[4] = 0
-                self._edges = np.concatenate([self._edges, np.zeros_like(self._edges)])
+    @abstractmethod
+    def _run(self, steps: int, power: float) -> None: ...
 
-        self._engine.walk(run, self._tallies, steps)
-
+    @abstractmethod
     def _numbers(self) -> Numbers:
-        return self._edges[: int(self._tallies[3])].copy()
+        """The edges by number."""
