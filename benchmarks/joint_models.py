@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 from histograms_data import Array, claim, parser
 
-from wpinq.marginals.attributes import MeasuredView, View
+from wpinq.marginals.cells import MeasuredView, View
 from wpinq.marginals.models.model_fit import EXACT, fit, marginal_intervals
-from wpinq.marginals.plan import MarginalPlan
-from wpinq.marginals.planning import plan_marginals
+from wpinq.marginals.planning import MarginalPlan, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals
 
 SIX = ("workclass", "education-num", "marital-status", "race", "sex", "income>50K")

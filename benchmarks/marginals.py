@@ -19,10 +19,9 @@ import numpy as np
 from histograms_data import Array, claim
 
 from wpinq.histograms import Bins, Kronecker, Marginals, Matrix, Stacked, choose, optimise
-from wpinq.inference.laplace_sums import linear_half_widths
-from wpinq.marginals.attributes import MeasuredView
-from wpinq.marginals.plan import MarginalPlan
-from wpinq.marginals.planning import plan_marginals
+from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.marginals.cells import MeasuredView
+from wpinq.marginals.planning import MarginalPlan, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)

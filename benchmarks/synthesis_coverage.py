@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from wpinq.errors import AnswersError
 from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
-from wpinq.graphs.synthesis.statistics import STATISTICS
+from wpinq.graphs.synthesis.synthesize import STATISTICS
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Interval
 from wpinq.mcmc import Settings
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from wpinq.errors import SessionError as SessionError
     from wpinq.errors import SourceRejected as SourceRejected
     from wpinq.errors import WpinqError as WpinqError
-    from wpinq.expr.column import col as col
+    from wpinq.expr.declare import col as col
     from wpinq.expr.types import category as category
     from wpinq.expr.types import decimal as decimal
     from wpinq.kernel.release import Release as Release
@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from wpinq.sinks.keys import digits as digits
     from wpinq.sinks.keys import integers as integers
     from wpinq.sinks.keys import product as product
-    from wpinq.tables.functions import count as count
-    from wpinq.tables.functions import count_distinct as count_distinct
-    from wpinq.tables.functions import mean as mean
-    from wpinq.tables.functions import median as median
-    from wpinq.tables.functions import most_common as most_common
-    from wpinq.tables.functions import quantile as quantile
-    from wpinq.tables.functions import sum as sum
+    from wpinq.tables.additive import count as count
+    from wpinq.tables.additive import count_distinct as count_distinct
+    from wpinq.tables.additive import mean as mean
+    from wpinq.tables.additive import median as median
+    from wpinq.tables.additive import most_common as most_common
+    from wpinq.tables.additive import quantile as quantile
+    from wpinq.tables.additive import sum as sum
     from wpinq.tables.tabulation import Table as Table
     from wpinq.tables.tabulation import Tabulation as Tabulation
 else:

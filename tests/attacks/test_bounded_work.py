@@ -13,7 +13,7 @@ from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines.contract import gap
-from wpinq.expr import build, catalogue, infix
+from wpinq.expr import build, catalogue
 from wpinq.expr.functions import LIST_LIMIT, PRIMITIVES
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda
 from wpinq.expr.types import BOOL, FLOAT, INT, STR
@@ -240,9 +240,9 @@ def test_the_work_of_a_function_is_counted_once_where_it_is_shared() -> None:
         return work(make_lambda((x,), body), (1,)).steps
 
     x = Variable(INT, 0, "x")
-    square = infix.arithmetic("multiply", x, x)
+    square = catalogue.arithmetic("multiply", x, x)
     once = steps(square)
-    assert steps(infix.arithmetic("add", square, square)) == once + 1
+    assert steps(catalogue.arithmetic("add", square, square)) == once + 1
 
 
 def test_a_width_that_no_float_can_divide_by_is_refused_in_words() -> None:

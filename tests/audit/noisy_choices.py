@@ -21,9 +21,8 @@ from tests.support.ladder_laws import rung_law
 from wpinq.noise.ladder import as_float, draw_count
 from wpinq.noise.permute_and_flip import select
 from wpinq.sinks.choose import NoisyChoice
-from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_counts import LadderSink, edges_of
 from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.graph_plans import edges_of
 from wpinq.sinks.sink import PublicOutput
 
 AT_ONCE = 2_000

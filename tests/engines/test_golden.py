@@ -13,9 +13,8 @@ from tests.support.parameters import for_each
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.rules.lowering import RULES
 from wpinq.expr.functions import PRIMITIVES
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import type_from_annotation
-from wpinq.expr.values import normalize
+from wpinq.expr.values import normalize, presenter
 
 FUNCTIONS = [list(cases) for _, cases in groupby(GOLDEN, key=lambda case: (case.group, id(case.function)))]
 

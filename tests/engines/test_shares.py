@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import wpinq as wp
 from tests.support.relational import evaluate
 from wpinq import functions as F
-from wpinq.engines.sql import exact_sums
+from wpinq.engines.sql import sums
 from wpinq.engines.sql.compile import compile_plan
 
 WEIGHTS = st.one_of(
@@ -22,19 +22,19 @@ WEIGHTS = st.one_of(
 @given(weights=st.lists(WEIGHTS, max_size=12))
 def test_the_quick_way_has_the_bits_of_the_exact_one(weights):
     places = list(range(1, len(weights) + 1))
-    quick = exact_sums._quick_shares(places, weights)
-    exact = exact_sums._exact_shares(places, weights)
+    quick = sums._quick_shares(places, weights)
+    exact = sums._exact_shares(places, weights)
     if quick is not None:
         assert [struct.pack("d", x + 0.0) for x in quick] == [struct.pack("d", x) for x in exact]
 
 
 def test_the_quick_way_is_taken_where_it_is_exact_only():
-    assert exact_sums._quick_shares([1, 2, 3], [0.5, -2.0, 0.25]) == [0.5 / 2.75, -2.0 / 2.75, 0.25 / 2.75]
-    assert exact_sums._quick_shares([1, 2], [0.25, 0.5]) == [0.25, 0.5]
-    assert exact_sums._quick_shares([1, 1], [1.0, 1.0]) is None  # a repeat
-    assert exact_sums._quick_shares([1, 2], [1.0, None]) is None
-    assert exact_sums._quick_shares([1, 2], [1.0, 2.0**-60]) is None  # the norm has more than 53 bits
-    assert exact_sums._quick_shares([1, 2], [1e308, 1e308]) is None
+    assert sums._quick_shares([1, 2, 3], [0.5, -2.0, 0.25]) == [0.5 / 2.75, -2.0 / 2.75, 0.25 / 2.75]
+    assert sums._quick_shares([1, 2], [0.25, 0.5]) == [0.25, 0.5]
+    assert sums._quick_shares([1, 1], [1.0, 1.0]) is None  # a repeat
+    assert sums._quick_shares([1, 2], [1.0, None]) is None
+    assert sums._quick_shares([1, 2], [1.0, 2.0**-60]) is None  # the norm has more than 53 bits
+    assert sums._quick_shares([1, 2], [1e308, 1e308]) is None
 
 
 @pytest.mark.parametrize("record", [0, 1, 2, 5])

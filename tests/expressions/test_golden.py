@@ -12,10 +12,9 @@ from tests.support.parameters import for_each
 from wpinq.expr.catalogue import FUNCTIONS, OPERATORS
 from wpinq.expr.compile import compile_iterator, compile_lambda
 from wpinq.expr.functions import PRIMITIVES
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Call, Lambda, walk
 from wpinq.expr.types import ListOf, type_from_annotation
-from wpinq.expr.values import canonical_bytes, check_canonical, normalize
+from wpinq.expr.values import canonical_bytes, check_canonical, normalize, presenter
 from wpinq.language.public_values import LITERALS
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.operators import Select, SelectMany

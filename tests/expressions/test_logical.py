@@ -19,9 +19,17 @@ from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.engines.delta import Evaluator
 from wpinq.engines.delta.compiled import CompiledEvaluator
-from wpinq.expr.logical_values import UnfitValue, parse, presenter, to_stored, to_text
 from wpinq.expr.types import DATE, DURATION, INT, STR, TIME, TIMESTAMP, Type, physical, signature
-from wpinq.expr.values import canonical_bytes, check_canonical, normalize
+from wpinq.expr.values import (
+    UnfitValue,
+    canonical_bytes,
+    check_canonical,
+    normalize,
+    parse,
+    presenter,
+    to_stored,
+    to_text,
+)
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.properties import plan_properties
@@ -55,8 +63,8 @@ TYPES: list[Type] = [DATE, TIMESTAMP, TIME, DURATION, wp.decimal(0), wp.decimal(
 
 
 def random_stored(rng: Random, type_: Type) -> Any:
-    from wpinq.expr.logical_values import limits
     from wpinq.expr.types import CategoryOf
+    from wpinq.expr.values import limits
 
     if isinstance(type_, CategoryOf):
         return rng.choice(type_.listed)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 
 from wpinq.expr.catalogue import FUNCTIONS
-from wpinq.language.sinks import SINKS
+from wpinq.language.chains import SINKS
 from wpinq.language.syntax import TABLE
 from wpinq.plan.operator import REGISTRY
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wpinq.errors import EpsilonError, PlanError
-from wpinq.graphs.baselines import sala_joint_degrees
+from wpinq.graphs.fitting import sala_joint_degrees
 
 
 def joint_degrees(graph):

@@ -31,7 +31,7 @@ from wpinq.histograms import (
 )
 from wpinq.histograms.workload import marginal_weights
 from wpinq.language import parse, unparse
-from wpinq.marginals.attributes import MeasuredView
+from wpinq.marginals.cells import MeasuredView
 
 SIZES = (3, 2, 4)
 SHARES = {(0, 1): 3, (1, 2): 2.5, (0,): 1, (): 0.5}

@@ -15,7 +15,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
-from wpinq.columns import arrow_rows, duplicates
+from wpinq.columns import arrow_rows
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data import read_source, relation, sources
 from wpinq.engines.sql.duckdb.database import Database
@@ -193,7 +193,7 @@ def test_rows_in_increasing_order_are_all_different(
     """Unless one of them is not, wherever that is: within a batch or at the start of another."""
     looked: list[int] = []
     monkeypatch.setattr(
-        arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or duplicates.shared_hashes(hashes)
+        arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or arrow_rows.shared_hashes(hashes)
     )
     row = "i" if place is None else f"CASE WHEN i = {place} THEN i - 1 ELSE i END"
     with duckdb.connect() as connection:

@@ -23,8 +23,8 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.data import read_source
 from wpinq.errors import SourceRejected
-from wpinq.expr.logical_values import limits, presenter, to_text
 from wpinq.expr.types import DATE, TIME, TIMESTAMP, type_from_annotation
+from wpinq.expr.values import limits, presenter, to_text
 
 D = Decimal
 

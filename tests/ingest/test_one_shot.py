@@ -14,7 +14,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.columns.storage import StoredColumns
-from wpinq.data import EdgeList, consumable, read_source
+from wpinq.data import EdgeList, read_source, rows
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import INT, record_type
 
@@ -142,13 +142,13 @@ def test_what_can_be_read_again_is(tmp_path: Any) -> None:
 def test_no_object_is_kept_for_it() -> None:
     read(row for row in ROWS)
     gc.collect()
-    before = len(consumable._begun)
+    before = len(rows._begun)
     offered = (row for row in ROWS)
     read(offered)
-    assert len(consumable._begun) == before + 1
+    assert len(rows._begun) == before + 1
     del offered
     gc.collect()
-    assert len(consumable._begun) == before
+    assert len(rows._begun) == before
 
 
 @pytest.mark.parametrize("unfinished", ["a result", "a reader"])

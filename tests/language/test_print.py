@@ -19,7 +19,7 @@ from wpinq.errors import LanguageError
 from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.types import INT, STR, ListOf
 from wpinq.language import parse, unparse
-from wpinq.language.sinks import SINKS
+from wpinq.language.chains import SINKS
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.operator import REGISTRY
 

@@ -19,7 +19,7 @@ from tests.support.joint_tables import (
 )
 from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, PlanError
-from wpinq.marginals.attributes import Attributes, MeasuredView
+from wpinq.marginals.cells import Attributes, MeasuredView
 from wpinq.marginals.models.joint_model import (
     FitTarget,
     loss_and_slopes,
@@ -28,8 +28,7 @@ from wpinq.marginals.models.joint_model import (
     stopping_ratio,
     systematic,
 )
-from wpinq.marginals.models.mixture import _MixtureFit
-from wpinq.marginals.models.model_fit import fit
+from wpinq.marginals.models.model_fit import _MixtureFit, fit
 from wpinq.marginals.models.tree_model import Forest, TreeModel, propagate
 from wpinq.marginals.residual_basis import ConsistentMarginals
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.inference.laplace_sums import laplace_sum_survival, linear_half_widths
-from wpinq.marginals.attributes import Attributes, MeasuredView
-from wpinq.marginals.plan import MarginalPlan
+from wpinq.inference.noise_sums import laplace_sum_survival, linear_half_widths
+from wpinq.marginals.cells import Attributes, MeasuredView
+from wpinq.marginals.planning import MarginalPlan
 from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
 
 CASES = [

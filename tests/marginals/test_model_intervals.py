@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.joint_tables import counts, made_table, measured, pairs_of, planned_views
 from wpinq.errors import AnswersError
-from wpinq.marginals.attributes import MeasuredView
+from wpinq.marginals.cells import MeasuredView
 from wpinq.marginals.models.model_fit import BOOTSTRAP, EXACT, fit, marginal_intervals
 from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
 

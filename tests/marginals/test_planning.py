@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.support.parameters import for_each
 from wpinq.errors import PlanError
 from wpinq.marginals import planning
-from wpinq.marginals.attributes import Attributes
-from wpinq.marginals.objective import CountedWork, LargestError, TotalError, rows_of
-from wpinq.marginals.plan import MarginalPlan
-from wpinq.marginals.planning import plan_marginals
+from wpinq.marginals.cells import Attributes
+from wpinq.marginals.planning import MarginalPlan, plan_marginals
+from wpinq.marginals.residual_basis import CountedWork, LargestError, TotalError, rows_of
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 ROWS = {  # sizes, views, root mean square a cell of the plan for the total, worst deviation of the plan for the largest

@@ -9,7 +9,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.marginals.tabulation import choose_order
-from wpinq.workflows.table import plan_table, synthesize_table
+from wpinq.workflows import plan_table, synthesize_table
 
 PEOPLE = wp.source("people", sex=wp.category("f", "m"), smokes=bool, age=int, facts=["whole_weights"])
 BINS = wp.attribute("age", bins=range(0, 100, 5), other=False)

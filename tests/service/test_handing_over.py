@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError
+from wpinq.service.dispatcher import FairQueue
 from wpinq.service.errors import FAILED, Refusal
-from wpinq.service.fair_queue import FairQueue
 from wpinq.service.ipc import Channel, NoAnswer, NoWorker, read_answer, serve_one
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wpinq.marginals.attributes import MeasuredView, View
+from wpinq.marginals.cells import MeasuredView, View
 from wpinq.marginals.planning import plan_marginals
 from wpinq.runtime.arrays import Floats, Integers
 

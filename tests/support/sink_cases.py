@@ -18,9 +18,8 @@ from wpinq.expr.values import Value
 from wpinq.noise.ladder import Ladder
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.graph_counts import LadderSink
+from wpinq.sinks.graph_counts import LadderSink, edges_of
 from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.graph_plans import edges_of
 from wpinq.sinks.sink import PublicOutput, Sink, gathered
 
 RECORDS = range(6)

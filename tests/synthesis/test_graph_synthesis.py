@@ -29,7 +29,7 @@ from wpinq.graphs.synthesis import (
 )
 from wpinq.graphs.synthesis.random_graphs import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.statistics import graph_structure
+from wpinq.graphs.synthesis.synthesize import graph_structure
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano, to_nano
 from wpinq.mcmc import STEPS_PER_EDGE, CheckpointError, Settings, Update
 from wpinq.measure.answers import Answers

@@ -21,7 +21,7 @@ from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
 from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, prepare_folder, save_run
 from wpinq.mcmc import CheckpointError, Settings, run
-from wpinq.workflows.graph import measure_graph
+from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"

@@ -27,7 +27,7 @@ from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits,
 from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag, tag_weights, wedge_weights
 from wpinq.mcmc import Settings, Swaps, Target, noise_level, sample
 from wpinq.measure.answers import Answers
-from wpinq.workflows.graph import measure_graph
+from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)

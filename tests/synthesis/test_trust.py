@@ -18,7 +18,7 @@ from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method
 from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.statistics import ALL_STATISTICS, graph_structure
+from wpinq.graphs.synthesis.synthesize import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.tagged import clustering_intervals, fine_limits, mixing_interval
 from wpinq.graphs.synthesis.uncertainty import (
     NOT_MEASURED,
@@ -35,7 +35,7 @@ from wpinq.graphs.tags import tag_weights, wedge_weights
 from wpinq.mcmc import Settings
 from wpinq.measure.answers import Answers
 from wpinq.sinks.graph_counts import SubgraphCount
-from wpinq.workflows.graph import measure_graph
+from wpinq.workflows import measure_graph
 
 LIMITS = fine_limits(2**10)
 DEGREES = {

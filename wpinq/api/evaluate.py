@@ -10,17 +10,16 @@ from typing import Any
 from wpinq.api.query import Query
 from wpinq.columns.dataset import EngineDataset, WeightedDataset
 from wpinq.data.facts import broken_size
-from wpinq.data.foreign_errors import computed
 from wpinq.data.layout import canonical_value
 from wpinq.data.read import is_rows, read_source
+from wpinq.data.rejection import computed
 from wpinq.data.rows import check_no_columns
 from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS, Sizes
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import TupleOf, Type, physical
-from wpinq.expr.values import UnfitValue, Value
+from wpinq.expr.values import UnfitValue, Value, presenter
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source

@@ -11,11 +11,10 @@ from wpinq.api.releases import Releasable
 from wpinq.display.explanation import explain_plan, plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import RecordFunction, lift, trace
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, presenter
 from wpinq.marginals.cells import Attribute
 from wpinq.marginals.planning import Objective
 from wpinq.marginals.tabulation import MarginalTabulation, Views, tabulate_marginals

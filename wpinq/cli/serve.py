@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _serve(configuration: Configuration) -> None:
-    from wpinq.service.main import serve
+    from wpinq.service.server import serve
     from wpinq.service.users import UserStore
 
     def ready(address: str, ledger: Ledger) -> None:
@@ -110,7 +110,7 @@ def _change_user(configuration: Configuration, action: str, name: str, budgets: 
 
 def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]) -> None:
     from wpinq.service.config import configuration_of
-    from wpinq.service.main import serve
+    from wpinq.service.server import serve
     from wpinq.service.users import ANALYST, CURATOR, UserStore, admit
 
     if budgets.keys() - {_TRIAL_SOURCE}:

@@ -37,8 +37,8 @@ from wpinq.graphs.synthesis.method import Bounds
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.random_graphs import import_igraph
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.statistics import ALL_STATISTICS
 from wpinq.graphs.synthesis.synthesize import (
+    ALL_STATISTICS,
     FittingOptions,
     SyntheticGraph,
     holds_answers,
@@ -68,7 +68,7 @@ from wpinq.mcmc.settings import (
 )
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.workflows.graph import measure_graph
+from wpinq.workflows import measure_graph
 
 # The measuring half of `wpinq synthesize`: noted in the folder, saved as it comes, taken up again after any end.
 

@@ -25,7 +25,7 @@ from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
 from wpinq.expr import types
-from wpinq.expr.logical_values import parse, presenter
+from wpinq.expr.values import parse, presenter
 from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
@@ -37,7 +37,7 @@ from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.workflows.table import plan_table, synthesize_table
+from wpinq.workflows import plan_table, synthesize_table
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 

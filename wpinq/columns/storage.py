@@ -13,11 +13,9 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from wpinq.columns.arrow_rows import ArrowRows, merged
-from wpinq.columns.duckdb_settings import stop_progress_bar
-from wpinq.columns.duplicates import merge
+from wpinq.columns.arrow_rows import ArrowRows, merge, merged
 from wpinq.columns.records import column_names, column_types, fetch
-from wpinq.columns.unlinked_file import UnlinkedFile
+from wpinq.columns.unlinked_file import UnlinkedFile, stop_progress_bar
 from wpinq.errors import SessionError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value

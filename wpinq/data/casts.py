@@ -16,7 +16,7 @@ from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, column_advice, 
 from wpinq.data.layout import NO_BOOL
 from wpinq.expr import types
 from wpinq.expr.declarations import ID, NO_ID
-from wpinq.expr.logical_values import FORMS, limits
+from wpinq.expr.values import FORMS, limits
 
 Unfit = tuple[str, str]
 """A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words."""

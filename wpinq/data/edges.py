@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,15 +17,202 @@ from wpinq.columns.storage import opened
 from wpinq.data.casts import UNFIT, any_of, of_text
 from wpinq.data.fields import columns_of
 from wpinq.data.files import NO_TEXT, SMALL, ZEROS, file_relation, has_columns, open_file, stage_text
-from wpinq.data.foreign_errors import computed
-from wpinq.data.graph_objects import edges_of_graph, is_graph, own_direction
 from wpinq.data.layout import Layout
+from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, Relation, rows_in_order, staged
 from wpinq.data.rows import columns_relation, cursor_relation, is_cursor, rows_relation
 from wpinq.data.sources import table_relation
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, Person
 from wpinq.expr.types import INT, STR, TupleOf, Type
+
+# Graphs of networkx and igraph, their edges, and sparse matrices of scipy: two columns of nodes, side by side.
+#
+# None of these libraries is imported unless an object of it is offered: a graph names its own library.
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdges:
+    """The edges of a graph as it has them, each undirected one once.
+
+    `relabel` says how nodes of another kind can be made fit.
+    """
+
+    sources: list[Any]
+    targets: list[Any]
+    directed: bool
+    what: str
+    relabel: str = ""
+
+
+def is_graph(data: object) -> bool:
+    """Whether an object is a graph library's: a graph, or a view of one, which may look like a mapping or rows."""
+    return _library(data) is not None
+
+
+def own_direction(data: Any) -> bool | None:
+    """Whether the edges of a graph object are directed, as it says itself; None where it does not."""
+    library = _library(data)
+    if library == "networkx":
+        import networkx
+        from networkx.classes import reportviews as views
+
+        undirected = (views.EdgeView, views.MultiEdgeView, views.EdgeDataView, views.MultiEdgeDataView)
+        if isinstance(data, networkx.Graph):
+            return bool(data.is_directed())
+        return not isinstance(data, undirected) if isinstance(data, _networkx_views()) else None
+    if library == "igraph":
+        import igraph
+
+        graph = data.graph if isinstance(data, igraph.EdgeSeq) else data
+        return bool(graph.is_directed()) if isinstance(graph, igraph.Graph) else None
+    return None
+
+
+def graph_of(data: Any) -> Any:
+    """The graph whose edges these are, where they are a view of a graph; anything else as it is."""
+    library = _library(data)
+    if library == "igraph":
+        return getattr(data, "graph", data)
+    if library == "networkx" and isinstance(data, _networkx_views()):  # the views have no other way to their graph
+        return getattr(getattr(data, "_viewer", data), "_graph", data)
+    return data
+
+
+def edges_of_graph(data: Any, directed: bool | None = None) -> GraphEdges:
+    """The edges of a graph object.
+
+    Parameters
+    ----------
+    data : object
+        For which `is_graph` says so.
+    directed : bool, optional
+        What an edge is, where the object does not say so itself: of a sparse matrix it must be told.
+
+    Raises
+    ------
+    SourceRejected
+        When the object holds no edges, or is not as it is told to be.
+    """
+    library = _library(data)
+    assert library is not None
+    found = _READERS[library](data, directed)
+    if found is None:
+        raise SourceRejected(f"a {type(data).__qualname__} of {library} is no graph: offer the graph, or its edges")
+    if directed and not found.directed:
+        raise SourceRejected(
+            f"{found.what} is undirected: leave out directed=True, or offer the graph with both directions of each edge"
+        )
+    return found
+
+
+def _library(data: object) -> str | None:
+    for base in type(data).__mro__:
+        for library in _READERS:
+            if base.__module__ == library or base.__module__.startswith(f"{library}."):
+                return library
+    return None
+
+
+def _networkx_edges(data: Any, directed: bool | None) -> GraphEdges | None:
+    own = own_direction(data)
+    if own is None:
+        return None
+    edges: Any = data if isinstance(data, _networkx_views()) else data.edges()
+    ends = list(chain.from_iterable(map(itemgetter(0, 1), edges)))
+    relabel = "networkx.relabel_nodes(graph, str) names nodes, networkx.convert_node_labels_to_integers(graph) counts"
+    return GraphEdges(ends[::2], ends[1::2], own, "the networkx graph", relabel)
+
+
+def _networkx_views() -> tuple[type, ...]:
+    """The views of edges in networkx, some of which are mappings."""
+    from networkx.classes import reportviews
+
+    return reportviews.OutEdgeView, reportviews.OutEdgeDataView
+
+
+def _igraph_edges(data: Any, directed: bool | None) -> GraphEdges | None:
+    import igraph
+
+    own = own_direction(data)
+    if own is None:
+        return None
+    graph = data.graph if isinstance(data, igraph.EdgeSeq) else data
+    pairs = graph.get_edgelist()
+    if graph is not data:
+        pairs = [pairs[i] for i in data.indices]
+    ends: list[Any] = list(chain.from_iterable(pairs))
+    what = "the igraph graph"
+    if "name" in graph.vs.attributes():
+        names = graph.vs["name"]
+        ends = [names[end] for end in ends]
+        if _repeated(names):
+            raise SourceRejected(f"{what} has several vertices of one name: tell them apart in graph.vs['name']")
+    return GraphEdges(ends[::2], ends[1::2], own, what, "del graph.vs['name'] counts the vertices")
+
+
+def _repeated(names: Sequence[Any]) -> bool:
+    try:
+        return len(set(names)) < len(names)
+    except TypeError:
+        return False  # no node can be of such a kind, which is said of each
+
+
+def _sparse_edges(data: Any, directed: bool | None) -> GraphEdges | None:
+    import scipy.sparse
+
+    what = "the sparse matrix"
+    if not scipy.sparse.issparse(data) or data.ndim != 2:
+        return None
+    if directed is None:
+        raise SourceRejected(
+            f"{what} does not say what an edge is: offer EdgeList(matrix, directed=True) where each entry is an edge "
+            "from its row to its column, directed=False where the graph is undirected"
+        )
+    entries = data.tocoo()
+    if not (entries.data == 1).all():
+        raise SourceRejected(
+            f"{what} has entries that are not 1: offer (matrix != 0) for edges without weights, without the zeros "
+            "that are stored, or a mapping {(row, column): weight}"
+        )
+    sources, targets = entries.row, entries.col
+    if not directed:
+        if data.shape[0] != data.shape[1]:
+            raise SourceRejected(f"{what} of an undirected graph has as many rows as columns")
+        once = _each_edge_once(sources, targets)
+        sources, targets = sources[once], targets[once]
+    return GraphEdges(sources.tolist(), targets.tolist(), directed, what)
+
+
+def _each_edge_once(rows: Any, columns: Any) -> Any:
+    """Which entries of an undirected graph's matrix to take: of a symmetric one those on and above the diagonal."""
+    import numpy
+
+    above, below = rows < columns, rows > columns
+    if not above.any() or not below.any():
+        return numpy.ones(len(rows), dtype=bool)
+    upper, lower = _sorted(rows[above], columns[above]), _sorted(columns[below], rows[below])
+    if not numpy.array_equal(upper, lower):
+        raise SourceRejected(
+            "the sparse matrix has an entry on one side of its diagonal only, and others on both: for an undirected "
+            "graph make it symmetric, as matrix.maximum(matrix.T), or offer one half, as scipy.sparse.triu(matrix)"
+        )
+    return numpy.logical_not(below)
+
+
+def _sorted(first: Any, second: Any) -> Any:
+    import numpy
+
+    order = numpy.lexsort((second, first))
+    return numpy.stack((first[order], second[order]))
+
+
+_READERS: dict[str, Callable[[Any, bool | None], GraphEdges | None]] = {
+    "networkx": _networkx_edges,
+    "igraph": _igraph_edges,
+    "scipy.sparse": _sparse_edges,
+}
+
 
 Policy = Literal["keep", "drop", "refuse"]
 _POLICIES = ("keep", "drop", "refuse")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from wpinq.columns.duckdb_settings import in_order
 from wpinq.columns.records import column_names, column_types
 from wpinq.columns.storage import StoredColumns
+from wpinq.columns.unlinked_file import in_order
 from wpinq.data.rejection import Tally
 from wpinq.data.relation import Relation, listed
 from wpinq.errors import SourceRejected

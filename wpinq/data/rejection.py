@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from wpinq.errors import SourceRejected
 
@@ -63,3 +64,15 @@ def reject(what: str, faults: Faults, *, noun: str = "row", first: int = 0) -> N
     tally.add_faults(faults)
     tally.refuse(what, noun=noun, first=first)
     raise AssertionError("nothing to refuse")
+
+
+# Code of others that runs while data are read: its own words, of whatever kind, may quote values, and end here.
+
+_T = TypeVar("_T")
+
+
+def computed(compute: Callable[[], _T], refusal: str) -> _T:
+    """What it computes, or a refusal."""
+    with contextlib.suppress(Exception):
+        return compute()
+    raise SourceRejected(refusal)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
-from wpinq.columns.arrow_rows import gathered
-from wpinq.columns.duckdb_settings import in_order
-from wpinq.columns.duplicates import repeats_often, varied_texts
+from wpinq.columns.arrow_rows import gathered, repeats_often, varied_texts
 from wpinq.columns.records import column_names
 from wpinq.columns.storage import StoredColumns, cleanly, store, store_table
+from wpinq.columns.unlinked_file import in_order
 from wpinq.data.casts import UNFIT, Cast, Unfit, any_of
 from wpinq.data.layout import Layout
 from wpinq.data.rejection import SHOWN, TO_CONVERT, Tally

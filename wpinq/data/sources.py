@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.arrow_rows import ArrowStream
-from wpinq.columns.duckdb_settings import bytes_of, in_order
+from wpinq.columns.unlinked_file import bytes_of, in_order
 from wpinq.data.casts import any_of, of_column, scalar
-from wpinq.data.consumable import begin, check_unread
-from wpinq.data.foreign_errors import computed
 from wpinq.data.kinds import INTERVAL, CountedKind, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
+from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
-from wpinq.data.rows import columns_relation
+from wpinq.data.rows import begin, check_unread, columns_relation
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import ID
 from wpinq.expr.types import DATE, INT, DecimalOf, Type

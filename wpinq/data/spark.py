@@ -18,7 +18,7 @@ from wpinq.data.people import SPARK, asymmetric, kept_of, weighed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
 from wpinq.expr.declarations import Person, Sizes
-from wpinq.expr.logical_values import limits
+from wpinq.expr.values import limits
 
 # Columns of Spark frames: the canonical value of the declared type, and what of the given one is unfit.
 

@@ -7,12 +7,12 @@ from functools import reduce
 from wpinq.errors import ExpressionError
 from wpinq.expr import decimals, types
 from wpinq.expr.build import call, constant, stored
+from wpinq.expr.catalogue import to_float as number_to_float
 from wpinq.expr.decimals import below, both, choose, minus, no, over, plus, rest, same, times
 from wpinq.expr.definition import Mistyped
-from wpinq.expr.infix import to_float as number_to_float
-from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.nodes import Constant, Expr, show
 from wpinq.expr.temporal import MOMENTS, civil, days_of, kept
+from wpinq.expr.values import DAY, SECOND
 
 # Dates, times of day and decimals of text, in ISO 8601 and plain digits; null of whatever else a text says.
 #

@@ -19,9 +19,8 @@ from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from wpinq.errors import ExpressionError
-from wpinq.expr.logical_values import to_text
 from wpinq.expr.types import CategoryOf, DecimalOf, ListOf, Logical, TupleOf, Type, physical, signature
-from wpinq.expr.values import Value, canonical_bytes
+from wpinq.expr.values import Value, canonical_bytes, to_text
 
 
 def digest_of(*parts: bytes | str) -> bytes:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from wpinq.errors import ExpressionError
 from wpinq.expr.build import call, stored
 from wpinq.expr.decimals import below, choose, least, minus, over, plus, rest, times, within
-from wpinq.expr.logical_values import DAY, RANGES
 from wpinq.expr.nodes import Expr, show
 from wpinq.expr.types import DATE, DURATION, INT, NULL, TIME, TIMESTAMP, Logical, Type
+from wpinq.expr.values import DAY, RANGES
 
 MOMENTS: tuple[Logical, ...] = (DATE, TIMESTAMP, TIME, DURATION)
 

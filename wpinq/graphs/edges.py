@@ -13,8 +13,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from wpinq.data.edges import EdgeList, Policy
-from wpinq.data.graph_objects import edges_of_graph, is_graph
+from wpinq.data.edges import EdgeList, Policy, edges_of_graph, is_graph
 from wpinq.data.rejection import Faults, reject
 from wpinq.expr.types import INT_MAX, INT_MIN
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.inference.checks import MOST_BINS, along, along_axes, array_of, blocks, count_of, flat_product, units
-from wpinq.inference.isotonic import check_ranges
-from wpinq.marginals.attributes import MOST_VIEWS, View
+from wpinq.inference.least_squares import check_ranges
+from wpinq.marginals.cells import MOST_VIEWS, View
 from wpinq.runtime.arrays import Floats, Integers
 
 _BLOCK = 1 << 17

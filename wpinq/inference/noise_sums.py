@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.inference.checks import confidence_of, positive
+from wpinq.errors import AnswersError
+from wpinq.inference.checks import confidence_of, number, positive, vector
 from wpinq.runtime.arrays import Floats
 
 _SMOOTHING = 1e-3
@@ -201,3 +202,284 @@ def _batches(count: int) -> Iterator[slice]:
     while start < count:
         yield slice(start, start + min(max(start, 1), 16))
         start += min(max(start, 1), 16)
+
+
+# Exact tails of sums of independent Laplace noise, and half-widths of many sums at once.
+#
+# One tail is an integral along the imaginary axis. Many are taken along a better path. The tail of a sum with scales
+# b_i is an inverse Laplace transform, `Pr[X > t] = 1/(2πi) ∫ e^{−st} M(s)/s ds` with `M(s) = Π_i 1/(1 − b_i² s²)`,
+# along any path from below to above that crosses the real axis between 0 and the first pole, 1/max b. It is taken
+# along a hyperbola through the saddle point s₀, `s = s₀ cos(−α + iv) / cos α` with α = 3π/8: on it `Re s²` falls, and
+# with it every factor of |M|, and `Re s` rises. That stays so while α moves by π/8 either way, so that the
+# trapezoidal rule converges geometrically, whatever the scales. Nodes and M are found once for each sum, and serve
+# for every t nearby.
+
+_UNSEEN = 1e-9
+_EXPONENT = 26.0
+"""The natural logarithm of the precision wanted: 5e-12."""
+_NODES = 256
+_NEAR = 0.3
+"""Scales below this share of 1/|s| enter M by the power sums of the series of its logarithm."""
+_POWERS = 9
+_EQUAL = 1e-11
+"""Scales this close, in deviations, are one scale."""
+_REACH = 16.0
+_ANGLE = 3 * math.pi / 8
+_FLAT = 0.1
+"""Below this many deviations no path stays clear of the pole at 0."""
+_COLUMNS = 64
+
+
+def laplace_sum_survival(scales: Any, threshold: float, repeats: Any = None) -> float:
+    """`Pr[Σ_i X_i > t]` for independent Laplace X_i of given scales.
+
+    By inversion of the characteristic function `Π_i 1/(1 + (b_i u)²)`:
+    `½ − (1/π) ∫_0^∞ sin(t u) / u · Π_i 1/(1 + (b_i u)²) du`, within about 1e-9; in closed form for one term.
+
+    Parameters
+    ----------
+    scales : array-like
+        The scale of each term, at least 0; one at least more than 0.
+    threshold : float
+        The number t.
+    repeats : array-like, optional
+        How many terms there are of each scale, at least 0; one each when left out.
+
+    Examples
+    --------
+    >>> round(laplace_sum_survival([1.0], 2.0), 6), round(math.exp(-2) / 2, 6)
+    (0.067668, 0.067668)
+    >>> round(laplace_sum_survival([1.0, 1.0], 2.0), 6), round(math.exp(-2) * (2 + 2) / 4, 6)
+    (0.135335, 0.135335)
+    >>> round(laplace_sum_survival([1.0], 2.0, repeats=[2]), 6)
+    0.135335
+    """
+    sizes = vector(scales, "scales")
+    often = np.ones(len(sizes)) if repeats is None else vector(repeats, "the repeats of scales", len(sizes))
+    _check_scales(sizes[:, None], often[:, None])
+    sizes, often = sizes[often > 0], often[often > 0]
+    largest = float(sizes.max())
+    threshold = number(threshold, "a threshold")
+    if not math.isfinite(threshold):
+        raise AnswersError(f"a threshold is a finite number, not {threshold!r}")
+    if threshold < 0:
+        return 1.0 - laplace_sum_survival(scales, -threshold, repeats)
+    sizes, often = sizes[sizes > _UNSEEN * largest], often[sizes > _UNSEEN * largest]
+    if often.sum() == 1:
+        return 0.5 * math.exp(-threshold / largest)
+    deviation = math.sqrt(2 * float((often * sizes**2).sum()))
+    order = np.argsort(-sizes, kind="stable")
+    squares, often, t = (sizes[order] / deviation) ** 2, often[order], threshold / deviation
+    # in units of the deviation the integrand falls off as exp(-u²/2) at first, and at least as 1/(1 + b²u²)²
+    total, start, width = 0.0, 0.0, min(1.0, math.pi / (4 * t)) if t > 0 else 1.0
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    for _ in range(4000):
+        u = start + width * (nodes + 1) / 2
+        transform = np.exp(-(often * np.log1p(np.outer(u**2, squares))).sum(axis=1))
+        total += float((weights * np.sin(t * u) / u * transform).sum()) * width / 2
+        start += width
+        if transform[-1] * width < 1e-12:
+            break
+        width *= 1.0 if t * width > 2 else 1.1
+    return 0.5 - total / math.pi
+
+
+def linear_half_width(scales: Any, confidence: float) -> float:
+    """The half-width of the exact interval around a sum of independent Laplace terms.
+
+    The number t with `Pr[|Σ_i X_i| ≤ t] = confidence`. For one term, `b · ln(1/(1 − confidence))`.
+
+    Parameters
+    ----------
+    scales : array-like
+        The scale of each term: for an estimate `Σ_i c_i y_i`, `|c_i|` times the scale of the noise in y_i.
+    confidence : float
+        Strictly between 0 and 1.
+
+    Notes
+    -----
+    Exact: the interval covers with this probability, whatever the data.
+
+    Examples
+    --------
+    >>> round(linear_half_width([1.0], 0.9), 4), round(linear_half_width([1.0, 1.0], 0.9), 4)
+    (2.3026, 3.2718)
+    """
+    return float(linear_half_widths(vector(scales, "scales")[:, None], confidence)[0])
+
+
+def linear_half_widths(scales: Floats, confidence: float, repeats: Floats | None = None) -> Floats:
+    """The half-widths for many sums: `linear_half_width` of each column, within about 1e-8 of itself.
+
+    Parameters
+    ----------
+    scales : numpy array of float64, shape (terms, sums)
+        At least 0; one at least more than 0 in each column.
+    confidence : float
+        Strictly between 0 and 1.
+    repeats : numpy array of float64, shape (terms, sums), optional
+        How many terms there are of each scale, at least 0; one each when left out.
+
+    Notes
+    -----
+    Time: a thousand sums of 8,191 terms take about 0.25 s. Repeats cost nothing.
+
+    Examples
+    --------
+    >>> linear_half_widths(np.array([[1.0, 1.0], [0.0, 1.0]]), 0.9).round(4)
+    array([2.3026, 3.2718])
+    >>> linear_half_widths(np.array([[1.0]]), 0.9, repeats=np.array([[2.0]])).round(4)
+    array([3.2718])
+    """
+    confidence = confidence_of(confidence)
+    if not isinstance(scales, np.ndarray) or scales.ndim != 2:
+        raise AnswersError("the scales of many sums are a numpy array, a column a sum")
+    often = np.ones(scales.shape) if repeats is None else np.asarray(repeats, dtype=np.float64)
+    if often.shape != scales.shape:
+        raise AnswersError("the repeats of scales are as many as the scales")
+    _check_scales(scales, often)
+    scales = np.where(often > 0, scales, 0.0)
+    found = np.empty(scales.shape[1])
+    deviation = np.sqrt(2 * (often * scales**2).sum(axis=0))
+    alike = np.argsort(scales.max(axis=0) / deviation)  # sums of one block take the same path
+    for start in range(0, len(alike), _COLUMNS):
+        block = alike[start : start + _COLUMNS]
+        sizes = scales[:, block] / deviation[block]
+        found[block] = deviation[block] * _half_widths(sizes, often[:, block], (1 - confidence) / 2)
+    return found
+
+
+def _check_scales(scales: Floats, repeats: Floats) -> None:
+    if not np.isfinite(scales).all() or (scales < 0).any() or not ((scales > 0) & (repeats > 0)).any(axis=0).all():
+        raise AnswersError("a sum of noise needs scales of at least 0, one of them more")
+    if not np.isfinite(repeats).all() or (repeats < 0).any():
+        raise AnswersError("the repeats of scales are numbers of at least 0")
+
+
+def _half_widths(scales: Floats, repeats: Floats, tail: float) -> Floats:
+    """For sums of deviation 1: the t with `Pr[X > t] = tail`, by Newton's steps on the logarithm of the tail."""
+    from scipy.special import ndtri
+
+    largest = scales.max(axis=0)
+    # between the quantile of the normal law, for many equal terms, and that of one Laplace term
+    kurtosis = 4 * (repeats * (scales**2) ** 2).sum(axis=0)
+    t = (1 - kurtosis) * -ndtri(tail) - kurtosis * math.log(2 * tail) * largest
+    t = np.maximum(t, _FLAT)
+    for _ in range(4):  # the path is laid anew only where t has moved
+        tails = _LaplaceTails(scales, repeats, np.maximum(t, _FLAT))
+        before = t
+        for _ in range(8):
+            survival = np.maximum(tails.survival(t), 1e-300)
+            step = (np.log(survival) - math.log(tail)) * survival / tails.density(t)
+            t = np.clip(t + step, t / 3, 3 * t)
+            if (np.abs(step) <= 1e-10 * t).all():
+                break
+        if (np.abs(t - before) <= 0.3 * before).all():
+            break
+    for column in np.flatnonzero(t < _FLAT):
+        t[column] = _bisected(scales[:, column], repeats[:, column], tail)
+    return np.asarray(t)
+
+
+def _bisected(scales: Floats, repeats: Floats, tail: float) -> float:
+    low, high = 0.0, 4 * _FLAT
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if laplace_sum_survival(scales, middle, repeats) > tail else (low, middle)
+    return high
+
+
+class _LaplaceTails:
+    """Tails and densities of sums of deviation 1, for t near some t₀ of at least `_FLAT`."""
+
+    def __init__(self, scales: Floats, repeats: Floats, t: Floats) -> None:
+        self.scales, self.often, self.t = scales, repeats, t
+        reach = _REACH
+        while not self._lay(reach):
+            reach *= 2
+
+    def survival(self, t: Floats) -> Floats:
+        return np.asarray((np.exp(-self.s * (t - self.t)) * self.weight / self.s).real.sum(axis=0))
+
+    def density(self, t: Floats) -> Floats:
+        return np.asarray((np.exp(-self.s * (t - self.t)) * self.weight).real.sum(axis=0))
+
+    def _lay(self, reach: float) -> bool:
+        """The path as far as |s| = reach; whether what lies beyond is negligible."""
+        pole = 1 / self.scales.max(axis=0)
+        self._split(_NEAR / reach)
+        start = self._saddle(pole)
+        # how far α may move: to π/4 or π/2, or to where the path meets the first pole
+        to_pole = _ANGLE - np.arccos(np.minimum(1.0, pole * math.cos(_ANGLE) / start))
+        step = 2 * math.pi * 0.75 * np.minimum(math.pi / 8, to_pole) / _EXPONENT
+        v = (np.arange(_NODES)[:, None] + 0.5) * step
+        across, along = start * np.cosh(v), start * np.sinh(v)
+        s = across + 1j * math.tan(_ANGLE) * along
+        inside = np.abs(s) <= np.maximum(reach, 1.01 * np.abs(s[0]))
+        last = int(inside.sum(axis=0).max())
+        s, inside = s[:last], inside[:last]
+        with np.errstate(all="ignore"):  # beyond the reach the series means nothing
+            logarithm = self._logarithm(s) - self.t * s
+        size = np.where(inside, logarithm.real, -np.inf)
+        ends = size[inside.sum(axis=0) - 1, np.arange(len(pole))]
+        if (ends > size.max(axis=0) - _EXPONENT).any() and last < _NODES:
+            return False
+        # ds/dv over i; both halves of the path together are twice the real part
+        turn = (math.tan(_ANGLE) * across[:last] - 1j * along[:last]) * step / math.pi
+        self.weight = np.where(inside, np.exp(np.where(inside, logarithm, 0.0)) * turn, 0.0)
+        self.s = np.where(inside, s, 1.0)  # where weights are 0: farther out exp(-s (t - t0)) would overflow
+        return True
+
+    def _split(self, near: float) -> None:
+        """The large scales of each sum, each once and how often, and power sums of the others."""
+        rows, columns = np.nonzero(self.scales > near)
+        values, often = np.rint(self.scales[rows, columns] / _EQUAL), self.often[rows, columns]
+        order = np.lexsort((values, columns))
+        columns, values, often = columns[order], values[order], often[order]
+        first = np.flatnonzero((np.diff(columns, prepend=-1) != 0) | (np.diff(values, prepend=0.0) != 0))
+        repeats = np.add.reduceat(often, first) if len(first) else often
+        columns, values = columns[first], values[first] * _EQUAL
+        counts = np.bincount(columns, minlength=self.scales.shape[1])
+        places = np.arange(len(columns)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.large, self.repeats = np.zeros((2, int(counts.max(initial=0)), self.scales.shape[1]))
+        self.large[places, columns], self.repeats[places, columns] = values, repeats
+        squares = np.where(self.scales > near, 0.0, self.scales) ** 2
+        power, self.powers = squares, np.empty((_POWERS, squares.shape[1]))
+        for k in range(_POWERS):
+            self.powers[k] = (self.often * power).sum(axis=0) / (k + 1)
+            power = power * squares
+
+    def _logarithm(self, s: Any) -> Any:
+        """`log M(s)`."""
+        square = s**2
+        total = np.zeros_like(square)
+        for powers in self.powers[::-1]:
+            total = (total + powers) * square
+        product = np.ones_like(square)  # of factors that occur once: one logarithm for eight of them
+        for i, (scale, repeats) in enumerate(zip(self.large, self.repeats, strict=True)):
+            factor = 1 - scale**2 * square
+            often = repeats > 1
+            if often.any():
+                total[:, often] -= repeats[often] * np.log(factor[:, often])
+                factor[:, often] = 1
+            product *= factor
+            if i % 8 == 7:
+                total -= np.log(product)
+                product[...] = 1
+        return total - np.log(product)
+
+    def _saddle(self, pole: Floats) -> Floats:
+        """Where `log M(s) − ts − log s` is least between 0 and the first pole, by bisection."""
+        low, high = np.zeros_like(pole), pole.copy()
+        factors = 2.0 * np.arange(1, _POWERS + 1)[:, None] * self.powers
+        squares = self.large**2
+        for _ in range(30):
+            s = (low + high) / 2
+            square = s**2
+            slope = np.zeros_like(s)
+            for factor in factors[::-1]:
+                slope = slope * square + factor
+            slope = slope * s + (2 * self.repeats * squares * s / (1 - squares * square)).sum(axis=0)
+            rising = slope - self.t - 1 / s > 0
+            low, high = np.where(rising, low, s), np.where(rising, s, high)
+        return np.asarray(low)

@@ -13,9 +13,9 @@ from typing import Any
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import EdgeList, read_source
+from wpinq.data.edges import graph_of
 from wpinq.data.facts import enforce_content
 from wpinq.data.files import identities
-from wpinq.data.graph_objects import graph_of
 from wpinq.data.read import may_be_directed
 from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError, warn

@@ -15,13 +15,19 @@ from wpinq.expr.types import NULL, ListOf, Type, tuple_type
 from wpinq.language import syntax, tables
 from wpinq.language.lambdas import Lambdas, TextFunction
 from wpinq.language.public_values import Values
-from wpinq.language.sinks import SINKS, build
 from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import REGISTRY
+from wpinq.sinks import sink as sinks
+from wpinq.sinks.syntax import SinkSyntax
 from wpinq.tables.tabulation import Grouping, Tabulation
+
+SINKS: dict[str, SinkSyntax] = {way.name: way for sink in sinks.SINKS.values() for way in sink.syntax}
+"""The ways to write a release in text, by their names."""
+
+_OWNERS = {way.name: sink for sink in sinks.SINKS.values() for way in sink.syntax}
 
 OPERATOR_LIMIT = 5_000
 """The most operators of a program."""
@@ -262,7 +268,7 @@ class Chains:
                 arguments[parameter.name] = self.lambdas.function(node)
             else:
                 arguments[parameter.name] = getattr(self.values, parameter.kind)(node)
-        measurement = build(step.name, query, arguments)
+        measurement: Measurement = SINKS[step.name].build(_OWNERS[step.name], query, arguments)
         if "over" not in written:
             self.values.hold(len(measurement.domain or ()), step.position)
         self._check(measurement.plan, step)

@@ -21,9 +21,9 @@ from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.language.write import print_program, write_source
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
+from wpinq.plan.lowering import with_facts, with_records_at_most
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
-from wpinq.plan.redeclaration import with_facts, with_records_at_most
 from wpinq.tables.tabulation import Tabulation
 
 # Programs: named queries and measurements, as a mapping that prints as text.

@@ -16,8 +16,8 @@ from typing import Any
 from wpinq.errors import EpsilonError, ExpressionError, LanguageError, PlanError
 from wpinq.expr import catalogue
 from wpinq.expr.build import constant
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant
+from wpinq.expr.values import presenter
 from wpinq.language import syntax
 from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.noise.epsilon import parse_epsilon

@@ -17,14 +17,13 @@ from wpinq.language import syntax
 from wpinq.language.lambdas import Lambdas
 from wpinq.language.public_values import Values
 from wpinq.language.syntax import Text, shorten, suggest
-from wpinq.marginals.attributes import View
-from wpinq.marginals.cells import MISSING, OTHER, Attribute, AttributeCells, CodedAttribute, attribute
+from wpinq.marginals.cells import MISSING, OTHER, Attribute, AttributeCells, CodedAttribute, View, attribute
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.sinks.keys import write_domain, write_keys
+from wpinq.tables.additive import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, OfColumn, SelectedAggregate, column_name
-from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.grouping import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation
 

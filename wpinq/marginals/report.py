@@ -14,10 +14,8 @@ import numpy as np
 from wpinq.display.html import render
 from wpinq.display.plots import axes_or_new, plain_text
 from wpinq.errors import AnswersError
-from wpinq.marginals.attributes import View
-from wpinq.marginals.cells import AttributeCells
-from wpinq.marginals.measurement import cell_deviation
-from wpinq.marginals.released import MarginalTables, title_of
+from wpinq.marginals.cells import AttributeCells, View
+from wpinq.marginals.released import MarginalTables, cell_deviation, title_of
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill

@@ -12,8 +12,7 @@ import numpy as np
 
 from wpinq.errors import AnswersError, suggest
 from wpinq.expr.types import BOOL, FLOAT, INT, CategoryOf, Type
-from wpinq.marginals.attributes import View
-from wpinq.marginals.cells import AttributeCells
+from wpinq.marginals.cells import AttributeCells, View
 from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, polars_frame
 from wpinq.runtime.arrays import Floats, Integers
 

@@ -13,12 +13,25 @@ from typing import Any
 
 from wpinq.errors import EpsilonError, PlanError, suggest
 from wpinq.expr.trace import RecordFunction
-from wpinq.marginals.attributes import MOST_VIEWS, Attributes, View, by_order
-from wpinq.marginals.cells import Attribute, AttributeCells, CodedAttribute, attribute
-from wpinq.marginals.measurement import CellCount, cell_half_width, coded_plan, marginal_measurement
-from wpinq.marginals.plan import MarginalPlan
-from wpinq.marginals.planning import Objective, check_objective, plan_marginals
-from wpinq.marginals.released import MarginalTables, title_of
+from wpinq.marginals.cells import (
+    MOST_VIEWS,
+    Attribute,
+    AttributeCells,
+    Attributes,
+    CodedAttribute,
+    View,
+    attribute,
+    by_order,
+)
+from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
+from wpinq.marginals.released import (
+    CellCount,
+    MarginalTables,
+    cell_half_width,
+    coded_plan,
+    marginal_measurement,
+    title_of,
+)
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from wpinq.display.html import STAMP as STAMP
 from wpinq.errors import AnswersError, WpinqError
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import physical
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, presenter
 from wpinq.measure.answer_rows import (
     CONFIDENCE,
     Row,

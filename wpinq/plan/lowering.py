@@ -1,11 +1,13 @@
-"""Plans over physical types: what engines run where a plan speaks of dates, decimals and their like."""
+"""Plans over other sources: of physical types, as engines run them, or with other declared facts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
+from wpinq.expr.declarations import Sizes
 from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.types import Type, physical
 from wpinq.plan.node import Node, upward
@@ -62,3 +64,79 @@ def _plain_function(function: Lambda) -> Lambda:
         return function
     body = Call(core.type, "core", core.parameters, (function.digest.hex(),), core.body)
     return Lambda(core.type, core.level, core.parameters, body)
+
+
+# Plans over sources that promise more, or less, than they were declared with: the same queries of the same data.
+
+
+def with_facts(root: Node, facts: Callable[[Source], frozenset[str]]) -> Node:
+    """The plan over the same sources with other facts; the plan itself where they are the same.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    facts : callable
+        From a source to the facts that it is to promise.
+
+    Raises
+    ------
+    PlanError
+        When a source cannot promise them: `Source.check` says it before anything is billed.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> simple = with_facts(edges.plan, lambda source: frozenset({"unit_weights", "simple"}))
+    >>> simple.operator.facts
+    ('simple', 'unit_weights')
+    """
+
+    return redeclared(root, lambda source: replace(source, facts=tuple(sorted(facts(source)))))
+
+
+def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
+    """The plan over the same sources, some of which bound how many records they have; whatever else they declare stays.
+
+    Parameters
+    ----------
+    root : Node
+        The plan.
+    records : mapping
+        Name of a source to the most records that it may have.
+
+    Raises
+    ------
+    PlanError
+        When a number is no bound.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int, keys_at_most={"src": 50})
+    >>> with_records_at_most(edges.plan, {"edges": 1000}).operator.sizes.words
+    ('at most 1,000 records', 'at most 50 records with one src')
+    """
+
+    def bounded(source: Source) -> Source:
+        if source.source not in records:
+            return source
+        keys = () if source.sizes is None else source.sizes.keys
+        return replace(source, sizes=Sizes(records[source.source], keys))
+
+    return redeclared(root, bounded)
+
+
+def redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
+    """The plan over sources that are declared otherwise, each of them as it is told."""
+
+    def again(node: Node, inputs: list[Node]) -> Node:
+        operator = node.operator
+        if isinstance(operator, Source):
+            source = declared(operator)
+            return node if source == operator else Node(source)
+        same = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
+        return node if same else Node(operator, tuple(inputs))
+
+    return upward(root, again)[root.digest]

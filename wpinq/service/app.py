@@ -13,9 +13,9 @@ from starlette.exceptions import HTTPException
 
 import wpinq
 from wpinq.errors import WpinqError
+from wpinq.service import routes
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, refusal_of, response_parts
-from wpinq.service.routes import admin, analyst
 from wpinq.service.schemas import ErrorResponse
 
 PAGE = Path(__file__).parent / "page"
@@ -46,8 +46,7 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
         },
     )
     app.state.dispatcher = dispatcher
-    for router in (analyst.router, admin.router):
-        app.include_router(router)
+    app.include_router(routes.router)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app
 

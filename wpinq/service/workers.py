@@ -1,1 +1,218 @@
 """Worker processes of the service: data, releases and planning."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import signal
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from wpinq.api.query import Query
+from wpinq.errors import PlanError, WpinqError
+from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
+from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
+from wpinq.kernel.sandbox.admission import admit, granted_seconds
+from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.sandbox.process import ASKED_TO_END
+from wpinq.kernel.session import Session
+from wpinq.noise.epsilon import format_epsilon
+from wpinq.service.config import Configuration
+from wpinq.service.errors import log
+from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import Channel, receive, serve_one
+from wpinq.service.schemas import Releases, explained, released, releases_of
+from wpinq.service.supervisor import Role, Supervisor
+
+# Planners: processes without protected data that read programs, check them, and price them.
+#
+# Reading a program may take as long as its author likes, so the web process does not read it. A planner has limited
+# processor time and memory; one that needs more dies, and another takes its place.
+
+_MEMORY = 4 << 30
+"""Bytes of address space."""
+
+
+class PlannerWorker:
+    """One explanation.
+
+    Parameters
+    ----------
+    channel : Channel
+        The way of requests.
+    queries, declared : mapping
+        The sources by name, as programs and as ledgers know them.
+    ledger : Ledger
+        Budgets.
+    limits : Limits
+        The limits of a release.
+    seconds : float
+        Processor time for one request.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        queries: Mapping[str, Query],
+        declared: Mapping[str, DeclaredSource],
+        ledger: Ledger,
+        limits: Limits,
+        seconds: float,
+    ) -> None:
+        self._channel, self._queries, self._declared, self._ledger = channel, queries, declared, ledger
+        self._limits, self._processor_seconds = limits, seconds
+
+    def work(self) -> None:
+        """Take one request and answer it."""
+        serve_one(self._channel, self._answer)
+
+    def _answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        signal.setitimer(signal.ITIMER_PROF, self._processor_seconds)  # which ends the process
+        releases = releases_of(sent["request"], self._queries)
+        found = explained(releases, sent["confidence"]) | self._admission(releases, sent["fresh"])
+        if sent["analyst"] is not None:
+            found |= self._own_cost(releases, sent["analyst"], sent["fresh"])
+        return found
+
+    def _admission(self, releases: Releases, fresh: bool) -> dict[str, Any]:
+        """The time of a release worker, or why the limits do not admit it: the same whatever the data are."""
+        batch = prepare_batch(releases, self._declared, fresh)
+        try:
+            held = [self._seconds(order) for order in batch.prepared]
+        except PlanError as error:
+            return {"seconds": None, "not_admitted": str(error)}
+        return {"seconds": sum(held), "not_admitted": ""}
+
+    def _seconds(self, order: PreparedMeasurement) -> float:
+        seconds = granted_seconds(admit(order, order.keys_at_once, self._limits), self._limits)
+        return seconds + self._limits.grace_seconds if order.evaluates_at_once else 0.0
+
+    def _own_cost(self, releases: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
+        """The cost to this analyst now, and how many more releases the own budgets cover."""
+        own = AnalystBudgets(self._ledger, analyst, self._declared)
+        quoted, known = own.quote(releases, fresh=fresh), {each.account for each in own.balances()}
+        return {
+            "quote": {account: format_epsilon(epsilon) for account, epsilon in quoted.items()},
+            "affords": own.affords(releases),
+            "unbudgeted": sorted(account for account in quoted if account not in known),
+        }
+
+
+# Release workers: children of the data worker, each for one release.
+
+GRACE = 60.0
+"""Seconds that a release worker may take beyond its granted time, before it is given up."""
+
+
+class ReleaseWorker:
+    """One release.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Sources and limits.
+    channel : Channel
+        The way of requests.
+    session : Session
+        With the data; each process opens its ledger anew.
+    """
+
+    def __init__(self, configuration: Configuration, channel: Channel, session: Session) -> None:
+        self._configuration, self._channel, self._session = configuration, channel, session
+        self._inflight = InflightReleases(configuration.ledger)
+
+    def work(self) -> None:
+        """Take one request and answer it."""
+        serve_one(self._channel, self._release)
+
+    def _release(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
+        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
+        signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
+        releases = releases_of(sent["request"], self._configuration.declared)
+        analyst = self._session.analyst(sent["analyst"])
+        try:
+            with self._inflight.recorded(sent["name"], sent["accounts"]):
+                results = analyst.release(releases, fresh=sent["fresh"], label=sent["label"])
+        except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
+            os._exit(1)
+        left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
+        return {"answers": released(results, sent["confidence"]), "remaining": left}
+
+
+# The data worker: the process with the protected data. It forks release workers, and no request reaches it.
+#
+# A release worker that dies takes nothing along, and none knows of another one but by the ledger.
+
+
+class DataWorkerDied(WpinqError):
+    """The process that holds the data is gone."""
+
+
+class DataWorker:
+    """The process that holds the data.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        The sources and how to protect them.
+    channel : Channel
+        The way of requests to release workers.
+    ready : socket
+        Gets the declared sources once their data are protected, or the error.
+    """
+
+    def __init__(self, configuration: Configuration, channel: Channel, ready: socket.socket) -> None:
+        self._configuration, self._channel, self._ready = configuration, channel, ready
+
+    def work(self) -> None:
+        """Protect the data, and fork release workers for ever."""
+        # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
+        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
+        try:
+            session = self._protect()
+        except WpinqError as error:  # for the curator, who started the service: it may quote rows
+            self._send(error)
+            return
+        self._send(dict(session.declared()))
+        workers = Supervisor()
+        role = Role("release", ReleaseWorker(self._configuration, self._channel, session).work, again=True)
+        for _ in range(self._configuration.release_workers):
+            workers.fork(role)
+        if workers.tend_until(ASKED_TO_END) is None:
+            workers.stop(role.name, ASKED_TO_END)
+
+    def _protect(self) -> Session:
+        configuration = self._configuration
+        session = Session(configuration.ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
+        known = {each.account: each.budget for each in session.accounts()}
+        for offered in configuration.sources.values():
+            account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
+            # the curator may have changed it since, on record: the configuration has the first budget
+            budget = known.get(account, offered.budget)
+            session.protect(offered.query, offered.data, budget, version=offered.version)
+        return session
+
+    def _send(self, what: object) -> None:
+        with self._ready as ready:
+            ready.sendall(pickle.dumps(what))
+
+
+def read_declared(ready: socket.socket) -> dict[str, DeclaredSource]:
+    """The declared sources, once their data are protected; the data worker's error where they cannot be."""
+    sent = receive(ready)
+    if not sent:
+        raise DataWorkerDied("the data could not be protected: the process that reads them died, as for want of memory")
+    found = pickle.loads(sent)  # from our own child
+    if isinstance(found, WpinqError):
+        raise found
+    declared: dict[str, DeclaredSource] = found
+    return declared
+
+
+def _log_suspended(accounts: tuple[str, ...]) -> None:
+    log("suspended", accounts=" ".join(accounts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from wpinq.expr import catalogue, infix
+from wpinq.expr import catalogue
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.values import Value
 from wpinq.noise.noise_distributions import half_width
@@ -36,9 +36,9 @@ def average_elements(value: RecordFunction, low: float, high: float, label: Labe
 
     def elements(record: Symbol) -> Any:
         inside = clamped(function, record, low, high)
-        offset = infix.divide(infix.arithmetic("subtract", inside, number(middle)), number(half))
+        offset = catalogue.divide(catalogue.arithmetic("subtract", inside, number(middle)), number(half))
         present = catalogue.apply("where", catalogue.apply("is_null", inside), number(0.0), number(0.5))
-        half_offset = infix.arithmetic("multiply", offset, number(0.5))
+        half_offset = catalogue.arithmetic("multiply", offset, number(0.5))
         return [weighted(label(record, "sum"), half_offset), weighted(label(record, "count"), present)]
 
     return elements

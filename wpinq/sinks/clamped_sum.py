@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr import build, catalogue, infix
+from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
@@ -74,7 +74,7 @@ def sum_elements(value: RecordFunction, low: float, high: float, label: Label = 
     magnitude = max(abs(low), abs(high))
 
     def elements(record: Symbol) -> Any:
-        share = infix.divide(clamped(function, record, low, high), number(magnitude))
+        share = catalogue.divide(clamped(function, record, low, high), number(magnitude))
         return [weighted(label(record, "sum"), share)]
 
     return elements
@@ -96,7 +96,7 @@ def clamped(value: UserFunction, record: Symbol, low: float, high: float) -> Exp
         raise PlanError(
             f"a sum or an average needs a function to numbers, not to {given.type}" + (f": {how}" if how else "")
         )
-    return catalogue.apply("max", catalogue.apply("min", infix.to_float(given), number(high)), number(low))
+    return catalogue.apply("max", catalogue.apply("min", catalogue.to_float(given), number(high)), number(low))
 
 
 class ClampedSink(LaplaceSink):

@@ -15,10 +15,9 @@ from itertools import product as crossed
 from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
 from wpinq.errors import PlanError
-from wpinq.expr.logical_values import LAST_DAY
 from wpinq.expr.nodes import write_public
 from wpinq.expr.types import DATE, INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
+from wpinq.expr.values import LAST_DAY, UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
 from wpinq.plan.format import Json, value_from_json, value_to_json
 
 # Public keys that are given one by one, checked against the type of a plan's records.

@@ -13,11 +13,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from wpinq.errors import ExpressionError, PlanError
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda, write
 from wpinq.expr.trace import RecordFunction, UserFunction, as_function, trace
 from wpinq.expr.types import CategoryOf, Type
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, presenter
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon

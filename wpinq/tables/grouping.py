@@ -16,12 +16,11 @@ from typing import Any
 
 from wpinq.errors import ExpressionError, PlanError, suggest
 from wpinq.expr import build, catalogue
-from wpinq.expr.column import Column
-from wpinq.expr.logical_values import presenter
+from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import TupleOf, Type
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, presenter
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.node import Node, construct
 from wpinq.plan.operators import Select

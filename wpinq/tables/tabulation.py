@@ -9,11 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import AnswersError, PlanError, suggest
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Lambda, check_function
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value
+from wpinq.expr.values import Value, presenter
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
@@ -22,8 +21,8 @@ from wpinq.plan import format
 from wpinq.plan.node import Node, Planned
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing, listing_from_json
+from wpinq.tables.additive import AGGREGATES
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.functions import AGGREGATES
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
 from wpinq.tables.released import OpenTable
 from wpinq.tables.released import Table as Table

@@ -21,9 +21,8 @@ from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import Rewrite
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import PlanError
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.types import type_from_annotation
-from wpinq.expr.values import normalize, order_key
+from wpinq.expr.values import normalize, order_key, presenter
 from wpinq.graphs.recipes import joint_degrees, symmetrize, triangles_by_degree, triangles_by_intersect
 from wpinq.plan.operator import REGISTRY
 

@@ -16,8 +16,7 @@ from wpinq import functions as F
 from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 from wpinq.errors import SourceRejected
-from wpinq.expr.logical_values import presenter
-from wpinq.expr.values import normalize
+from wpinq.expr.values import normalize, presenter
 
 pytestmark = pytest.mark.long
 

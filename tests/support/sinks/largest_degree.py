@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from tests.support.sink_cases import GRAPHS, SinkCase
 from wpinq.expr.values import Value
+from wpinq.sinks.graph_counts import edges_of
 from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.graph_plans import edges_of
 from wpinq.sinks.largest_degree import LargestDegree
 from wpinq.sinks.sink import PublicOutput
 

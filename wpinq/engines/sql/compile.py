@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from wpinq.columns.records import column_names, column_types, has_lists
-from wpinq.engines.sql.blocks import Relation, SqlTable, column_list, grows
+from wpinq.engines.sql.blocks import Relation, Reuse, SqlTable, column_list, grows
 from wpinq.engines.sql.dialect import DUCKDB, Dialect, Unsupported
 from wpinq.engines.sql.emit import Emitter, can_narrow
-from wpinq.engines.sql.rewrite_targets import Reuse
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import CachedStep, PrefixCache, Rewrite, RowsToSum, Script, SqlStatement, rows_to_sum

@@ -11,10 +11,20 @@ from typing import Any, TypeVar
 from wpinq.columns.records import column_names
 from wpinq.engines.sql import blocks as b
 from wpinq.engines.sql import sums
-from wpinq.engines.sql.blocks import WEIGHT, Block, Relation, reads, rewritten
+from wpinq.engines.sql.blocks import (
+    WEIGHT,
+    Addends,
+    Block,
+    QueryRows,
+    Relation,
+    SideBySide,
+    StoredTable,
+    Total,
+    reads,
+    rewritten,
+)
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.emit import Emitter, narrowed
-from wpinq.engines.sql.rewrite_targets import Addends, QueryRows, SideBySide, StoredTable, Total
 from wpinq.engines.sql.terms import (
     TRUE,
     RecordShape,

@@ -12,7 +12,6 @@ from wpinq.expr import casts
 from wpinq.expr.build import static_int, static_text
 from wpinq.expr.declare import derived, function, in_python, primitive
 from wpinq.expr.definition import Amount, CallAttributes, Mistyped, Types, TypingRule, expect, fit_number, handled, most
-from wpinq.expr.logical_values import UnfitValue, decimals_of, parse
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.types import (
     BOOL,
@@ -32,7 +31,7 @@ from wpinq.expr.types import (
 from wpinq.expr.types import (
     decimal as decimal_type,
 )
-from wpinq.expr.values import Value
+from wpinq.expr.values import UnfitValue, Value, decimals_of, parse
 
 INT_TEXT = 20
 """The most code points of an int as text."""

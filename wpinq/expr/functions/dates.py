@@ -10,10 +10,10 @@ from wpinq.expr.build import static_text, stored
 from wpinq.expr.decimals import minus, over, plus, rest, times
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import Mistyped
-from wpinq.expr.logical_values import DAY, SECOND
 from wpinq.expr.nodes import Expr
 from wpinq.expr.temporal import civil, kept
 from wpinq.expr.types import DATE, INT, NULL, TIME, TIMESTAMP, Logical
+from wpinq.expr.values import DAY, SECOND
 
 _LENGTHS = {
     "day": DAY,

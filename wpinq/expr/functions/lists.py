@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import chain, islice
 from typing import Any
 
-from wpinq.expr import build, infix
+from wpinq.expr import build, catalogue
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, of_one
 from wpinq.expr.declare import derived, function, primitive
@@ -120,11 +120,11 @@ def _weighted(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _written(*items: Expr) -> Expr:
-    return build.listed(*infix.promote(*items))
+    return build.listed(*catalogue.promote(*items))
 
 
 def _weigh(value: Expr, weight: Expr) -> Expr:
-    return build.call("weighted", value, infix.widened(weight))
+    return build.call("weighted", value, catalogue.widened(weight))
 
 
 define("list", None, _list, lambda *values: values, work=moved)

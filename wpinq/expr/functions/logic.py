@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr import build, infix
+from wpinq.expr import build, catalogue
 from wpinq.expr.declare import primitive
 from wpinq.expr.definition import CallAttributes, Mistyped, Types, any_null, define, expect, handled, moved
 from wpinq.expr.nodes import Expr
@@ -65,7 +65,7 @@ def _where(condition: bool | None, yes: Value, no: Value) -> Value:
 
 
 def _choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    return build.call("where", condition, *infix.promote(yes, no))
+    return build.call("where", condition, *catalogue.promote(yes, no))
 
 
 define("equal", 2, _same_type, _equal, work=handled)

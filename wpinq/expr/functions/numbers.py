@@ -6,9 +6,9 @@ from typing import Any
 
 from wpinq.expr import decimals
 from wpinq.expr.build import call, constant, static_int
+from wpinq.expr.catalogue import divide, floor_divide, less, negate
 from wpinq.expr.declare import derived
 from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, expect, fit_number, handled
-from wpinq.expr.infix import divide, floor_divide, less, negate
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.types import DURATION, FLOAT, INT, NULL, SCALE_LIMIT, DecimalOf, Type, unify
 from wpinq.expr.values import Value

@@ -6,10 +6,9 @@ from typing import Any
 
 from wpinq.expr import build
 from wpinq.expr.build import call, fields
-from wpinq.expr.column import Column, applied
-from wpinq.expr.declare import derived, in_python
+from wpinq.expr.catalogue import precedes
+from wpinq.expr.declare import Column, applied, derived, in_python
 from wpinq.expr.definition import CallAttributes, Meaning, Mistyped, Types, define, moved
-from wpinq.expr.infix import precedes
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import ListOf, TupleOf, Type, is_record_type

@@ -11,6 +11,7 @@ from typing import Any
 from wpinq.errors import ExpressionError
 from wpinq.expr import build
 from wpinq.expr.build import call
+from wpinq.expr.catalogue import less, null_if_any, promote
 from wpinq.expr.declare import derived, function
 from wpinq.expr.definition import (
     CallAttributes,
@@ -23,7 +24,6 @@ from wpinq.expr.definition import (
     list_type,
     strict,
 )
-from wpinq.expr.infix import less, null_if_any, promote
 from wpinq.expr.nodes import Expr, Lambda, show
 from wpinq.expr.types import (
     DURATION,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.expr.build import call, constant
+from wpinq.expr.catalogue import null_if_any
 from wpinq.expr.declare import derived, primitive
 from wpinq.expr.definition import (
     TEXT_LIMIT,
@@ -17,7 +18,6 @@ from wpinq.expr.definition import (
     handled,
     strict,
 )
-from wpinq.expr.infix import null_if_any
 from wpinq.expr.nodes import Expr
 from wpinq.expr.types import INT, STR, ListOf, Type
 from wpinq.expr.values import Value

@@ -1,6 +1,6 @@
 """The interface of a synthesis method: measurements, estimates from answers, and a walk.
 
-A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows.graph`) releases its
+A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows`) releases its
 measurements; who holds the answers (`wpinq.graphs.synthesize`, without any session) runs the rest.
 """
 

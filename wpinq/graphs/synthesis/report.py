@@ -11,8 +11,7 @@ import numpy as np
 
 from wpinq.display.plots import axes_or_new
 from wpinq.errors import AnswersError
-from wpinq.graphs.synthesis.statistics import graph_statistics
-from wpinq.graphs.synthesis.synthesize import SyntheticGraph
+from wpinq.graphs.synthesis.synthesize import SyntheticGraph, graph_statistics
 from wpinq.graphs.synthesis.uncertainty import uncertainty_report
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill

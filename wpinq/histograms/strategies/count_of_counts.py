@@ -18,8 +18,7 @@ from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Mechanism, Strategy, checked_query, noise_of, noisy, weights_at
 from wpinq.inference import checks
 from wpinq.inference.consistency import consistent_sizes
-from wpinq.inference.isotonic import isotonic, pool_sizes
-from wpinq.inference.least_squares import project_to_total, round_to_total
+from wpinq.inference.least_squares import isotonic, pool_sizes, project_to_total, round_to_total
 from wpinq.inference.tree import Tree, check_tree
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement

@@ -17,9 +17,8 @@ from wpinq.histograms.strategies.linear import listed
 from wpinq.histograms.strategies.product import attributes_of
 from wpinq.histograms.strategies.strategy import Strategy
 from wpinq.histograms.workload import Bins, Kronecker, Workload, flattened
-from wpinq.marginals.attributes import Attributes, MeasuredView, View, weight_of
-from wpinq.marginals.plan import MarginalPlan
-from wpinq.marginals.planning import Objective, plan_marginals
+from wpinq.marginals.cells import Attributes, MeasuredView, View, weight_of
+from wpinq.marginals.planning import MarginalPlan, Objective, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals
 
 _NOTHING = 1e-12

@@ -14,7 +14,7 @@ from wpinq.expr.trace import UserFunction
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Strategy, bins_of
 from wpinq.inference.intervals import Bootstrap, bootstrap
-from wpinq.inference.isotonic import isotonic
+from wpinq.inference.least_squares import isotonic
 from wpinq.runtime.arrays import Floats
 
 

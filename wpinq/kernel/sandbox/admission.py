@@ -19,11 +19,11 @@ from wpinq.expr.values import Value
 from wpinq.expr.work import content_of
 from wpinq.kernel.prepare import PreparedMeasurement
 from wpinq.kernel.sandbox.limits import Limits
+from wpinq.plan.lowering import redeclared
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import GroupBy
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.redeclaration import redeclared
 from wpinq.plan.work import PlanWork, plan_work
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
 from wpinq.sinks.sink import SINKS

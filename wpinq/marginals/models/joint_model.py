@@ -13,7 +13,7 @@ import numpy as np
 from wpinq.errors import AnswersError
 from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, positive
 from wpinq.inference.least_squares import project_to_total
-from wpinq.marginals.attributes import Attributes, MeasuredView, View
+from wpinq.marginals.cells import Attributes, MeasuredView, View
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.runtime.arrays import Floats, Integers
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.marginals.attributes import Attributes, View
+from wpinq.marginals.cells import Attributes, View
 from wpinq.marginals.models.joint_model import MOST_CELLS, FitTarget, JointModel, mirror_descent, systematic
 from wpinq.runtime.arrays import Floats, Integers
 

@@ -9,10 +9,9 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.logical_values import presenter
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type
-from wpinq.expr.values import UnfitValue, Value, normalize
+from wpinq.expr.values import UnfitValue, Value, normalize, presenter
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.count_units import Counted
 from wpinq.plan.domain import Domain, Inference

@@ -18,16 +18,15 @@ from typing import IO, Any
 
 from fsspec import AbstractFileSystem
 
-from wpinq.columns.duckdb_settings import stop_progress_bar
 from wpinq.columns.records import LOADING, create, insert
 from wpinq.columns.storage import SETTINGS_OF_ALL, StoredColumns
+from wpinq.columns.unlinked_file import stop_progress_bar
 from wpinq.engines.sql.compile import Plan, source_tables
 from wpinq.engines.sql.duckdb.table_cache import TableCache, query_keys
 from wpinq.engines.sql.engine import Batch, check_nesting
-from wpinq.engines.sql.exact_sums import FUNCTIONS, register
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
-from wpinq.engines.sql.sums import check_norm, check_weights
+from wpinq.engines.sql.sums import FUNCTIONS, check_norm, check_weights, register
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.lowering import physical_plan

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import Any
 
-from wpinq.columns.duckdb_settings import bytes_of
 from wpinq.columns.records import column_names, column_types, fetch, flattener, reader
+from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import at_keys
 from wpinq.engines.sql.compile import Compiled, Plan
 from wpinq.engines.sql.dialect import DUCKDB

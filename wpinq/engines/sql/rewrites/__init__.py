@@ -4,7 +4,7 @@ A rule `(script, subject) -> subject` betters one kind of subject (`rewrite_targ
 switched on is a selection of the tuple; its order counts for rules of one kind.
 """
 
-from wpinq.engines.sql import rewrite_targets as targets
+from wpinq.engines.sql import blocks as targets
 from wpinq.engines.sql.blocks import Block
 from wpinq.engines.sql.rewrites.joins import (
     drop_self_joins,

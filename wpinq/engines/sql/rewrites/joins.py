@@ -8,7 +8,10 @@ from dataclasses import replace
 from wpinq.columns.records import column_names
 from wpinq.engines.sql.blocks import (
     Block,
+    Minimum,
+    QueryRows,
     Relation,
+    Reuse,
     SqlTable,
     classes,
     closure,
@@ -25,7 +28,6 @@ from wpinq.engines.sql.blocks import (
     restricted,
     rewritten,
 )
-from wpinq.engines.sql.rewrite_targets import Minimum, QueryRows, Reuse
 from wpinq.engines.sql.script import Script, numbered
 from wpinq.engines.sql.terms import (
     TRUE,

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from wpinq.engines.sql import terms
-from wpinq.engines.sql.blocks import Block, SqlTable, classes, equates, links
-from wpinq.engines.sql.rewrite_targets import QueryRows
+from wpinq.engines.sql.blocks import Block, QueryRows, SqlTable, classes, equates, links
 from wpinq.engines.sql.script import Script, numbered
 
 

@@ -29,8 +29,18 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
-from wpinq.engines.sql.blocks import Block, JoinedTables, SqlTable, classes, grows, links, matches, restricted
-from wpinq.engines.sql.rewrite_targets import Addend, Addends
+from wpinq.engines.sql.blocks import (
+    Addend,
+    Addends,
+    Block,
+    JoinedTables,
+    SqlTable,
+    classes,
+    grows,
+    links,
+    matches,
+    restricted,
+)
 from wpinq.engines.sql.script import Script
 from wpinq.engines.sql.terms import (
     RecordShape,

@@ -6,8 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from wpinq.engines.sql.blocks import Block, SqlTable, closure, determines_row, determines_weight, grows
-from wpinq.engines.sql.rewrite_targets import KeyNorm, SideBySide, StoredTable, Total
+from wpinq.engines.sql.blocks import (
+    Block,
+    KeyNorm,
+    SideBySide,
+    SqlTable,
+    StoredTable,
+    Total,
+    closure,
+    determines_row,
+    determines_weight,
+    grows,
+)
 from wpinq.engines.sql.script import Script, grouping
 from wpinq.engines.sql.terms import (
     ONE,

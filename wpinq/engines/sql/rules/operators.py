@@ -15,9 +15,19 @@ from functools import singledispatch
 
 from wpinq.engines.sql import sums
 from wpinq.engines.sql import terms as t
-from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, looked_up, restricted
+from wpinq.engines.sql.blocks import (
+    Block,
+    KeyNorm,
+    Minimum,
+    Relation,
+    SqlTable,
+    StoredTable,
+    Total,
+    column_list,
+    looked_up,
+    restricted,
+)
 from wpinq.engines.sql.dialect import Unsupported
-from wpinq.engines.sql.rewrite_targets import KeyNorm, Minimum, StoredTable, Total
 from wpinq.engines.sql.rules.group_by import group_by
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.rules.select_many import select_many

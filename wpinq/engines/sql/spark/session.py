@@ -18,7 +18,7 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.records import column_names, column_types, flattener, leaf_types, plain, reader
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
-from wpinq.engines.sql import exact_sums
+from wpinq.engines.sql import sums
 from wpinq.engines.sql.compile import Compiled
 from wpinq.engines.sql.emit import in_ranges
 from wpinq.engines.sql.script import SqlStatement
@@ -159,9 +159,9 @@ def _register(session: Any) -> None:
     from pyspark import cloudpickle
     from pyspark.sql.types import ArrayType, DoubleType
 
-    cloudpickle.register_pickle_by_value(exact_sums)
-    session.udf.register("wpinq_sum", exact_sums.list_sum, DoubleType())
-    session.udf.register("wpinq_share", exact_sums.share, ArrayType(DoubleType()))
+    cloudpickle.register_pickle_by_value(sums)
+    session.udf.register("wpinq_sum", sums.list_sum, DoubleType())
+    session.udf.register("wpinq_share", sums.share, ArrayType(DoubleType()))
 
 
 # Data into Spark, the tables of statements there, and results from it.

@@ -19,8 +19,8 @@ from wpinq.engines.delta.compiled.hash_tables.driver import (
     generate,
 )
 from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.plan_steps import lower
 from wpinq.engines.delta.compiled.routine import CannotCompile
+from wpinq.engines.delta.compiled.steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Datasets, Goal, check_sources
 from wpinq.expr.types import Type
