@@ -35,14 +35,10 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
-    """Add `--param`."""
+    """Add `--param` and `--records-at-most`, the options of a text program."""
     parser.add_argument(
         "--param", action="append", default=[], metavar="NAME=VALUE", help="the value of a program's parameter"
     )
-
-
-def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """Add `--records-at-most`."""
     told = "a public bound on the records of a source, as the program may declare it: checked, and told as its work"
     parser.add_argument("--records-at-most", action="append", default=[], metavar="NAME=N", help=told)
 

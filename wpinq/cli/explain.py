@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import add_engine, add_parameters, add_sizes, load_program
+from wpinq.cli.arguments import add_engine, add_parameters, load_program
 from wpinq.display.explanation import explain_plan
 from wpinq.measure.accuracy import accuracy
 from wpinq.measure.bill import Bill
@@ -17,7 +17,6 @@ def add_parser(commands: Any) -> None:
     made = commands.add_parser("explain", help="show plans, bills and expected accuracy; no data")
     made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
     add_parameters(made)
-    add_sizes(made)
     add_engine(made)
     told = "add a table: how exact each release will be; so do the options below"
     made.add_argument("--accuracy", action="store_true", help=told)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import add_expected_head, add_parameters, add_sizes, load_program, pairs
+from wpinq.cli.arguments import add_expected_head, add_parameters, load_program, pairs
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger
@@ -34,7 +34,6 @@ def add_parser(commands: Any) -> None:
     asked = "print how many more releases of each measurement of a text program, and of all together, the budgets cover"
     shown.add_argument("--program", type=Path, metavar="PROGRAM.wpq", help=asked)
     add_parameters(shown)
-    add_sizes(shown)
     shown.set_defaults(command=_show)
     changed = acts.add_parser("set", help="change budgets, and resume accounts, on record")
     _add_view(changed)

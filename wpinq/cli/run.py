@@ -50,7 +50,6 @@ def add_parser(commands: Any) -> None:
     state = "your word for this state of the data: the same measurement of the same version replays for free"
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     arguments.add_parameters(made)
-    arguments.add_sizes(made)
     arguments.add_engine(made)
     made.add_argument(
         "--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to nameless files"

@@ -42,9 +42,6 @@ from wpinq.workflows import plan_table, synthesize_table
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 
 SHAPE = "NAME[:TYPE][?][=bins:0,18,65 or =Oslo,Bergen]"
-_TYPES: dict[str, types.Type] = {
-    type_.name: type_ for type_ in (types.INT, types.FLOAT, types.STR, types.DATE, types.TIME)
-}
 _PYTHON: dict[types.Type, Any] = {
     types.INT: int,
     types.FLOAT: float,
@@ -52,6 +49,7 @@ _PYTHON: dict[types.Type, Any] = {
     types.DATE: datetime.date,
     types.TIME: datetime.time,
 }
+_TYPES = {type_.name: type_ for type_ in _PYTHON}
 _DECIMAL = re.compile(r"decimal\((\d+)\)")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
@@ -87,7 +85,7 @@ def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[s
         raise UsageError(
             f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}"
         )
-    column: Any = name if type_ == kept else partial(_cast, name, _annotation(type_))
+    column: Any = name if type_ == kept else partial(_cast, name, _PYTHON.get(type_, type_))
     cells: dict[str, Any] = {}
     if written.startswith("bins:"):
         cells["bins"] = _values(written.removeprefix("bins:"), type_, given)
@@ -116,10 +114,6 @@ def _type(word: str, given: str) -> types.Type:
         known = [*_TYPES, "decimal(2)"]
         raise UsageError(f"--attribute {given}: there is no type {word!r} to read a column as; {suggest(word, known)}")
     return types.decimal(int(scale[1]))
-
-
-def _annotation(type_: types.Type) -> Any:
-    return _PYTHON.get(type_, type_)
 
 
 def _values(text: str, type_: types.Type, given: str) -> list[Any]:

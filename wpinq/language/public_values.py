@@ -53,10 +53,7 @@ class Values:
 
     def number(self, node: syntax.Syntax) -> int | Fraction:
         """An exact number."""
-        value = self.scalar(node)
-        if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
-            raise self.text.error("expected a number", node.position)
-        return value
+        return self._number(node, 0)
 
     def integer(self, node: syntax.Syntax) -> int:
         """An integer."""
@@ -162,19 +159,15 @@ class Values:
             return -self._number(node.operand, depth + 1)
         if isinstance(node, syntax.Infix):
             return self._infix(node, depth + 1)
-        if (
-            isinstance(node, syntax.Invocation)
-            and node.subject is None
-            and not node.new
-            and node.name in _DOMAIN_FUNCTIONS
-        ):
-            return self._domain(node, depth + 1)
-        if isinstance(node, syntax.Invocation) and node.subject is None and not node.new and node.name in LITERALS:
-            return self._literal(node, depth + 1)
-        if isinstance(node, syntax.Invocation) and node.subject is None and node.name == "digits":
-            raise self.text.error(
-                "digits(…) is a domain that keys are listed out of: give a threshold too, above: 20", node.position
-            )
+        if isinstance(node, syntax.Invocation) and node.subject is None:
+            if node.name in _DOMAIN_FUNCTIONS and not node.new:
+                return self._domain(node, depth + 1)
+            if node.name in LITERALS and not node.new:
+                return self._literal(node, depth + 1)
+            if node.name == "digits":
+                raise self.text.error(
+                    "digits(…) is a domain that keys are listed out of: give a threshold too, above: 20", node.position
+                )
         raise self.text.error(
             'only public values can stand here: numbers, strings, parameters and + - * / of them, date("…") and the '
             "like, lists, tuples, range(a, b), product(…)",

@@ -18,22 +18,13 @@ from wpinq.errors import (
     PlanError,
     SessionError,
     SourceSuspended,
-    WpinqError,
 )
 
 FAILED = "the request failed; what was debited stays spent, and nothing of the reason can be shown"
 """The one message of whatever may hang on data, files or the ledger."""
 
-_STATUS: tuple[tuple[type[WpinqError], int], ...] = (
-    (BudgetExceeded, 409),
-    (SourceSuspended, 409),
-    (LanguageError, 400),
-    (PlanError, 400),
-    (ExpressionError, 400),
-    (EpsilonError, 400),
-    (AnswersError, 400),
-    (SessionError, 400),
-)
+_CONFLICTS = BudgetExceeded, SourceSuspended
+_SHOWN = (*_CONFLICTS, LanguageError, PlanError, ExpressionError, EpsilonError, AnswersError, SessionError)
 """Errors whose words follow from what was asked, the declarations and the own budget."""
 
 
@@ -76,11 +67,11 @@ def failure() -> Refusal:
 
 def refusal_of(error: BaseException) -> Refusal:
     """What a caller is told of an error: its own words where they follow from public things, else the constant."""
-    for kind, status in _STATUS:
-        if isinstance(error, kind):
-            line, column = (error.line, error.column) if isinstance(error, LanguageError) else (0, 0)
-            return Refusal(status, type(error).__name__, str(error), line, column)
-    return failure()
+    if not isinstance(error, _SHOWN):
+        return failure()
+    status = 409 if isinstance(error, _CONFLICTS) else 400
+    line, column = (error.line, error.column) if isinstance(error, LanguageError) else (0, 0)
+    return Refusal(status, type(error).__name__, str(error), line, column)
 
 
 def busy() -> Refusal:

@@ -4,20 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.service import schemas
-from wpinq.service.dependencies import AnalystUser, AnyUser, CuratorUser, Dispatching, KnownCheck
-from wpinq.service.dispatcher import Dispatcher
+from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
 from wpinq.service.middleware import GUARDED
 from wpinq.service.schemas import balance_fields, event_fields, source_fields
-from wpinq.service.users import ANALYST, UsersError, admit, set_budgets
+from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
 from wpinq.service.users import renew as renew_token
+
+# Dependencies of the routes: the user of a request, by role, and the dispatcher.
+
+
+def _user(request: Request) -> User:
+    user: User = request.scope["state"]["user"]  # the middleware refused everybody else
+    return user
+
+
+def _curator(user: Annotated[User, Depends(_user)]) -> User:
+    if user.role != CURATOR:
+        raise Refusal(403, "NotCurator", "this is for the curator")
+    return user
+
+
+def _analyst(user: Annotated[User, Depends(_user)]) -> User:
+    if user.role != ANALYST:
+        raise Refusal(403, "NotAnalyst", "this is for analysts: a curator has no budget to spend; add an analyst")
+    return user
+
+
+def _check_known(request: Request) -> Check:
+    check: Check = request.scope["state"]["check_known"]
+    return check
+
+
+def _dispatcher(request: Request) -> Dispatcher:
+    dispatcher: Dispatcher = request.app.state.dispatcher
+    return dispatcher
+
+
+AnyUser = Annotated[User, Depends(_user)]
+AnalystUser = Annotated[User, Depends(_analyst)]
+CuratorUser = Annotated[User, Depends(_curator)]
+KnownCheck = Annotated[Check, Depends(_check_known)]
+"""Refuses a user whose token was revoked since."""
+Dispatching = Annotated[Dispatcher, Depends(_dispatcher)]
+
 
 # Routes for all users and for analysts: sources, explanations, releases, own budgets and history.
 

@@ -244,7 +244,10 @@ def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Re
     LanguageError, PlanError
         At the first thing that is wrong. They follow from the request and the declarations alone.
     """
-    releases = _from_text(request, declared) if request.get(PROGRAM) is not None else _from_plans(request, declared)
+    if request.get(PROGRAM) is None:
+        releases = _from_plans(request, declared)
+    else:
+        releases = dict(parse(request[PROGRAM], request.get("parameters") or {}, sources=declared).releases)
     if not releases:
         raise PlanError("nothing is released: end a query with NoisyCount(epsilon, over: ...) and give it a name")
     if len(releases) > MOST_RELEASES:
@@ -256,11 +259,6 @@ def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Re
                 "answers for all keys at once"
             )
     return releases
-
-
-def _from_text(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
-    program = parse(request[PROGRAM], request.get("parameters") or {}, sources=declared)
-    return dict(program.releases)
 
 
 def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
