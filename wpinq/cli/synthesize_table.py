@@ -49,7 +49,7 @@ _PYTHON: dict[types.Type, Any] = {
     types.DATE: datetime.date,
     types.TIME: datetime.time,
 }
-_TYPES = {type_.name: type_ for type_ in _PYTHON}
+_TYPES = {str(type_): type_ for type_ in _PYTHON}
 _DECIMAL = re.compile(r"decimal\((\d+)\)")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
