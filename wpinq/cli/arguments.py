@@ -99,13 +99,13 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"cannot write {path}: name a file in a folder that can be written to")
 
 
-def check_distinct(written: Iterable[Path], read: Iterable[Path]) -> None:
+def check_distinct(written: Iterable[Path], read: Iterable[Path | None]) -> None:
     """Refuse to write one file twice, or over one that is read, or over a database or what is kept beside one.
 
     A ledger that is written over gives its budget back, whether this command was told of that ledger or not. Without
     its log it has lost debits, and without its head nothing tells whether it has.
     """
-    taken = set(map(_identity, read))
+    taken = {_identity(path) for path in read if path is not None}
     for path in written:
         if _identity(path) in taken:
             raise UsageError(f"{path} is a file that this command reads or keeps, or is named twice: write to another")

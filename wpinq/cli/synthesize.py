@@ -196,6 +196,7 @@ def _measure(
     )
     save_run(folder, fitting, answers)
     (folder / _NOTE).unlink(missing_ok=True)
+    print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
     return answers
 
 
@@ -270,7 +271,10 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     check_stdout()
     folder = options.folder or beside(options.out, ".run")
     report_file = options.report or beside(options.out, ".json")
-    _check_places(options, report_file)
+    written = [options.out, report_file]
+    for place in written:
+        check_writable(place)
+    check_distinct(written, [options.graph, options.ledger])
     _import_igraph(options.own_process)  # before anything is spent
     if options.plots is not None:
         axes_or_new(None)
@@ -317,14 +321,6 @@ def _import_igraph(own_process: bool) -> None:
             del sys.modules["matplotlib"]
 
 
-def _check_places(options: argparse.Namespace, report_file: Path) -> None:
-    for place in (options.out, report_file):
-        check_writable(place)
-    check_distinct(
-        [options.out, report_file], [place for place in (options.graph, options.ledger) if place is not None]
-    )
-
-
 def _gone_on(
     options: argparse.Namespace, folder: Path, defaults: Mapping[argparse.Action, Any]
 ) -> tuple[FittingOptions, dict[str, Answers]]:
@@ -333,9 +329,7 @@ def _gone_on(
         raise UsageError(f"--resume goes on as the run in the folder was told: leave out {', '.join(given)}")
     if holds_run(folder) or not is_measuring(folder):
         return load_run(folder)
-    fitting, answers = go_on_measuring(folder)
-    _print_measured(folder)
-    return fitting, answers
+    return go_on_measuring(folder)
 
 
 def _begun(
@@ -353,14 +347,8 @@ def _begun(
     for action, value in defaults.items():
         if getattr(options, action.dest) is None:
             setattr(options, action.dest, value)
-    fitting, measuring = _fitting(options), _measuring(options)
-    answers = measure(measuring, fitting, folder, notice)
-    _print_measured(folder)
-    return fitting, answers
-
-
-def _print_measured(folder: Path) -> None:
-    print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
+    fitting = _fitting(options)
+    return fitting, measure(_measuring(options), fitting, folder, notice)
 
 
 def _fitting(options: argparse.Namespace) -> FittingOptions:

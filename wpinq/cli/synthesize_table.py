@@ -217,8 +217,7 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--marginals is where those that are measured now are kept: leave it out")
     for place in written:
         arguments.check_writable(place)
-    read = [options.table, options.ledger, options.from_marginals]
-    arguments.check_distinct(written, [place for place in read if place is not None])
+    arguments.check_distinct(written, [options.table, options.ledger, options.from_marginals])
     if options.draw is not None and options.weighted_rows is not None:
         raise UsageError("--draw says how many rows, --weighted-rows how many for each record: give one of them")
     for number, name in ((options.draw, "--draw"), (options.weighted_rows, "--weighted-rows")):

@@ -135,12 +135,9 @@ class Chains:
         bound: dict[str, syntax.Syntax] = {}
         for position, argument in enumerate(step.arguments):
             if argument.name is None:
-                if position >= len(parameters) or len(bound) != position:
-                    why = (
-                        "too many arguments"
-                        if position >= len(parameters)
-                        else "an argument in order after a named one"
-                    )
+                too_many = position >= len(parameters)
+                if too_many or len(bound) != position:
+                    why = "too many arguments" if too_many else "an argument in order after a named one"
                     raise self.text.error(f"{why}: {shape}", argument.value.position)
                 name = list(parameters)[position]
             else:
