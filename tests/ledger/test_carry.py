@@ -6,6 +6,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -117,6 +119,21 @@ def test_a_ledger_with_releases_in_flight_or_an_edit_is_not_carried(old: Path, t
     (folder / "a release").unlink()
     with pytest.raises(LedgerError, match="does not hold entry 99"):
         carry(old, tmp_path / "new.db", f"99:{'0' * 64}")
+    with Ledger(old) as ledger:
+        assert ledger.debit({"o": "count"}, flat(1)) == {"o"}  # it was not closed
+    carry(old, tmp_path / "new.db")
+
+
+def test_a_ledger_of_a_running_service_is_not_carried(old: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "old.db-inflight"
+    folder.mkdir()
+    lock = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(1); input()"
+    command = [sys.executable, "-u", "-c", lock, str(folder / ".service")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as service:
+        assert service.stdout is not None and service.stdout.readline() == b"1\n"
+        with pytest.raises(LedgerError, match="a service runs"):
+            carry(old, tmp_path / "new.db")
+        service.communicate(b"\n")
     with Ledger(old) as ledger:
         assert ledger.debit({"o": "count"}, flat(1)) == {"o"}  # it was not closed
     carry(old, tmp_path / "new.db")

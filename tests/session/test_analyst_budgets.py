@@ -84,6 +84,10 @@ def test_the_curator_gives_budgets_on_the_command_line(tmp_path: Path, capsys: p
         r'  1 \S+ debit edges 0.25 NoisyCount\(0.25\)  "hers"\n',
         hers,
     )
+    assert main(["ledger", "show", path, "--analyst", "alice"]) == 0
+    assert "Head" not in capsys.readouterr().out  # it moves with the entries of others
+    assert '"head"' in said("--json")
+    assert '"head"' not in said("--json", "--analyst", "alice")
     assert '"source": "edges@alice"' in said("--json")
     assert "cannot be 0.2: 0.25 is spent" in said("--analyst", "alice", "--budget", "edges=0.2", act="set", code=6)
     assert "an analyst is named by" in said("--analyst", "", "--budget", "edges=1", act="set", code=6)

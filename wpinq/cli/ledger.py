@@ -87,13 +87,16 @@ def _set(options: argparse.Namespace) -> None:
 
 def _print(options: argparse.Namespace, ledger: Ledger) -> None:
     measurements = {} if options.program is None else load_program(options).releases
-    suspended, accounts, head = ledger.suspended(), ledger.balances(options.analyst), ledger.head()
+    suspended, accounts = ledger.suspended(), ledger.balances(options.analyst)
+    # The head moves with every other analyst's entry, so an analyst's own view has none.
+    head = None if options.analyst and options.command is _show else ledger.head()
     history = ledger.events(options.analyst) if options.history else ()
     plans = ledger.plans(options.analyst) if options.plans else {}
     more = _more(measurements, accounts)
     if options.json:
         shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
-        shown["head"] = head
+        if head is not None:
+            shown["head"] = head
         if suspended:
             shown["suspended"] = sorted(suspended)
         if options.plans:
@@ -122,7 +125,8 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
     for entry, found in plans.items():
         for digest, plan in found.items():
             print(f"  {entry} plan of {digest}: {plan}")
-    print(f"Head of the ledger: {head}")
+    if head is not None:
+        print(f"Head of the ledger: {head}")
 
 
 def _verify(options: argparse.Namespace) -> None:

@@ -16,13 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wpinq.errors import UsageError, system_reason
+from wpinq.kernel.ledger.backup import INFLIGHT, SERVICE
 from wpinq.kernel.ledger.ledger import SuspensionError
-from wpinq.kernel.ledger.place import INFLIGHT
 
 _UNFINISHED = "."
 """The beginning of names of unfinished records: no data were read for them."""
-_SERVICE = ".service"
-"""The file that the one service of a ledger keeps locked."""
 
 
 class InflightReleases:
@@ -56,15 +54,15 @@ class InflightReleases:
         if mode & 0o077:
             raise UsageError(f"{self._folder} is open to others: chmod 700 it")
         try:
-            file = os.open(self._folder / _SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            file = os.open(self._folder / SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise UsageError(f"{self._folder / _SERVICE} cannot be opened ({system_reason(error)})") from None
+            raise UsageError(f"{self._folder / SERVICE} cannot be opened ({system_reason(error)})") from None
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process and not of its children, until it ends
         except OSError as error:
             os.close(file)
             if error.errno not in (errno.EACCES, errno.EAGAIN):
-                raise UsageError(f"{self._folder / _SERVICE} cannot be locked ({system_reason(error)})") from None
+                raise UsageError(f"{self._folder / SERVICE} cannot be locked ({system_reason(error)})") from None
             raise UsageError(
                 f"another service runs over this ledger, by {self._folder}: stop it first, or serve its sources there"
             ) from None

@@ -10,18 +10,24 @@ from __future__ import annotations
 import os
 import pathlib
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, place, schema, store
 from wpinq.kernel.ledger.accounts import all_accounts, open_account, set_suspended
 from wpinq.kernel.ledger.chain import CURATOR, Head, Transaction
 from wpinq.kernel.ledger.debit import store_plan
-from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile
+from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile, fcntl
 from wpinq.kernel.ledger.ledger import EXPECTED, Ledger
 from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
+
+INFLIGHT = "-inflight"
+"""The ending of the folder beside a ledger in which a service keeps a record of each release in flight."""
+
+SERVICE = ".service"
+"""The file in that folder that the one service of a ledger keeps locked."""
 
 
 def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head:
@@ -107,13 +113,12 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
     Raises
     ------
     LedgerError
-        When the old ledger is not whole or was carried before, when releases are in flight over it, or when the new one
-        cannot be made.
+        When the old ledger is not whole or was carried before, when a service runs over it or left releases in flight,
+        or when the new one cannot be made.
     """
     whole = os.path.realpath(new)
-    place.check_no_release(os.path.realpath(old))
     closed = SQLiteStore(os.fspath(old), create=False)
-    with Ledger(closed, expected_head=expected_head) as ledger:
+    with Ledger(closed, expected_head=expected_head) as ledger, _without_service(os.path.realpath(old)):
         ledger.verify()
 
         def fill(part: str, noted: Head | None) -> Head:
@@ -128,6 +133,28 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
         head = _place(whole, fill)
         closed.write(lambda transaction: _append_close(transaction, {"to": whole, "head": str(head)}))
     return head
+
+
+@contextmanager
+def _without_service(path: str) -> Iterator[None]:
+    """Keep services off a ledger for a while; refused where one runs, or ended with releases in flight."""
+    folder = path + INFLIGHT
+    if not os.path.isdir(folder):  # no service ever ran here
+        yield
+        return
+    with ExitStack() as stack:
+        try:
+            file = os.open(os.path.join(folder, SERVICE), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, file)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = all(name.startswith(".") for name in os.listdir(folder))
+        except OSError:
+            free = False
+        if not free:
+            raise LedgerError(
+                f"a service runs over {path}, or left releases in flight: stop it; after a crash, start it again first"
+            )
+        yield
 
 
 def _close(transaction: Transaction, target: str) -> Head:

@@ -16,9 +16,6 @@ from wpinq.kernel.ledger.chain import Head
 _PARTS = ("-wal", "-journal")
 """The endings of files beside a ledger in which SQLite keeps part of it."""
 
-INFLIGHT = "-inflight"
-"""The ending of the folder beside a ledger in which a service keeps a record of each release in flight."""
-
 
 def exists(path: str, known: Head | None, create: bool) -> bool:
     """Whether there is a file that may be a ledger; False where one is to be made.
@@ -62,16 +59,6 @@ def check_free(path: str, known: Head | None) -> None:
         raise LedgerError(
             f"{path} is not there, and by {whole}-head it had {known.sequence} entries: "
             "put it back, or remove that file too to start a new one, which has spent nothing"
-        )
-
-
-def check_no_release(path: str) -> None:
-    """Refuse a ledger with records of releases in flight."""
-    folder = path + INFLIGHT
-    if os.path.isdir(folder) and any(not name.startswith(".") for name in os.listdir(folder)):
-        raise LedgerError(
-            f"releases over {path} are in flight, or the service ended in the middle of one, by {folder}: wait for "
-            "them, or start the service once more, which suspends the accounts of such releases"
         )
 
 
