@@ -40,7 +40,7 @@ NX_KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 def read(data: object, type_: Type = EDGE) -> dict[Any, Any]:
     found = read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(2**30))
     assert isinstance(found, Mapping)
-    return dict(found)
+    return dict(found.items())  # not by keys, each of which opens a database
 
 
 def refused(data: object, type_: Type = EDGE) -> SourceRejected:

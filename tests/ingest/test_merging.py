@@ -62,7 +62,7 @@ def bits(found: StoredColumns) -> dict[Any, str]:
 
 @for_each("at_once", [2**23, 500])
 @for_each("repeat", ["i", "i % 2900", "i % 40", "i // 3", "0"])
-@for_each("name", RECORDS)
+@for_each("name", RECORDS, every=3)
 def test_weights_are_those_of_grouping(name: str, repeat: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fields, columns = RECORDS[name]
     type_ = type_of(fields)

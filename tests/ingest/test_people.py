@@ -19,7 +19,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, sizes
 from tests.support.people import kept_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
@@ -84,9 +84,10 @@ def written(row: tuple[str, float]) -> str:
     return (b"t" + pack(">I", 2) + b"s" + pack(">I", len(text)) + text + b"f" + pack(">d", row[1])).hex().upper()
 
 
-def test_the_rows_kept_are_a_function_of_that_persons_rows_alone() -> None:
+@pytest.mark.parametrize("many", sizes(1, 3))
+def test_the_rows_kept_are_a_function_of_that_persons_rows_alone(many: int) -> None:
     rng = Random(4)
-    for _ in range(3):
+    for _ in range(many):
         rows = [(rng.randrange(4), rng.choice("ab"), rng.choice([0.5, None])) for _ in range(30)]
         at_most = rng.randrange(1, 6)
         apart = {who: read(named([row for row in rows if row[0] == who]), at_most) for who, _, _ in rows}

@@ -14,10 +14,13 @@ from _pytest.mark.structures import ParameterSet
 Test = Callable[..., None]
 
 
-def for_each(names: str | Sequence[str], cases: Iterable[Any], *, ids: Any = None) -> Callable[[Test], Test]:
+def for_each(
+    names: str | Sequence[str], cases: Iterable[Any], *, ids: Any = None, every: int = 1
+) -> Callable[[Test], Test]:
     """All cases in one test, which fails with every case that fails: `pytest.mark.parametrize` where cases are quick.
 
-    Fixtures are made once for all cases. Only `tmp_path` and `monkeypatch` are new for each case.
+    Fixtures are made once for all cases. Only `tmp_path` and `monkeypatch` are new for each case. The default suite
+    takes one case of `every` so many, the long suite takes all.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_values(case, len(wanted)) for case in cases]
@@ -31,8 +34,9 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any], *, ids: Any = Non
 
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
+            step = fixtures.pop("step") if every > 1 else 1
             failed: list[Exception] = []
-            for number, values in enumerate(table):
+            for number, values in list(enumerate(table))[::step]:
                 with pytest.MonkeyPatch.context() as patched:
                     own = _of_case(fixtures, number, patched)
                     try:
@@ -49,8 +53,10 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any], *, ids: Any = Non
             if failed:
                 raise ExceptionGroup(f"{len(failed)} of {len(table)} cases", failed)
 
+        if every > 1:
+            left.append(inspect.Parameter("step", inspect.Parameter.KEYWORD_ONLY))
         run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
-        return run
+        return pytest.mark.parametrize("step", [every, pytest.param(1, marks=pytest.mark.long)])(run) if every > 1 else run
 
     return decorate
 
