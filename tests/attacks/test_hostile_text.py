@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 
 import pytest
 
 from tests.support.parameters import for_each, tenth
+from tests.support.processor import bounded_work
 from wpinq.errors import LanguageError
 from wpinq.language import Program, parse
 from wpinq.language.chains import INFERENCE_LIMIT, OPERATOR_LIMIT, RELEASE_LIMIT
 from wpinq.language.program import STATEMENT_LIMIT
 from wpinq.language.syntax import TEXT_LIMIT
-
-SECONDS = 10.0
-"""Far more than any text takes on a free machine (2 s at most), far less than a hang."""
 
 HEAD = "source edges(src: int, dst: int);\nsource words: str;\nsource numbers: int;\n"
 
@@ -79,7 +76,7 @@ REFUSED: dict[str, Callable[[], str]] = {
     "a table of integers beyond 64 bits": lambda: "var q = numbers.Select(x => element([9999999999999999999, 1], x));",
     "many tables": lambda: "var q = numbers.Select(x => element([" + "1, " * 60_000 + "1], x));\n" * 55,
     "a table that is used often": lambda: (
-        "function f(x) => element([" + "1, " * 500_000 + "1], x);\n" + "var q = numbers.Select(x => f(x));\n" * 100
+        "function f(x) => element([" + "1, " * 100_000 + "1], x);\n" + "var q = numbers.Select(x => f(x));\n" * 100
     ),
     "a key of 100,000 letters": lambda: f'var q = numbers.NoisyCount(1, over: ["{"k" * 100_000}"]);',
     "a huge range": lambda: "var q = numbers.NoisyCount(1, over: range(0, 1000000000000));",
@@ -136,10 +133,8 @@ REFUSED: dict[str, Callable[[], str]] = {
 @for_each("case", REFUSED)
 def test_hostile_text_is_refused_in_bounded_time(case: str) -> None:
     text = HEAD + REFUSED[case]()
-    start = time.process_time()
-    with pytest.raises(LanguageError) as caught:
+    with bounded_work(), pytest.raises(LanguageError) as caught:
         parse(text)
-    assert time.process_time() - start < SECONDS
     assert len(str(caught.value)) < 3_000, "a message quotes no more of a hostile text than can be read"
     assert caught.value.__cause__ is None
 
@@ -164,21 +159,19 @@ ACCEPTED: dict[str, Callable[[], str]] = {
 
 @for_each("case", ACCEPTED)
 def test_large_programs_are_read_and_printed_in_bounded_time(case: str) -> None:
-    start = time.process_time()
-    program = parse(HEAD + ACCEPTED[case]())
-    printed = str(program)
-    again = parse(printed)
-    assert time.process_time() - start < SECONDS
+    with bounded_work():
+        program = parse(HEAD + ACCEPTED[case]())
+        printed = str(program)
+        again = parse(printed)
     assert dict(again.items()) | dict(program.items()) == dict(again.items())
     assert str(again) == printed
 
 
 def test_a_doubled_plan_is_billed_at_once() -> None:
     program = parse(HEAD + "var x = numbers;\n" + "x = x.Concat(x);\n" * 200)
-    start = time.process_time()
     query = program.queries["x"]
-    assert query.uses() == {"numbers": 2**200}
-    assert time.process_time() - start < 1.0
+    with bounded_work():
+        assert query.uses() == {"numbers": 2**200}
 
 
 def test_a_caller_near_the_recursion_limit_gets_a_language_error() -> None:

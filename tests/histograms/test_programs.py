@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 
 import numpy as np
 
 import wpinq as wp
 from tests.support.parameters import for_each
+from tests.support.processor import bounded_work
 from tests.support.relational import evaluate as evaluate_relational
 from wpinq.histograms import (
     CountOfCounts,
@@ -61,9 +61,8 @@ def test_large_tables_are_stated_and_evaluated():
     query = strategy.query(items, bin=lambda r: r.bin)
     assert parse(unparse({"q": query}))["q"] == query
     bins = rng.integers(0, 2000, 5000)
-    start = time.process_time()
-    found = evaluate_relational(query.plan, {"items": {(i, int(b)): 1.0 for i, b in enumerate(bins)}})
-    assert time.process_time() - start < 10  # 1 s on a free machine
+    with bounded_work():
+        found = evaluate_relational(query.plan, {"items": {(i, int(b)): 1.0 for i, b in enumerate(bins)}})
     released = [found[key] for key in strategy.keys if key in found]
     answers = strategy.apply(np.bincount(bins, minlength=2000).astype(float))
     np.testing.assert_allclose(released, answers[answers != 0], rtol=1e-12)

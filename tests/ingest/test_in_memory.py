@@ -185,6 +185,9 @@ def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
                     held(relation, {"a": int}, frozenset({"unit_weights"}))
 
 
+SHARED_HASHES = arrow_rows.shared_hashes
+
+
 @for_each("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
 @for_each("step", [1, 4])
 def test_rows_in_increasing_order_are_all_different(
@@ -192,9 +195,7 @@ def test_rows_in_increasing_order_are_all_different(
 ) -> None:
     """Unless one of them is not, wherever that is: within a batch or at the start of another."""
     looked: list[int] = []
-    monkeypatch.setattr(
-        arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or arrow_rows.shared_hashes(hashes)
-    )
+    monkeypatch.setattr(arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or SHARED_HASHES(hashes))
     row = "i" if place is None else f"CASE WHEN i = {place} THEN i - 1 ELSE i END"
     with duckdb.connect() as connection:
         numbered = f"SELECT j // {step} AS a, 'x' AS b, -(j // 9) AS d, j AS c FROM (SELECT {row} AS j FROM {ROWS})"

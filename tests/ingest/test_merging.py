@@ -90,7 +90,7 @@ def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, whole = [0], arrow_rows._hashes
+    parts, whole = [0], arrow_rows._hashes_of_table
 
     def counted(*given: Any) -> Iterator[Any]:
         for hashes in whole(*given):
@@ -98,7 +98,7 @@ def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch)
             yield hashes
 
     monkeypatch.setattr(arrow_rows, "AT_ONCE", 100)
-    monkeypatch.setattr(arrow_rows, "_hashes", counted)
+    monkeypatch.setattr(arrow_rows, "_hashes_of_table", counted)
     for repeat, most in (("i // 2", 16), ("i", 32)):
         parts[0] = 0
         with rows_of({"a": int}, "r", 3000, repeat) as relation:
@@ -134,7 +134,7 @@ def test_edges_that_stand_twice_far_apart(policy: Any, tmp_path: Any) -> None:
     path = tmp_path / "graph.txt"
     edges = [(i, i + 1) for i in range(3 * arrow_rows.LOOKED_AT)]
     path.write_text("".join(f"{a}\t{b}\n" for a, b in [*edges, edges[7]]), encoding="utf-8")
-    read = wp.EdgeList(path, arrow_rows=policy)
+    read = wp.EdgeList(path, duplicates=policy)
     if policy == "refuse":
         with pytest.raises(SourceRejected, match=f"{len(edges) + 1}|{len(edges)}"):
             held(read, type_of({"src": int, "dst": int}))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import wpinq as wp
+from tests.support.processor import bounded_work
 from wpinq import functions as F
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.trace import trace
@@ -108,19 +108,18 @@ def test_a_plan_may_have_ten_thousand_operators() -> None:
     assert dict(wp.evaluate(query, {"numbers": [1, -1]})) == {1: 1.0}
 
 
-def test_exponential_plans_are_priced_in_milliseconds() -> None:
+def test_exponential_plans_are_priced() -> None:
     query = NUMBERS
     for _ in range(200):
         query = query.concat(query)
-    started = time.process_time()
-    assert plan_properties(query.plan).uses == {"numbers": 2**200}
-    assert plan_properties(query.plan).paths[NUMBERS.plan.digest] == 2**200
-    assert demand([(query.plan, Fraction(1, 10))]).sources == {"numbers": Fraction(2**200, 10)}
-    assert query.bill(0.1)["numbers"] == Fraction(2**200, 10)
-    assert plan_properties(query.plan).output.norm_bound == 2**230
-    assert len(plan_to_json(query.plan)["nodes"]) == 201
-    assert plan_properties(query.plan).domain is None
-    assert time.process_time() - started < 0.5
+    with bounded_work():
+        assert plan_properties(query.plan).uses == {"numbers": 2**200}
+        assert plan_properties(query.plan).paths[NUMBERS.plan.digest] == 2**200
+        assert demand([(query.plan, Fraction(1, 10))]).sources == {"numbers": Fraction(2**200, 10)}
+        assert query.bill(0.1)["numbers"] == Fraction(2**200, 10)
+        assert plan_properties(query.plan).output.norm_bound == 2**230
+        assert len(plan_to_json(query.plan)["nodes"]) == 201
+        assert plan_properties(query.plan).domain is None
 
 
 def test_shared_expressions_are_computed_once() -> None:

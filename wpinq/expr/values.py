@@ -446,7 +446,7 @@ def from_canonical_bytes(form: bytes, type_: types.Type) -> Value:
 
     Examples
     --------
-    >>> from wpinq.expr.types import tuple_type
+    >>> from wpinq.expr.types import INT, STR, tuple_type
     >>> from_canonical_bytes(canonical_bytes((7, "seven"), tuple_type([INT, STR])), tuple_type([INT, STR]))
     (7, 'seven')
     """

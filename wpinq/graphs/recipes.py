@@ -80,7 +80,7 @@ def nodes(edges: Query) -> Query:
 
     Notes
     -----
-    Source: paper, section 2.8. `rescale.nodes_from_weight` doubles.
+    Source: paper, section 2.8. `graphs.nodes_from_weight` doubles.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def paths(edges: Query) -> Query:
 
     Notes
     -----
-    Source: paper, section 2.7. `rescale.path_weight` gives the weight.
+    Source: paper, section 2.7. `graphs.path_weight` gives the weight.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def joint_degrees(edges: Query) -> Query:
 
     Notes
     -----
-    Source: paper, section 3.2, equation (3). `rescale.edges_from_joint_degrees` gives counts of directed edges,
+    Source: paper, section 3.2, equation (3). `graphs.edges_from_joint_degrees` gives counts of directed edges,
     exactly: an undirected edge between different degrees is one of `(i, j)` and one of `(j, i)`; between equal
     degrees it is two of `(i, i)`.
 
@@ -270,7 +270,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
     Notes
     -----
     Source: paper, section 3.3 (equation (4), Theorem 2) and section 5.2 for the buckets. With `bucket=1`,
-    `rescale.triangles_from_weight` gives counts exactly. With wider buckets there is no exact rescaling: a bucket
+    `graphs.triangles_from_weight` gives counts exactly. With wider buckets there is no exact rescaling: a bucket
     adds up triangles of different weights.
 
     Examples
@@ -322,7 +322,7 @@ def squares_by_degree(edges: Query) -> Query:
     -----
     Source: paper, section 3.4 (equations (5) and (6), Theorem 3), but for the last step. The paper sorts the four
     degrees; what a square weighs depends on their order around it, so sorting mixes weights. This keeps the order,
-    and `rescale.squares_from_weight` gives counts exactly.
+    and `graphs.squares_from_weight` gives counts exactly.
 
     Examples
     --------
