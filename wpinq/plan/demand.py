@@ -185,36 +185,7 @@ def demand(
     return Demand(by_source, parts)
 
 
-def chain_of_parts(root: Node, scope: Callable[[Node], str] = lambda split: "") -> tuple[PartKey, ...]:
-    """The parts that a plan reads nothing beside, each within the one before; none where it reads anything else.
-
-    What such a plan loses by a unit of change is in proportion to the share of it that falls to the innermost part.
-
-    Parameters
-    ----------
-    root : Node
-        The plan.
-    scope : callable
-        As in `demand`.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> people = wp.source("people", region=str, age=int)
-    >>> north, south = people.partition(lambda p: p.region, ["north", "south"]).values()
-    >>> [len(chain_of_parts(query.plan)) for query in (north, north.concat(south), people)]
-    [1, 0, 0]
-    """
-    found: list[PartKey] = []
-    while True:
-        cut, *others = stability(root)
-        if others or not isinstance(cut.operator, Partition):
-            return tuple(reversed(found))
-        found.append(_part_key(cut, cut.operator, scope))
-        (root,) = cut.inputs
-
-
-def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes = b"") -> PartKey:
+def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes) -> PartKey:
     """The part as the ledger knows it; for a plan that pays in full, as a part of a partition of that plan's own."""
     (split,) = node.inputs
     own = (alone,) if alone else ()
