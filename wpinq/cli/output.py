@@ -102,7 +102,6 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     rows : int
         The most rows to show, 0 for all; how many are left out is said.
     """
-    kind = answers.kind
     title = f"{name}: {answers.measurement.description}"
     if answers.simulated:
         title += f", {STAMP}"
@@ -115,7 +114,7 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     left_out = 0 if answers.measurement.sink.single else max(0, len(answers) - most)
     if left_out:
         lines.append(f"  … {left_out} more keys: --rows 0 prints all, --json and --save keep all")
-    lines.append(f"  {kind}")
+    lines.append(f"  {answers.kind}")
     if answers.listing is not None:
         lines.append(f"  {answers.listing.words}; the intervals hold given that")
     if answers.measurement.reading:

@@ -36,7 +36,7 @@ from wpinq.errors import EvaluationFailed, SourceRejected, UsageError, WpinqErro
 from wpinq.graphs.synthesis.method import Bounds
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
 from wpinq.graphs.synthesis.random_graphs import import_igraph
-from wpinq.graphs.synthesis.report import report
+from wpinq.graphs.synthesis.report import report, save_plots
 from wpinq.graphs.synthesis.synthesize import (
     ALL_STATISTICS,
     FittingOptions,
@@ -385,8 +385,6 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         graph.write(options.out)
         report_file.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
         if options.plots is not None:
-            from wpinq.graphs.synthesis.report import save_plots
-
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
         raise NotSaved("the graph could not be written; its run is kept: --resume with another --out") from None

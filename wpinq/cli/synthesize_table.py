@@ -220,11 +220,10 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_distinct(written, [options.table, options.ledger, options.from_marginals])
     if options.draw is not None and options.weighted_rows is not None:
         raise UsageError("--draw says how many rows, --weighted-rows how many for each record: give one of them")
-    for number, name in ((options.draw, "--draw"), (options.weighted_rows, "--weighted-rows")):
-        if number is not None and number < 1:
-            raise UsageError(f"{name} is at least 1")
-    if options.seed < 0:
-        raise UsageError("--seed is at least 0")
+    for name, least in (("draw", 1), ("weighted_rows", 1), ("seed", 0)):
+        number = getattr(options, name)
+        if number is not None and number < least:
+            raise UsageError(f"--{name.replace('_', '-')} is at least {least}")
     if options.page is not None:
         axes_or_new(None)  # AnswersError without matplotlib, before anything is spent
     if options.from_marginals is not None:
