@@ -21,9 +21,9 @@ from functools import partial
 import numpy as np
 from histograms_data import DPBENCH, Array, claim, histogram, options
 
+from wpinq.api.simulate import PublicOutput
 from wpinq.histograms import Hierarchical, quantile
 from wpinq.sinks.choose import Choose
-from wpinq.sinks.sink import PublicOutput
 
 EPSILONS = (Fraction(1, 10), Fraction(1))
 QUANTILES = (Fraction(1, 2), Fraction(9, 10))

@@ -13,8 +13,8 @@ import numpy as np
 
 from tests.audit.noisy_numbers import BEYOND, Fit
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
+from wpinq.api.simulate import PublicOutput
 from wpinq.sinks.count_above import draw_above, draw_keys
-from wpinq.sinks.sink import PublicOutput
 
 
 def _revealed(ready: Ready) -> tuple[np.ndarray, np.ndarray]:

@@ -18,12 +18,12 @@ from scipy import stats
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
 from tests.support.choice_laws import permute_and_flip
 from tests.support.ladder_laws import rung_law
+from wpinq.api.simulate import PublicOutput
 from wpinq.noise.ladder import as_float, draw_count
 from wpinq.noise.permute_and_flip import select
 from wpinq.sinks.choose import NoisyChoice
 from wpinq.sinks.graph_counts import LadderSink, edges_of
 from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.sink import PublicOutput
 
 AT_ONCE = 2_000
 LEAST = 0.01

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import stats
 
 from tests.audit.pairs import ALPHA, Measured, Pair, Ready, told
-from wpinq.sinks.sink import PublicOutput, gathered
+from wpinq.api.simulate import PublicOutput
+from wpinq.sinks.sink import gathered
 
 AT_ONCE = 200_000
 CELLS = 64

@@ -24,13 +24,13 @@ import wpinq as wp
 from tests.support.choice_laws import loss, permute_and_flip
 from tests.support.parameters import for_each
 from tests.support.system_noise import select, with_geometric_noise, with_laplace_noise
+from wpinq.api.simulate import PublicOutput
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.kernel.noisy_evaluation import FAILED, ProtectedOutput
 from wpinq.noise.exact_bernoulli import WORD, Coin, exponential_coin
 from wpinq.noise.scales import laplace_scale
 from wpinq.sinks import laplace
 from wpinq.sinks.choose import Choose
-from wpinq.sinks.sink import PublicOutput
 
 FALSE_ALARM = 1e-9
 SCALE = 2.5

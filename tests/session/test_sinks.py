@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from wpinq.api.simulate import PublicOutput
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.choose import Choose
-from wpinq.sinks.sink import PublicOutput
 
 CUTS = tuple(range(-1, 11))
 VALUES = wp.source("values", x=float | None, group=int)

@@ -13,6 +13,7 @@ from typing import Any
 
 import wpinq as wp
 from wpinq.api.query import Query
+from wpinq.api.simulate import PublicOutput
 from wpinq.engines import reference
 from wpinq.expr.values import Value
 from wpinq.noise.ladder import Ladder
@@ -20,7 +21,7 @@ from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.graph_counts import LadderSink, edges_of
 from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.sink import PublicOutput, Sink, gathered
+from wpinq.sinks.sink import Sink, gathered
 
 RECORDS = range(6)
 FAR = 40

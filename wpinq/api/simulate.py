@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -10,14 +10,29 @@ import numpy as np
 
 from wpinq.api.evaluate import weights_by_record, weights_of
 from wpinq.columns.dataset import WeightedDataset
-from wpinq.engines.contract import DEFAULT_ENGINE
+from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, rank_weights_of
 from wpinq.errors import PlanError
+from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Compound, waits_for_keys
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.plan.arithmetic import FLOAT
 from wpinq.sinks.count_above import draw_above, shown_keys
-from wpinq.sinks.sink import PublicOutput
+
+
+@dataclass(frozen=True, slots=True)
+class PublicOutput:
+    """An output that is at hand: for simulations, and for tests with exact weights."""
+
+    held: Mapping[Value, Any]
+
+    def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Mapping[Value, Any]:
+        """All weights."""
+        return self.held
+
+    def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
+        """The weight before, at and after each candidate."""
+        return rank_weights_of(self.held, candidates)
 
 
 @overload

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.contract import RankWeights, WantedRanges, rank_weights_of
+from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes_of
@@ -42,21 +42,6 @@ class Output(Protocol):
 
     def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
         """The weight before, at and after each candidate."""
-
-
-@dataclass(frozen=True, slots=True)
-class PublicOutput:
-    """An output that is at hand: for simulations, and for tests with exact weights."""
-
-    held: Mapping[Value, Any]
-
-    def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Mapping[Value, Any]:
-        """All weights."""
-        return self.held
-
-    def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
-        """The weight before, at and after each candidate."""
-        return rank_weights_of(self.held, candidates)
 
 
 @dataclass(frozen=True, slots=True)
