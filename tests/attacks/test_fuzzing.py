@@ -26,16 +26,16 @@ from wpinq.sinks.laplace import NoisyCount
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
-    "programs": 60,
+    "programs": 30,
     "plans": 150,
     "answers": 150,
     "tables": 60,
-    "rows": 80,
+    "rows": 30,
     "notes": 80,
     "bytes": 150,
     "ledgers": 40,
 }
-"""About five seconds of each."""
+"""About two seconds of each."""
 
 
 @pytest.mark.parametrize("target", tenth(TARGETS, 4))

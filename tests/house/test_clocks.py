@@ -34,6 +34,8 @@ _SLEEP = re.compile(r"\bsleep\((?!0\))")
 
 def sleepers(text: str) -> list[str]:
     """The tests of a module that sleep and are not left to the long suite."""
+    if not _SLEEP.search(text):
+        return []
     tree = ast.parse(text)
     if any(isinstance(node, ast.Assign) and "mark.long" in ast.unparse(node.value) for node in tree.body):
         return []

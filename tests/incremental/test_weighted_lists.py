@@ -134,7 +134,7 @@ def test_walks_agree_step_by_step(interpreted_modules: None, name: str) -> None:
 
 
 @for_each("name", [*LISTS, *TABLES])
-@for_each("virtual", [True, False])
+@for_each("virtual", [True, False], every=2)
 def test_any_weights_of_the_source_agree_with_the_python_engine(
     interpreted_modules: None, name: str, virtual: bool
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, sizes
 from wpinq.columns import arrow_rows
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data import read_source, relation, sources
@@ -42,7 +42,9 @@ def held(relation: Any, fields: dict[str, Any], facts: frozenset[str] = frozense
     return found
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "lists" else name for name in TABLES]
+)
 def test_memory_and_file_hold_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fields, columns = TABLES[name]
     with duckdb.connect() as connection:
@@ -105,7 +107,7 @@ SHOWN = """DATE '1960-02-29' + CAST(i % 90000 AS INTEGER) AS a, CAST((i - 1000) 
     CAST(b AS DECIMAL(38, 2)) AS d, CAST(i AS DECIMAL(18, 0)) AS e"""
 
 
-@pytest.mark.parametrize("share", [sources.IN_MEMORY, 0])
+@pytest.mark.parametrize("share", sizes(0, sources.IN_MEMORY))
 def test_dates_and_decimals_of_a_relation_are_held_as_numbers(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "IN_MEMORY", share)
     with duckdb.connect() as connection:
@@ -189,7 +191,7 @@ SHARED_HASHES = arrow_rows.shared_hashes
 
 
 @for_each("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
-@for_each("step", [1, 4])
+@for_each("step", [1, 4], every=2)
 def test_rows_in_increasing_order_are_all_different(
     place: int | None, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

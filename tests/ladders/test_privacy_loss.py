@@ -18,6 +18,7 @@ from math import comb
 import networkx as nx
 import pytest
 
+from tests.support.parameters import sizes
 from wpinq.noise.ladder import FrontEntry, Ladder, TriangleLadder
 from wpinq.sinks import graph_ladders
 from wpinq.sinks.graph_ladders import (
@@ -117,10 +118,12 @@ def worst_loss(kind: str, largest: int, epsilons: list[str]) -> dict[str, Decima
     return worst
 
 
+@pytest.mark.parametrize("largest", sizes(5, 6))
 @pytest.mark.parametrize("kind", LADDERS)
-def test_no_edge_costs_more_than_epsilon(kind: str) -> None:
+def test_no_edge_costs_more_than_epsilon(kind: str, largest: int) -> None:
     """On up to 6 vertices, and on 7 at one epsilon: `docs/proofs/ladder.md` has the figures."""
-    for epsilon, loss in {**worst_loss(kind, 6, ["0.1", "0.5", "2"]), **worst_loss(kind, 7, ["1"])}.items():
+    found = {**worst_loss(kind, largest, ["0.1", "0.5", "2"]), **worst_loss(kind, largest + 1, ["1"])}
+    for epsilon, loss in found.items():
         assert Decimal("0.5") < loss <= 1, (epsilon, loss)
 
 
@@ -156,10 +159,11 @@ def test_an_edge_costs_the_largest_degree_epsilon_and_no_more(q: Fraction) -> No
     assert worst == 1 / q
 
 
+@pytest.mark.parametrize("largest", sizes(5, 6))
 @pytest.mark.parametrize("kind", MOVED)
-def test_rungs_and_widths_move_by_one(kind: str) -> None:
+def test_rungs_and_widths_move_by_one(kind: str, largest: int) -> None:
     """`LS_t(G′) ≤ LS_{t+1}(G)`, `|T − T′| ≤ LS_0`, and the width is 1-Lipschitz: for either of two neighbours."""
-    for less, more in neighbours(6):
+    for less, more in neighbours(largest):
         one, other = (MOVED[kind](simple_graph(edges)) for edges in (less, more))
         assert abs(one.width - other.width) <= 1
         for g, h in ((one, other), (other, one)):

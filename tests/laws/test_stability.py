@@ -21,7 +21,7 @@ MOST_VACUOUS = 0.2
 LEAST_RATIO = Fraction(9, 10)
 
 
-@pytest.mark.parametrize("seed", tenth(range(CHUNKS)))
+@pytest.mark.parametrize("seed", tenth(range(CHUNKS), 20))
 def test_random_plans_are_stable(seed: int) -> None:
     findings = check_stability(seed, PLANS)
     assert findings.plans == PLANS

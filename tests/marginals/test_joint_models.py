@@ -17,7 +17,7 @@ from tests.support.joint_tables import (
     pairs_of,
     planned_views,
 )
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, sizes
 from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.cells import Attributes, MeasuredView
 from wpinq.marginals.models.joint_model import (
@@ -178,7 +178,7 @@ def test_a_model_that_can_say_the_truth_recovers_it_without_noise():
         assert abs(found.total - 5000) < 1e-6
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 0.1])
+@pytest.mark.parametrize("epsilon", sizes(0.1, 1.0))
 def test_a_mixture_is_at_most_a_tenth_worse_than_the_full_table(epsilon):
     codes = made_table(SIX_SIZES, 20_000)
     truth = {view: counts(codes, view, SIX_SIZES) for view in pairs_of(SIX_SIZES)}

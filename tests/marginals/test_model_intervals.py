@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.joint_tables import counts, made_table, measured, pairs_of, planned_views
+from tests.support.parameters import sizes
 from wpinq.errors import AnswersError
 from wpinq.marginals.cells import MeasuredView
 from wpinq.marginals.models.model_fit import BOOTSTRAP, EXACT, fit, marginal_intervals
@@ -49,11 +50,12 @@ def test_intervals_are_narrower_than_those_of_least_squares():
         assert np.mean(each.upper - each.lower) < 0.8 * 2 * 1.645 * algebra.variance(view) ** 0.5
 
 
-def test_what_a_model_cannot_say_gets_the_exact_interval_of_least_squares():
+@pytest.mark.parametrize("seeds", sizes(2, 6))
+def test_what_a_model_cannot_say_gets_the_exact_interval_of_least_squares(seeds):
     diagonal = np.diag([500.0, 500.0, 500.0, 500.0])
     truth = {(0, 1): diagonal}
     hits, methods = [], set()
-    for seed in range(6):
+    for seed in range(seeds):
         noisy = diagonal + np.random.default_rng(seed).laplace(0, 2.0, (4, 4))
         joint = fit([MeasuredView((0, 1), noisy, 2.0)], (4, 4), components=1, members=1)  # independent: all wrong
         found = marginal_intervals(joint, [(0, 1), (0,)], 0.9, draws=20)

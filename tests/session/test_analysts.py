@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
+from tests.support.parameters import sizes
 from wpinq.kernel import noisy_evaluation
 from wpinq.kernel.analysts import Analyst
 from wpinq.kernel.ledger.debit import EXHAUSTED
@@ -196,14 +197,15 @@ def test_a_listing_shows_each_the_rows_of_one_table_of_noise(session: wp.Session
     assert isinstance(hers.measurement.listing, Listing)
 
 
-def test_what_others_asked_first_has_the_law_of_a_fresh_draw_for_one_who_has_not_seen_it() -> None:
+@pytest.mark.parametrize("trials", sizes(20, 80))
+def test_what_others_asked_first_has_the_law_of_a_fresh_draw_for_one_who_has_not_seen_it(trials: int) -> None:
     """Kolmogorov-Smirnov at a false-alarm rate of 1e-6, over keys that others asked for, listed, and did neither of."""
     keys = [0, 1, 5, 11, 20, 21, 300, 301, 302]
     weights = [float(sum(src == key for src, _ in ROWS)) for key in keys]
     noise: dict[int, list[float]] = {key: [] for key in keys}
     with opened(budget=10_000, own=5_000) as session:
         alice, bob = session.analyst("alice"), session.analyst("bob")
-        for trial in range(80):
+        for trial in range(trials):
             session.protect(EDGES, ROWS, budget=10_000, version=f"trial {trial}")
             bob.release(NODES.noisy_count(1, over=[0, 20, 300]))
             bob.release(NODES.noisy_count_above(1, wp.integers(0, 301), above=1))

@@ -68,8 +68,8 @@ def tenth(cases: Iterable[Any], every: int = 10) -> list[Any]:
     return [case if i % every == 0 else pytest.param(case, marks=pytest.mark.long) for i, case in enumerate(cases)]
 
 
-def sizes(few: int, many: int) -> list[Any]:
-    """How many random cases a test tries: few by default, many in the long suite."""
+def sizes(few: Any, many: Any) -> list[Any]:
+    """A small case that is run by default, and a large one of the long suite: often numbers of random draws."""
     return [few, pytest.param(many, marks=pytest.mark.long)]
 
 

@@ -114,6 +114,7 @@ def held_triangles(clustering: np.ndarray, scale: float, trials: int) -> tuple[f
     return float(np.mean([one["triangles"].holds(true) for one in found])), found
 
 
+@pytest.mark.long
 def test_intervals_of_triangles_hold_a_smooth_curve_and_are_no_wider_than_that_takes() -> None:
     """Of 150 trials of a chance of 90 %, at least 65 % hold it but with a chance below 1e-9."""
     degree = np.maximum(np.arange(41.0), 1)
@@ -140,6 +141,7 @@ def test_without_a_wedge_nothing_bounds_triangles() -> None:
     assert "0 to any" in phrase(found["triangles"])
 
 
+@pytest.mark.long
 def test_the_interval_of_assortativity_holds_that_of_random_mixing_and_narrows_with_the_noise() -> None:
     degrees = np.sort(DEGREES["power law"])
     classes = DegreeClasses.of(degrees)

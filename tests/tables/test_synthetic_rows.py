@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import tenth
 from wpinq.api.query import Query
 from wpinq.marginals.report import marginal_report, plot_marginals, rows_page
 
@@ -149,7 +150,7 @@ def test_intervals_of_a_model_say_what_they_rest_on(fitted: wp.FittedTable) -> N
     assert len(set(found["method"])) == 1
 
 
-@pytest.mark.parametrize("name", ["modelled", "low", "high", "method", "marginal_modelled"])
+@pytest.mark.parametrize("name", tenth(["modelled", "low", "high", "method", "marginal_modelled"]))
 def test_a_column_that_is_called_as_one_of_ours_keeps_its_name(name: str) -> None:
     people = wp.source("people", modelled=wp.category("a", "b"), x=wp.category("a", "b"), facts=["whole_weights"])
     attributes = [
