@@ -2,10 +2,9 @@
 
 Cost is linear: a demand of epsilon at a root is asked of every cut below it, a source or a part of a partition, as
 often as one unit of weight there can move the root (`plan/sensitivity/stability.py`). Demands on the parts of one
-Partition do not
-add up: the dataset that was split owes the largest of them, for one unit of change is spread over its parts. It is a
-root in turn. Where a plan adds other data to a part, what it rounds does not shrink with the part, and its demands do
-add up to those of other plans (`plan/demand.py`). Numbers are exact rationals.
+Partition do not add up: the dataset that was split owes the largest of them, for one unit of change is spread over its
+parts. It is a root in turn. Where a plan adds other data to a part, its rounding does not shrink with the part, and its
+demands do add up to those of other plans. Numbers are exact rationals.
 """
 
 from __future__ import annotations
@@ -27,10 +26,9 @@ from wpinq.plan.sensitivity.stability import Stability, stability
 # Releases over the parts of one partition pay for the largest of them, and one unit may change a little of many parts.
 # So what an engine rounds over a part must be in proportion to the part: then all parts together round no more than one
 # dataset. A step is *bounded* by a partition where it weighs no more than the parts of it that the plan reads, times
-# the
-# paths to them. Where some step of a plan reads a partition and is not bounded by it, the plan pays in full: it has no
-# share in the maximum of that partition, nor of those that this one lies in (`plan/demand.py`). The proof is in
-# docs/proofs/partition.md.
+# the paths to them. Where some step of a plan reads a partition and is not bounded by it, the plan pays in full: it has
+# no share in the maximum of that partition, nor of those that this one lies in.
+# The proof is in docs/proofs/partition.md.
 
 
 def partition_of(node: Node) -> bytes:
