@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from pathlib import Path
+
+import pytest
+
+from tests.support.processor import bounded_work
 
 TESTS = Path(__file__).resolve().parents[1]
 TOLD = {TESTS / "audit" / "hours.py", TESTS / "stability" / "__main__.py"}
@@ -27,6 +32,13 @@ def test_no_test_measures_time_that_passes() -> None:
 def test_a_clock_is_found() -> None:
     assert all(map(_CLOCK.search, ("time.time" + "()", "time.perf_counter_ns" + "()", "time.monotonic" + "() + 60")))
     assert _CLOCK.search("time.process_time" + "()")
+
+
+@pytest.mark.parametrize("caught", [OSError, ZeroDivisionError])
+def test_work_without_end_fails_even_where_the_body_catches_the_error(caught: type[Exception]) -> None:
+    with pytest.raises(TimeoutError, match="processor time"), bounded_work(0.05), contextlib.suppress(caught):
+        while True:
+            pass
 
 
 _SLEEP = re.compile(r"\bsleep\((?!0\))")

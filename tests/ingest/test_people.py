@@ -164,7 +164,7 @@ FORMS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@for_each("form", FORMS, every=2)
+@for_each("form", FORMS)
 @for_each("nested", [False, True], ids=["rows", "lists"])
 def test_every_form_of_data_is_cut_alike(tmp_path: Path, form: str, nested: bool) -> None:
     assert read(FORMS[form](tmp_path), 2, nested=nested) == read(named(), 2, nested=nested)

@@ -56,9 +56,7 @@ def for_each(
         if every > 1:
             left.append(inspect.Parameter("step", inspect.Parameter.KEYWORD_ONLY))
         run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
-        return (
-            pytest.mark.parametrize("step", [every, pytest.param(1, marks=pytest.mark.long)])(run) if every > 1 else run
-        )
+        return pytest.mark.parametrize("step", sizes(every, 1))(run) if every > 1 else run
 
     return decorate
 
