@@ -18,6 +18,7 @@ import numpy as np
 from tests.audit.findings import Part
 from tests.audit.hours import Allotment, now
 from wpinq.errors import BudgetExceeded
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 PROCESSES = 8
@@ -101,7 +102,9 @@ def audit_debits(seed: int, debits: int, allotment: Allotment, folder: Path | No
             path = Path(made) / "ledger.db"
             budget = 3 * each * PROCESSES * 19 // 20
             with Ledger(path) as ledger:
-                ledger.open_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=budget)
+                ledger.open_accounts(
+                    [declared_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=budget)]
+                )
             said = _together(path, each, f"{seed} {number}", allotment.left)
             faults, passed = _book(path, budget, said)
         part.faults += [f"seed {seed}, ledger {number}: {fault}" for fault in faults]

@@ -17,8 +17,8 @@ from tests.audit.noisy_choices import chances, p_value
 from tests.audit.noisy_numbers import centres
 from tests.audit.pairs import Pair, Ready
 from wpinq.api.query import Query
-from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
 from wpinq.measure.bill import Bill
+from wpinq.noise.epsilon import from_nano, to_nano
 from wpinq.plan.node import sources, topological
 from wpinq.plan.operators.source import Source
 from wpinq.sinks.choose import NoisyChoice

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from wpinq.cli.main import main
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Path:
     with Ledger(tmp_path / "l.db") as made:
-        made.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10**9)
+        made.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=10**9)])
     return tmp_path / "l.db"
 
 

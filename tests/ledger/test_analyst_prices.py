@@ -15,6 +15,7 @@ import wpinq as wp
 from tests.support.analysts import spent
 from wpinq.errors import BudgetExceeded, SourceExhausted
 from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource, PreparedBatch, prepare_batch
 from wpinq.measure.statement import Event
@@ -88,7 +89,7 @@ def batch_of(asked: Iterable[Asked], ledger: Ledger, analyst: str | None) -> Pre
 def books(source: int = 10**12, own: int = 10**12, analysts: Iterable[str] = ("alice", "bob", "carol")) -> Ledger:
     ledger = Ledger()
     for name, weight in WEIGHTS.items():
-        ledger.open_account(name, schema="s", unit="u", unit_weight=weight, budget=source)
+        ledger.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=weight, budget=source)])
         for analyst in analysts:
             ledger.set_budget(name, own, analyst)
     return ledger
@@ -113,7 +114,7 @@ def test_each_side_is_charged_as_if_it_were_alone(
     alone = {name: Ledger() for name in analysts}
     for ledger in alone.values():
         for name, weight in WEIGHTS.items():
-            ledger.open_account(name, schema="s", unit="u", unit_weight=weight, budget=own)
+            ledger.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=weight, budget=own)])
     with books(source, own) as ledger:
         for number, (who, batch) in enumerate(asked):
             measured = batch_of(batch, ledger, who)

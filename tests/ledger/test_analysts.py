@@ -12,7 +12,9 @@ from tests.support.parameters import for_each
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger import debit
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import PartsOf, Pricing
+from wpinq.measure.statement import entry_text
 
 
 def test_an_answer_that_another_paid_for_costs_the_own_budget_and_not_the_source() -> None:
@@ -44,7 +46,9 @@ def test_an_exhausted_source_says_the_same_to_all_and_no_amount() -> None:
     said = set()
     for budget, charge, analyst in itertools.product((3, 60), (7, 30), ("alice", "bob")):
         with opened(None, budget, own=1000) as ledger:
-            ledger.open_account("nodes", schema="s", unit="u", unit_weight=Fraction(1), budget=1000)
+            ledger.open_accounts(
+                [declared_account("nodes", schema="s", unit="u", unit_weight=Fraction(1), budget=1000)]
+            )
             ledger.set_budget("nodes", 1000, analyst)
             ledger.debit({"before": "x"}, each(edges=budget), analyst="bob")
             head = ledger.head()
@@ -87,12 +91,12 @@ def test_no_account_and_no_digest_can_be_taken_for_an_analysts() -> None:
     with opened() as ledger:
         for name in ("edges@alice", "edges@carol", "@", "a@b/c"):
             with pytest.raises(LedgerError, match="would be an analyst's account"):
-                ledger.open_account(name, schema="s", unit="u", unit_weight=Fraction(1), budget=1)
+                ledger.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=Fraction(1), budget=1)])
         with pytest.raises(LedgerError, match="no @ is in the digest"):
             ledger.debit({"m@alice": "degrees"}, each(edges=1))
         with pytest.raises(LedgerError, match="'edges@alice' is an analyst's account"):
             ledger.set_budget("edges@alice", 5, "bob")
-        ledger.open_account("all/edges", schema="s", unit="u", unit_weight=Fraction(1), budget=0)
+        ledger.open_accounts([declared_account("all/edges", schema="s", unit="u", unit_weight=Fraction(1), budget=0)])
         with pytest.raises(LedgerError, match="is a table of an account and pays nothing"):
             ledger.set_budget("all/edges", 5, "bob")
         with pytest.raises(LedgerError, match="no account for 'nodes'"):
@@ -105,7 +109,11 @@ def test_the_curator_sets_budgets_of_analysts_on_record() -> None:
         ledger.debit({"m": "degrees"}, each(edges=50), analyst="alice")
         with pytest.raises(LedgerError, match=r"the budget of 'edges@alice' cannot be 0\.000000049"):
             ledger.set_budget("edges", 49, "alice")
-        said = [(e.kind, e.target, e.amount, e.description) for e in ledger.entries() if e.target == "edges@alice"]
+        said = [
+            (e.kind, e.target, e.amount, entry_text(e.kind, e.amount, e.content))
+            for e in ledger.entries()
+            if e.target == "edges@alice"
+        ]
         assert said == [
             ("open account", "edges@alice", 100, "budget 0.0000001, unit one edge"),
             ("set budget", "edges@alice", 50, "budget 0.0000001 -> 0.00000005"),

@@ -17,6 +17,7 @@ import wpinq as wp
 from wpinq.cli.main import main
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger import backup as backup_module
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger, Price, Pricing
 from wpinq.measure.measurement import Measurement, measurement_from_json
@@ -32,7 +33,7 @@ def flat(amount: int) -> Price:
 def old(tmp_path: Path) -> Path:
     with Ledger(tmp_path / "old.db") as ledger:
         for name in ("edges", "nodes"):
-            ledger.open_account(name, schema="s", unit="u", unit_weight=Fraction(3, 2), budget=100)
+            ledger.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=Fraction(3, 2), budget=100)])
         ledger.set_budget("edges", 50, "alice")
         ledger.debit({"m": "count"}, flat(30), analyst="alice", plan="plan of {}".format)
         ledger.debit({"n": "count"}, flat(40), plan="plan of {}".format)
@@ -73,7 +74,9 @@ def test_the_old_ledger_takes_nothing_any_more_and_answers_still(old: Path, tmp_
             lambda: ledger.store_answers("m", {b"b": 2.0}),
             lambda: ledger.set_budget("edges", 1000),
             lambda: ledger.resume("nodes"),
-            lambda: ledger.open_account("new", schema="s", unit="u", unit_weight=Fraction(1), budget=1),
+            lambda: ledger.open_accounts(
+                [declared_account("new", schema="s", unit="u", unit_weight=Fraction(1), budget=1)]
+            )[0],
         ):
             with pytest.raises(LedgerError, match="closed for ever"):
                 act()

@@ -22,8 +22,9 @@ import pytest
 from tests.support.forging import without_triggers
 from wpinq.errors import BudgetExceeded, LedgerError
 from wpinq.kernel.ledger import chain, debit, schema, store
-from wpinq.kernel.ledger.accounts import AccountTerms
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Account, Ledger, PartsOf, Price, Pricing
+from wpinq.measure.statement import entry_text
 
 EPSILON = 10**9
 ROOT = pathlib.Path(__file__).parents[2]
@@ -39,7 +40,9 @@ def never(new: frozenset[str], parts_of: PartsOf) -> Pricing:
 
 
 def open_account(ledger: Ledger, name: str = "edges", budget: int = EPSILON) -> Account:
-    return ledger.open_account(name, schema="(src: int)", unit="one edge", unit_weight=Fraction(1), budget=budget)
+    return ledger.open_accounts(
+        [declared_account(name, schema="(src: int)", unit="one edge", unit_weight=Fraction(1), budget=budget)]
+    )[0]
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -78,7 +81,7 @@ def test_an_account_keeps_its_promise(ledger: Ledger, change: dict[str, object],
     same = {"schema": "(src: int)", "unit": "one edge", "unit_weight": Fraction(1), "budget": EPSILON}
     before = list(ledger.entries())
     with pytest.raises(LedgerError, match=message):
-        ledger.open_account("edges", **{**same, **change})
+        ledger.open_accounts([declared_account("edges", **{**same, **change})])
     assert list(ledger.entries()) == before
 
 
@@ -99,7 +102,7 @@ def test_names_are_text(ledger: Ledger, name: object) -> None:
 @pytest.mark.parametrize("weight", [Fraction(0), Fraction(-1), True, 1.5])
 def test_a_unit_weight_is_a_positive_fraction(ledger: Ledger, weight: object) -> None:
     with pytest.raises(LedgerError, match="positive Fraction"):
-        ledger.open_account("w", schema="s", unit="u", unit_weight=weight, budget=1)
+        ledger.open_accounts([declared_account("w", schema="s", unit="u", unit_weight=weight, budget=1)])
 
 
 def test_set_budget_raises_and_lowers_but_never_below_spent(ledger: Ledger) -> None:
@@ -110,7 +113,7 @@ def test_set_budget_raises_and_lowers_but_never_below_spent(ledger: Ledger) -> N
         ledger.set_budget("edges", EPSILON - 1)
     with pytest.raises(LedgerError, match="no account for 'nodes'"):
         ledger.set_budget("nodes", 1)
-    assert [(e.kind, e.amount, e.description) for e in ledger.entries()][1:] == [
+    assert [(e.kind, e.amount, entry_text(e.kind, e.amount, e.content)) for e in ledger.entries()][1:] == [
         ("set budget", 2 * EPSILON, "budget 1 -> 2"),
         ("debit", EPSILON, "degrees"),
         ("set budget", EPSILON, "budget 2 -> 1"),
@@ -332,7 +335,7 @@ def test_the_first_answer_stands(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="keys of bytes"):
         ledger.answers("m", ["a"])
     stored = [e for e in ledger.entries() if e.kind == "answers"]
-    assert [(e.measurements, e.description, e.amount, e.time) for e in stored] == [
+    assert [(e.measurements, entry_text(e.kind, e.amount, e.content), e.amount, e.time) for e in stored] == [
         (("m",), "2 answers", 0, ""),
         (("m",), "1 answers", 0, ""),
         (("n",), "1 answers", 0, ""),
@@ -378,9 +381,16 @@ def test_the_history_can_be_read_in_pages_while_it_grows(ledger: Ledger) -> None
     first = next(history)
     ledger.debit({"late": "late"}, flat(edges=1))
     rest = list(history)
-    assert (first.sequence, first.kind, first.description) == (1, "open account", "budget 1, unit one edge")
+    assert (first.sequence, first.kind, entry_text(first.kind, first.amount, first.content)) == (
+        1,
+        "open account",
+        "budget 1, unit one edge",
+    )
     assert [entry.sequence for entry in rest] == list(range(2, 703))
-    assert (rest[0].description, rest[-1].description) == ("two lines", "late")
+    assert (
+        entry_text(rest[0].kind, rest[0].amount, rest[0].content),
+        entry_text(rest[-1].kind, rest[-1].amount, rest[-1].content),
+    ) == ("two lines", "late")
     assert len({entry.hash for entry in rest}) == 701
     assert first.time.endswith("+00:00")
     assert sum(entry.amount for entry in rest) == ledger.account("edges").spent
@@ -579,7 +589,7 @@ LISTING = {"domain": {"integers": [0, 9]}, "above": 2.0}
 def listed(path: pathlib.Path) -> None:
     """A ledger with an answer, a listing of one row, and a listing of none."""
     with Ledger(path) as ledger:
-        ledger.open_account("people", schema="s", unit="u", unit_weight=Fraction(1), budget=10)
+        ledger.open_accounts([declared_account("people", schema="s", unit="u", unit_weight=Fraction(1), budget=10)])
         ledger.debit({"d": "NoisyCount"}, lambda new, parts: Pricing({"people": 1}, {}))
         assert ledger.store_answers("d", {b"k": 1.0}) == {b"k": 1.0}
         ledger.store_listing("d", {b"l": 3.0}, LISTING, listings=0, answers=1)
@@ -604,7 +614,7 @@ def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Pat
             with pytest.raises(LedgerError, match=r"finite floats|call debit first"):
                 ledger.store_listing(digest, rows, LISTING, listings=2, answers=3)
         ledger.verify()
-        assert [entry.description for entry in ledger.entries()][-2:] == [
+        assert [entry_text(entry.kind, entry.amount, entry.content) for entry in ledger.entries()][-2:] == [
             "0 answers, all that were left above 1.5 of a domain",
             "1 answers",
         ]
@@ -643,8 +653,8 @@ def test_listings_only_grow(tmp_path: pathlib.Path) -> None:
 
 
 def test_accounts_are_opened_all_or_none(books: pathlib.Path) -> None:
-    def terms(name: str, unit: str = "one person") -> AccountTerms:
-        return {"name": name, "schema": "s", "unit": unit, "unit_weight": Fraction(1), "budget": 0}
+    def terms(name: str, unit: str = "one person") -> Account:
+        return Account(name, unit, Fraction(1), "s", 0, 0)
 
     with Ledger(books) as ledger:
         before = (ledger.accounts(), list(ledger.entries()))
@@ -739,10 +749,11 @@ def test_damage_is_an_error_that_explains(books: pathlib.Path) -> None:
 READ_ONLY = """
 import os, sys
 from wpinq.errors import LedgerError
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 directory, changed, mode, directory_mode = sys.argv[1], sys.argv[2].split(), int(sys.argv[3], 8), int(sys.argv[4], 8)
 with Ledger(f"{directory}/ledger.db") as ledger:
-    ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10)
+    ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=10)])
     ledger.debit({"m": "old"}, lambda new, parts_of: Pricing({"edges": 3}, {}))
 for name in os.listdir(directory):
     os.chmod(f"{directory}/{name}", mode if name in changed else 0o666)
@@ -873,7 +884,11 @@ def test_answers_that_are_too_large_for_one_value_take_several_entries(
         ledger.verify()
         assert ledger.answers("m") == given | {b"l" * i: 0.5 for i in range(1, 31)}
         assert ledger.listings("m") == [LISTING]
-        counts = [entry.description.split(",")[0] for entry in ledger.entries() if entry.kind == "answers"]
+        counts = [
+            entry_text(entry.kind, entry.amount, entry.content).split(",")[0]
+            for entry in ledger.entries()
+            if entry.kind == "answers"
+        ]
     assert counts == ["2 answers"] * 30
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 import pytest
 
 from wpinq.errors import BudgetExceeded
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -32,7 +33,7 @@ def flat(**charges):
     return lambda new, parts_of: Pricing(charges, {})
 
 def account(ledger, budget):
-    return ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=budget)
+    return ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=budget)])
 """
 
 
@@ -68,7 +69,7 @@ def together(script: str, path: pathlib.Path, count: int) -> list[list[str]]:
 
 
 def open_account(ledger: Ledger, budget: int) -> None:
-    ledger.open_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=budget)
+    ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=budget)])
 
 
 SPEND = """

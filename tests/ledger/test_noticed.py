@@ -17,6 +17,7 @@ import pytest
 from tests.support.forging import without_triggers
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, verification
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.chain import START
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
@@ -35,7 +36,7 @@ def fill(path: pathlib.Path, later: int = 10) -> str:
     """A ledger with something in every table, early and late; its head."""
     with Ledger(path) as ledger:
         for name in ("edges", "nodes"):
-            ledger.open_account(name, schema="s", unit="u", unit_weight=Fraction(1), budget=10**6)
+            ledger.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=Fraction(1), budget=10**6)])
         parts = {("p", "x"): Fraction(1, 3), ("p", "y"): Fraction(1)}
         ledger.debit({"m": "early"}, lambda new, parts_of: Pricing({"edges": 5, "nodes": 6}, parts), plan=PLAN)
         ledger.store_answers("m", {b"a": 1.0, b"b": 2.0})

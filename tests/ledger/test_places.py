@@ -13,6 +13,7 @@ import pytest
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import backup as backup_module
 from wpinq.kernel.ledger import head_file
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
@@ -21,7 +22,7 @@ needs_turns = pytest.mark.skipif(not head_file.HAS_TURNS, reason="the system has
 
 def spend(path: pathlib.Path, digest: str = "m") -> str:
     with Ledger(path) as ledger:
-        ledger.open_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=10**6)
+        ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=Fraction(1), budget=10**6)])
         ledger.debit({digest: "count"}, lambda new, parts_of: Pricing({"edges": 5}, {}))
         return ledger.head()
 

@@ -9,6 +9,7 @@ import pytest
 
 from wpinq.cli.main import main
 from wpinq.errors import LedgerError
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.backup import backup, restore
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
@@ -17,7 +18,7 @@ from wpinq.kernel.ledger.ledger import Ledger, Pricing
 def path(tmp_path: Path) -> Path:
     with Ledger(tmp_path / "l.db") as made:
         for name in ("edges", "nodes"):
-            made.open_account(name, schema="s", unit="u", unit_weight=1, budget=10**9)
+            made.open_accounts([declared_account(name, schema="s", unit="u", unit_weight=1, budget=10**9)])
     return tmp_path / "l.db"
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import head_file, store
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.chain import Head
 from wpinq.kernel.ledger.head_file import HeadFile
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
@@ -164,7 +165,7 @@ def test_a_number_that_no_ledger_reaches_is_no_head(tmp_path: pathlib.Path) -> N
         pass
     pathlib.Path(f"{path}-head").write_bytes(b"\xff" * 64)
     with Ledger(path) as ledger:
-        ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+        ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=5)])
     known = HeadFile(str(path)).head(1)
     assert known is not None
     assert known.sequence == 1
@@ -203,7 +204,7 @@ def test_the_file_beside_a_ledger_may_be_used_by_whoever_may_use_the_ledger(tmp_
     os.chmod(path, 0o660)
     os.remove(f"{path}-head")
     with Ledger(path) as ledger:
-        ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+        ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=5)])
         assert {os.stat(f"{path}{end}").st_mode & 0o777 for end in ("", "-head", "-wal", "-shm")} == {0o660}
 
 
@@ -214,11 +215,14 @@ def test_who_waits_too_long_is_told_and_leaves_the_queue(tmp_path: pathlib.Path,
 
         def hanging(note: Note) -> None:
             with pytest.raises(LedgerError, match=r"has been writing.*nothing was recorded, try again"):
-                ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+                ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=5)])
             assert held(companion) == 1
 
         companion.take_turn(hanging, LONG)
-        assert ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5).budget == 5
+        assert (
+            ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=5)])[0].budget
+            == 5
+        )
 
 
 @pytest.mark.parametrize("use", ["turn", "head"])
@@ -257,7 +261,7 @@ def test_a_symbolic_link_leads_to_the_same_queue(tmp_path: pathlib.Path) -> None
     (tmp_path / "link").symlink_to(tmp_path / "one" / "ledger.db")
     assert HeadFile(str(tmp_path / "link")).path == str(tmp_path / "one" / "ledger.db-head")
     with Ledger(tmp_path / "link") as ledger:
-        ledger.open_account("edges", schema="s", unit="u", unit_weight=1, budget=5)
+        ledger.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=5)])
     with Ledger(tmp_path / "one" / "ledger.db", create=False) as ledger:
         assert ledger.account("edges").budget == 5
     assert os.path.islink(tmp_path / "link")
@@ -300,7 +304,7 @@ def tell(process: subprocess.Popen[str]) -> None:
 @pytest.fixture
 def ledger(tmp_path: pathlib.Path) -> pathlib.Path:
     with Ledger(tmp_path / "ledger.db") as made:
-        made.open_account("edges", schema="s", unit="u", unit_weight=1, budget=10**9)
+        made.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=10**9)])
     return tmp_path / "ledger.db"
 
 
@@ -451,7 +455,9 @@ def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: p
     children: list[int] = []
 
     def hold(note: Note) -> None:
-        thread = started(lambda: opened.open_account("nodes", schema="s", unit="u", unit_weight=1, budget=5))
+        thread = started(
+            lambda: opened.open_accounts([declared_account("nodes", schema="s", unit="u", unit_weight=1, budget=5)])[0]
+        )
         waiting(companion, 2)
         child = os.fork()
         if child == 0:

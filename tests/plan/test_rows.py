@@ -219,7 +219,7 @@ def test_data_beyond_a_bound_are_refused_and_nothing_more_is_said(case: str) -> 
         with wp.Session() as session:
             with pytest.raises(wp.SourceRejected) as refused:
                 session.protect(source, data, budget=1)
-            assert not session.accounts(), "a refused source opens no account"
+            assert not session.balances(), "a refused source opens no account"
         messages.add(str(refused.value))
         if not isinstance(data, dict):
             with pytest.raises(wp.SourceRejected):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.support.parameters import for_each
 from tests.support.processor import bounded_work
 from wpinq.errors import EpsilonError
-from wpinq.kernel.ledger.nano_epsilon import from_nano, to_nano
-from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, from_nano, parse_epsilon, to_nano
 
 epsilons = st.fractions(min_value=Fraction(1, 10**30), max_value=MAX_EPSILON, max_denominator=MAX_DENOMINATOR)
 

@@ -226,7 +226,7 @@ def test_tables_that_share_an_account_share_the_analysts_budget_in_it() -> None:
         for source in (orders, visits):
             session.protect(source, [{"id": i, "shop": i % 3} for i in range(9)], budget=10, version="1")
         session.set_budget("orders", 4, analyst="alice")
-        assert [each.account for each in session.accounts()] == [
+        assert [each.account for each in session.balances()] == [
             "customers", "customers/orders", "customers/visits", "customers@alice",
         ]  # fmt: skip
         alice = session.analyst("alice")

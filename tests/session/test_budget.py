@@ -10,6 +10,7 @@ import pytest
 import wpinq as wp
 from tests.support.processor import bounded_work
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.measure.statement import entry_text
 
 
 def test_a_name_protected_again_keeps_what_was_spent(ledger: pathlib.Path, edges: wp.Query) -> None:
@@ -33,7 +34,9 @@ def test_a_budget_is_changed_on_record_only(ledger: pathlib.Path, edges: wp.Quer
             session.set_budget("edges", "0.5")
         session.protect(edges, [(1, 2)], budget="2.5")
     with Ledger(ledger, create=False) as opened:
-        assert [e.description for e in opened.entries() if e.kind == "set budget"] == ["budget 1 -> 2.5"]
+        assert [entry_text(e.kind, e.amount, e.content) for e in opened.entries() if e.kind == "set budget"] == [
+            "budget 1 -> 2.5"
+        ]
         opened.verify()
 
 

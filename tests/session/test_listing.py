@@ -17,6 +17,7 @@ from scipy import stats
 
 import wpinq as wp
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.measure.statement import entry_text
 from wpinq.sinks.count_above import Listing
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -152,7 +153,7 @@ def test_a_listing_of_nothing_is_a_listing(tmp_path: pathlib.Path) -> None:
         assert release[-5] <= 60
     with Ledger(path) as ledger:
         ledger.verify()
-        assert [entry.description for entry in ledger.entries()][
+        assert [entry_text(e.kind, e.amount, e.content) for e in ledger.entries()][
             2
         ] == "0 answers, all that were left above 60 of a domain"
         assert ledger.listings(_digest(ledger)) == [{"domain": {"integers": [-100, -1]}, "above": 60.0}]

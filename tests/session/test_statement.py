@@ -35,7 +35,7 @@ def test_accounts_and_history_tell_what_was_spent_and_no_data() -> None:
     with opened(None) as session:
         session.release(counts(), label="a first look")
         session.set_budget("words", 3)
-        (account,) = session.accounts()
+        (account,) = session.balances()
         events = session.history()
         assert session.debited() == {"words": Fraction(1, 4)}
     assert (account.account, account.budget, account.spent, account.remaining) == (
@@ -49,7 +49,7 @@ def test_accounts_and_history_tell_what_was_spent_and_no_data() -> None:
     ]
     assert re.fullmatch(r'2 \S+ debit words 0.25 NoisyCount\(0.25\)  "a first look"', repr(events[1]))
     with pytest.raises(wp.SessionError, match="closed"):
-        session.accounts()
+        session.balances()
 
 
 def test_a_label_changes_no_replay_and_what_replays_has_no_debit(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from fractions import Fraction
 
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Price, Pricing
 
 
@@ -15,7 +16,9 @@ def each(**amounts: int) -> Price:
 
 def opened(path: pathlib.Path | None = None, budget: int = 100, *analysts: str, own: int = 100) -> Ledger:
     ledger = Ledger(path)
-    ledger.open_account("edges", schema="s", unit="one edge", unit_weight=Fraction(1), budget=budget)
+    ledger.open_accounts(
+        [declared_account("edges", schema="s", unit="one edge", unit_weight=Fraction(1), budget=budget)]
+    )
     for analyst in analysts or ("alice", "bob"):
         ledger.set_budget("edges", own, analyst)
     return ledger

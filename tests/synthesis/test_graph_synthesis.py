@@ -30,9 +30,9 @@ from wpinq.graphs.synthesis import (
 from wpinq.graphs.synthesis.random_graphs import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.synthesize import graph_structure
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano, to_nano
 from wpinq.mcmc import STEPS_PER_EDGE, CheckpointError, Settings, Update
 from wpinq.measure.answers import Answers
+from wpinq.noise.epsilon import budget_to_nano, to_nano
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)

@@ -18,7 +18,7 @@ from wpinq.graphs.synthesis import Bounds, find_method, methods
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
 from wpinq.graphs.synthesis.random_graphs import fit_degrees
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.nano_epsilon import from_nano
+from wpinq.noise.epsilon import from_nano
 from wpinq.workflows import measure_graph
 
 ROOT = Path(__file__).parents[2]

@@ -13,12 +13,11 @@ from wpinq.cli.arguments import add_expected_head, add_parameters, load_program,
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.measure.bill import bill
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.statement import Balance, Event
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import budget_to_nano, format_epsilon, parse_epsilon
 
 
 def add_parser(commands: Any) -> None:

@@ -19,13 +19,12 @@ from wpinq.data import EdgeList
 from wpinq.data.source_files import EDGE_OPTIONS, source_data
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import check_label, waits_for_keys
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import budget_to_nano, format_epsilon, parse_epsilon
 from wpinq.plan.node import sources
 from wpinq.tables.released import Table
 

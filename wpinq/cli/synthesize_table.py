@@ -26,7 +26,6 @@ from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
 from wpinq.expr import types
 from wpinq.expr.values import parse, presenter
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
 from wpinq.marginals.models.joint_model import check_rows
@@ -36,7 +35,7 @@ from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import budget_to_nano, format_epsilon, parse_epsilon
 from wpinq.workflows import plan_table, synthesize_table
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.

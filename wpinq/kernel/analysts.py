@@ -1,4 +1,4 @@
-"""Analysts who are not trusted: what each has of budgets within those of the sources, asks for, and is shown.
+"""Budgets as a session shows them, and untrusted analysts, who have budgets within those of the sources.
 
 An analyst pays from the own budget what a release would cost if nobody else had asked for anything, and is shown
 nothing of what others did, with one exception: that a source is exhausted. `docs/proofs/analysts.md` has what is
@@ -13,18 +13,123 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
+from wpinq.kernel.ledger.accounts import no_account
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.nano_epsilon import from_nano
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
 from wpinq.kernel.release import Releaser
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Together
 from wpinq.measure.statement import Balance, Event
+from wpinq.noise.epsilon import from_nano
 
 
-class AnalystBudgets:
-    """What an analyst has left, did, and would pay. It needs a ledger and declarations, and no data.
+class Budgets:
+    """The budgets of sources, or of an analyst within them: what is left, what happened, and what would be paid.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where budgets are kept.
+    declared : mapping
+        The sources by name: a session's own mapping, which changes.
+    analyst : str, optional
+        The analyst; None for the sources.
+    """
+
+    def __init__(self, ledger: Ledger, declared: Mapping[str, DeclaredSource], analyst: str | None = None) -> None:
+        self._ledger, self._declared, self._analyst = ledger, declared, analyst
+
+    def _check_open(self) -> None:
+        """Refuse where a session is closed."""
+
+    def balances(self) -> tuple[Balance, ...]:
+        """How the budgets stand, by account; of an analyst nothing of what the sources have left.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> words = wp.source("words", str, unit="one word")
+        >>> with wp.Session() as session:
+        ...     session.protect(words, ["to", "be"], budget=1)
+        ...     _ = session.release(words.noisy_count(epsilon=0.25, over=["to"]), label="a first look")
+        ...     print(*session.balances())
+        ...     print(*session.history(), sep="\\n")  # doctest: +ELLIPSIS
+        words: spent 0.25 of 1, 0.75 remaining; protects one word
+        1 ... open account words 1 budget 1, unit one word
+        2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
+        """
+        self._check_open()
+        return self._ledger.balances(self._analyst)
+
+    def balance(self, source: str) -> Balance:
+        """How the budget for a source stands, or that of an account which several tables share.
+
+        Raises
+        ------
+        LedgerError
+            When there is none.
+        """
+        account, found = self._paying(source), {each.account: each for each in self.balances()}
+        if account not in found:
+            raise LedgerError(no_budget(self._analyst, account) if self._analyst else no_account(account, found))
+        return found[account]
+
+    def remaining(self, source: str) -> Fraction:
+        """The epsilon that is left of the budget for a source."""
+        return self.balance(source).remaining
+
+    def spent(self, source: str) -> Fraction:
+        """The epsilon that was spent of the budget for a source, ever."""
+        return self.balance(source).spent
+
+    def history(self) -> tuple[Event, ...]:
+        """All events of the ledger but stored answers; of an analyst the own debits, in order, counted from 1."""
+        self._check_open()
+        return self._ledger.events(self._analyst)
+
+    def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
+        """The cost of measurements, before replay and earlier releases of partitions lower it.
+
+        Parameters
+        ----------
+        measurements : as `Session.release` takes them
+            The measurements that are released together.
+        fresh : bool
+            Whether they are released with `fresh=True`: the same measurement then costs as often as it is there.
+        """
+        return bill_of(measurements, dict(self._declared), fresh)
+
+    def affords(self, measurements: Together) -> int:
+        """How many more releases of these measurements, together and anew each time, the budgets cover.
+
+        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
+        with here.
+
+        Notes
+        -----
+        Privacy cost: none.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> items = wp.source("items", int)
+        >>> with wp.Session() as session:
+        ...     session.protect(items, [1, 2, 3], budget=1)
+        ...     session.affords(items.noisy_count(epsilon=0.3))
+        3
+        """
+        left = {each.account: each.remaining for each in self.balances()}
+        return self.bill(measurements, fresh=True).times(left)
+
+    def _paying(self, source: str) -> str:
+        """The account that pays for a source; the name itself where it is none."""
+        declared = self._declared.get(source)
+        return source if declared is None else declared.source.account
+
+
+class AnalystBudgets(Budgets):
+    """The budgets of an analyst, and the cost of a release to them. It needs a ledger and declarations, and no data.
 
     Parameters
     ----------
@@ -52,47 +157,12 @@ class AnalystBudgets:
     ({}, {'words': Fraction(1, 2)})
     """
 
-    __slots__ = ("_declared", "_ledger", "name")
-
     def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource]) -> None:
-        self._ledger, self.name, self._declared = ledger, check_analyst(analyst), declared
+        self.name = check_analyst(analyst)
+        super().__init__(ledger, declared, self.name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.name}>"
-
-    def balances(self) -> tuple[Balance, ...]:
-        """How the own budgets stand, by account. What the sources have left is not in it."""
-        return self._ledger.balances(self.name)
-
-    def balance(self, source: str) -> Balance:
-        """How the own budget for a source stands.
-
-        Raises
-        ------
-        LedgerError
-            When the curator gave none.
-        """
-        account = self._paying(source)
-        found = next((each for each in self.balances() if each.account == account), None)
-        if found is None:
-            raise LedgerError(no_budget(self.name, account))
-        return found
-
-    def remaining(self, source: str) -> Fraction:
-        """The epsilon that is left of the own budget for a source."""
-        return self.balance(source).remaining
-
-    def spent(self, source: str) -> Fraction:
-        """The epsilon that was spent of the own budget for a source."""
-        return self.balance(source).spent
-
-    def history(self) -> tuple[Event, ...]:
-        """What was debited from the own budgets, in order, counted from 1."""
-        return self._ledger.events(self.name)
-
-    def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
-        """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return bill_of(measurements, self._declared, fresh)
 
     def quote(self, measurements: Together, *, fresh: bool = False) -> dict[str, Fraction]:
         """What a release of measurements would be debited from the own budgets now, by account, to the billionth.
@@ -104,18 +174,8 @@ class AnalystBudgets:
         quoted = self._ledger.quote(batch.by_digest, batch.price, self.name)
         return {account: from_nano(charge) for account, charge in quoted.items()}
 
-    def affords(self, measurements: Together) -> int:
-        """How many more releases of these measurements, together and anew each time, the own budgets cover."""
-        left = {each.account: each.remaining for each in self.balances()}
-        return self.bill(measurements, fresh=True).times(left)
-
     def __reduce__(self) -> NoReturn:
         raise SessionError("an analyst's budgets are in a ledger: give the ledger and the name again")
-
-    def _paying(self, source: str) -> str:
-        """The account that pays for a source; the name itself where it is none."""
-        declared = self._declared.get(source)
-        return source if declared is None else declared.source.account
 
 
 class Analyst(AnalystBudgets):
@@ -123,8 +183,6 @@ class Analyst(AnalystBudgets):
 
     Made by `Session.analyst`.
     """
-
-    __slots__ = ("_releaser",)
 
     def __init__(
         self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], releaser: Releaser

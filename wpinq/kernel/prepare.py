@@ -13,10 +13,10 @@ from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.ledger.debit import PartsOf, Pricing
-from wpinq.kernel.ledger.nano_epsilon import to_nano
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound, Together, flattened
 from wpinq.measure.measurement import Measurement, canonical_plan
+from wpinq.noise.epsilon import to_nano
 from wpinq.plan.demand import PartKey, charges, demand
 from wpinq.plan.node import Node, Planned, sources
 from wpinq.plan.operators.source import Source

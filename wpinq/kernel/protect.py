@@ -14,11 +14,10 @@ from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
 from wpinq.kernel.ledger.accounts import accounts_of, check_single
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
 from wpinq.kernel.prepare import Data, Protected
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.measurement import check_text
-from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon import budget_to_nano, parse_epsilon
 from wpinq.plan.node import Planned
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
@@ -61,9 +60,7 @@ class Protector:
         # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
         # is believed once, when the account is opened, and every other is refused unread.
         refuse = partial(check_single, declared)
-        refuse(self._ledger.accounts())
-        for account in accounts:
-            self._ledger.check_account(**account)
+        self._ledger.check_accounts(accounts, refuse)
         label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
         if (name, label) in self._replaced:
             raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")

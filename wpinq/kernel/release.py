@@ -15,9 +15,8 @@ from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
-from wpinq.kernel.prepare import PreparedMeasurement, Protected, bill_of, prepare_batch
+from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
 from wpinq.measure.group import Together, check_label, regrouped
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.runtime.progress import StepDisplay
@@ -160,10 +159,6 @@ class Releaser:
             return self._evaluator.asking(evaluated, answered)
         finally:
             self._steps.done()
-
-    def bill(self, measurements: Together, fresh: bool) -> Bill:
-        """What measurements would cost, before replay and earlier releases of partitions lower it."""
-        return bill_of(measurements, dict(self._protected), fresh)
 
     def _release(self, prepared: PreparedMeasurement, new: bool, analyst: str | None) -> Answers | Release:
         measurement = prepared.measurement

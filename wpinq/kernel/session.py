@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any, NoReturn, overload
 
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
-from wpinq.kernel.analysts import Analyst
-from wpinq.kernel.ledger.ledger import Account, Ledger
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano, from_nano
+from wpinq.kernel.analysts import Analyst, Budgets
+from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import DeclaredSource, Protected
 from wpinq.kernel.protect import Protector
@@ -24,197 +23,15 @@ from wpinq.kernel.release import Release, Releaser
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
 from wpinq.measure.group import Together
 from wpinq.measure.measurement import ListedMeasurement, Measurement
-from wpinq.measure.statement import Balance, Event, statement_html
-from wpinq.noise.epsilon import parse_epsilon
+from wpinq.measure.statement import statement_html
+from wpinq.noise.epsilon import budget_to_nano, from_nano, parse_epsilon
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay
 
-# The budgets of a session's sources: what its curator decides of them, and is told; and what a release would cost.
 
-
-class SessionBudgets:
-    """What a session has of the ledger: for its curator, and for whom the curator trusts.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Where budgets are kept.
-    protected : mapping
-        What the session protects, by source: its own mapping, which changes.
-    releaser : Releaser
-        Which knows whether the session is open.
-    run : str
-        The random word that the session writes beside its debits.
-    """
-
-    def __init__(self, ledger: Ledger, protected: Mapping[str, Protected], releaser: Releaser, run: str) -> None:
-        self._ledger, self._protected, self._releaser, self._run = ledger, protected, releaser, run
-        self._opened_at = int(ledger.head().partition(":")[0])
-        self._debited: dict[str, Fraction] | None = None  # until the session is closed
-
-    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
-        """Change a source's budget: a recorded act of the curator, never below what is spent.
-
-        Parameters
-        ----------
-        source : str
-            Its name, or that of an account.
-        budget : number
-            Epsilon.
-        analyst : str, optional
-            Give the budget to this analyst instead, within the source's: see `analyst`.
-        """
-        self._releaser.check_open()
-        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
-
-    def resume(self, source: str) -> bool:
-        """Resume a source that a failed evaluation suspended: a recorded act of the curator.
-
-        Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
-        what was asked (`history`), and whether limits or declarations have to change.
-
-        Parameters
-        ----------
-        source : str
-            Its name, or that of its account: all tables of an account are suspended and resumed together.
-
-        Returns
-        -------
-        bool
-            Whether it was suspended.
-        """
-        self._releaser.check_open()
-        return self._ledger.resume(self._paying(source))
-
-    def suspended(self) -> tuple[str, ...]:
-        """The suspended accounts, by name; also those that other sessions suspended."""
-        self._releaser.check_open()
-        return tuple(sorted(self._ledger.suspended()))
-
-    def suspend(self, source: str) -> None:
-        """Suspend a source until `resume`: on record, before this returns.
-
-        Of use where sandboxed sessions run in processes of their own: nothing else suspends the sources of a process
-        that ended in the middle of a release.
-        """
-        self._releaser.check_open()
-        self._ledger.suspend([self._paying(source)])
-
-    def remaining(self, source: str) -> Fraction:
-        """The epsilon that is left of a source's budget, or of an account's that several tables share."""
-        return from_nano(self._account(source).remaining)
-
-    def bill(self, measurements: Together, *, fresh: bool = False) -> Bill:
-        """What measurements would cost, before replay and earlier releases of partitions lower it.
-
-        Parameters
-        ----------
-        measurements : as `release` takes them
-            What is to be released together.
-        fresh : bool
-            Whether they are released with `fresh=True`: the same measurement then costs as often as it is there.
-        """
-        return self._releaser.bill(measurements, fresh)
-
-    def affords(self, measurements: Measurement | Sequence[Measurement]) -> int:
-        """How many more releases of these measurements, together and anew each time, the budgets cover.
-
-        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
-        with here.
-
-        Notes
-        -----
-        Privacy cost: none.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> items = wp.source("items", int)
-        >>> with wp.Session() as session:
-        ...     session.protect(items, [1, 2, 3], budget=1)
-        ...     session.affords(items.noisy_count(epsilon=0.3))
-        3
-        """
-        cost = self.bill(measurements, fresh=True)
-        return cost.times({account: self.remaining(account) for account in cost})
-
-    def spent(self, source: str) -> Fraction:
-        """The epsilon that was spent on a source, ever; on all its tables, where it shares an account.
-
-        Parameters
-        ----------
-        source : str
-            Its name, or that of an account.
-
-        Notes
-        -----
-        Privacy cost: none.
-        """
-        self._releaser.check_open()
-        return from_nano(self._account(source).spent)
-
-    def accounts(self) -> tuple[Balance, ...]:
-        """How the budget of every account of the ledger stands, by name.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> words = wp.source("words", str, unit="one word")
-        >>> with wp.Session() as session:
-        ...     session.protect(words, ["to", "be"], budget=1)
-        ...     _ = session.release(words.noisy_count(epsilon=0.25, over=["to"]), label="a first look")
-        ...     print(*session.accounts())
-        ...     print(*session.history(), sep="\\n")  # doctest: +ELLIPSIS
-        words: spent 0.25 of 1, 0.75 remaining; protects one word
-        1 ... open account words 1 budget 1, unit one word
-        2 ... debit words 0.25 NoisyCount(0.25)  "a first look"
-        """
-        self._releaser.check_open()
-        return self._ledger.balances()
-
-    def history(self) -> tuple[Event, ...]:
-        """What happened to the accounts of the ledger, ever: opened, set to another budget, debited."""
-        self._releaser.check_open()
-        return self._ledger.events()
-
-    def _repr_html_(self) -> str:
-        return (
-            "<div>a closed session</div>" if self._releaser.closed else statement_html(self.accounts(), self.history())
-        )
-
-    def head(self) -> str:
-        """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expected_head`.
-
-        It stands for the whole history up to there. `wpinq ledger show` prints it, and so does each run.
-        """
-        self._releaser.check_open()
-        return self._ledger.head()
-
-    def debited(self) -> dict[str, Fraction]:
-        """What this session itself has debited from each account, also where a release then failed.
-
-        It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
-        session was interrupted.
-        """
-        if self._debited is not None:
-            return dict(self._debited)
-        spent = self._ledger.debited(self._run, self._opened_at)
-        return {account: from_nano(nano) for account, nano in spent.items()}
-
-    def _account(self, name: str) -> Account:
-        self._releaser.check_open()
-        return self._ledger.account(self._paying(name))
-
-    def _paying(self, name: str) -> str:
-        """The account that pays for a source of this session; the name itself where it is none."""
-        held = self._protected.get(name)
-        return name if held is None else held.source.account
-
-
-class Session(SessionBudgets):
+class Session(Budgets):
     """Holds protected data, spends their budgets, and releases noisy answers.
 
     Parameters
@@ -284,7 +101,11 @@ class Session(SessionBudgets):
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
             evaluator = SandboxedEvaluator(self._engine, protected, steps, sandbox, book, on_suspended)
         run = secrets.token_hex(8)
-        super().__init__(book, protected, Releaser(book, self._engine, protected, steps, run, evaluator), run)
+        super().__init__(book, protected)
+        self._protected, self._run = protected, run
+        self._opened_at = int(book.head().partition(":")[0])
+        self._debited: dict[str, Fraction] | None = None  # until the session is closed
+        self._releaser = Releaser(book, self._engine, protected, steps, run, evaluator)
         self._door = Protector(book, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:
@@ -298,6 +119,14 @@ class Session(SessionBudgets):
 
     def __reduce__(self) -> NoReturn:
         raise SessionError("a session holds protected data and cannot be pickled or copied; save answers instead")
+
+    def _repr_html_(self) -> str:
+        return (
+            "<div>a closed session</div>" if self._releaser.closed else statement_html(self.balances(), self.history())
+        )
+
+    def _check_open(self) -> None:
+        self._releaser.check_open()
 
     def close(self) -> None:
         """Let go of the data and of the ledger. Releases of this session stop answering."""
@@ -352,8 +181,75 @@ class Session(SessionBudgets):
             When the file, frame, array or graph is protected under another name (lists and dicts are not known again),
             or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
         """
-        self._releaser.check_open()
+        self._check_open()
         self._door.take(source, data, budget, unit, version)
+
+    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
+        """Change a source's budget: a recorded act of the curator, never below what is spent.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of an account.
+        budget : number
+            Epsilon.
+        analyst : str, optional
+            Give the budget to this analyst instead, within the source's: see `analyst`.
+        """
+        self._check_open()
+        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
+
+    def resume(self, source: str) -> bool:
+        """Resume a source that a failed evaluation suspended: a recorded act of the curator.
+
+        Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
+        what was asked (`history`), and whether limits or declarations have to change.
+
+        Parameters
+        ----------
+        source : str
+            Its name, or that of its account: all tables of an account are suspended and resumed together.
+
+        Returns
+        -------
+        bool
+            Whether it was suspended.
+        """
+        self._check_open()
+        return self._ledger.resume(self._paying(source))
+
+    def suspended(self) -> tuple[str, ...]:
+        """The suspended accounts, by name; also those that other sessions suspended."""
+        self._check_open()
+        return tuple(sorted(self._ledger.suspended()))
+
+    def suspend(self, source: str) -> None:
+        """Suspend a source until `resume`: on record, before this returns.
+
+        Of use where sandboxed sessions run in processes of their own: nothing else suspends the sources of a process
+        that ended in the middle of a release.
+        """
+        self._check_open()
+        self._ledger.suspend([self._paying(source)])
+
+    def head(self) -> str:
+        """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expected_head`.
+
+        It stands for the whole history up to there. `wpinq ledger show` prints it, and so does each run.
+        """
+        self._check_open()
+        return self._ledger.head()
+
+    def debited(self) -> dict[str, Fraction]:
+        """What this session itself has debited from each account, also where a release then failed.
+
+        It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
+        session was interrupted.
+        """
+        if self._debited is not None:
+            return dict(self._debited)
+        spent = self._ledger.debited(self._run, self._opened_at)
+        return {account: from_nano(nano) for account, nano in spent.items()}
 
     def analyst(self, name: str) -> Analyst:
         """A view of this session for an analyst who is not trusted, with budgets within those of the sources.
@@ -382,7 +278,7 @@ class Session(SessionBudgets):
         ...     hers["to"] == his["to"], session.spent("words"), bob.spent("words")
         (True, Fraction(1, 4), Fraction(1, 4))
         """
-        self._releaser.check_open()
+        self._check_open()
         return Analyst(self._ledger, name, self._protected, self._releaser)
 
     def declared(self) -> dict[str, DeclaredSource]:

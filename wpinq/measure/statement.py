@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from wpinq.display.html import Cell, render, share_bar
 from wpinq.measure.group import escaped
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon import decimal_epsilon, format_epsilon
 
 SHOWN_EVENTS = 30
 """The most events of a notebook's page; the number of events left out is shown."""
@@ -92,6 +93,27 @@ class Event:
             f"{self.sequence} {self.time} {self.kind} {self.account} {format_epsilon(self.amount)} {self.description}"
         )
         return escaped(line.rstrip() + (f'  "{self.label}"' if self.label else ""))
+
+
+def entry_text(kind: str, amount: int, content: Mapping[str, Any]) -> str:
+    """One line for people on an entry of a ledger, of an amount in nano-epsilon; empty where the kind says all."""
+    if kind == "open account":
+        spent = f", {decimal_epsilon(content['spent'])} spent before" if content.get("spent") else ""
+        return f"budget {decimal_epsilon(amount)}, unit {content['unit']}{spent}"
+    if kind == "set budget":
+        return f"budget {decimal_epsilon(content['previous'])} -> {decimal_epsilon(amount)}"
+    if kind == "debit":
+        return "; ".join(content["measurements"].values())
+    if kind == "answers":
+        listing = content.get("listing")
+        above = f", all that were left above {listing['above']:.12g} of a domain" if listing else ""
+        return f"{content['count']} answers{above}"
+    return {
+        "suspend": "answers no analyst after a failed evaluation",
+        "resume": "answers analysts again",
+        "carry": f"carried from a ledger that ended with entry {content.get('from')}",
+        "close": f"closed for ever, carried to {content.get('to')}",
+    }.get(kind, "")
 
 
 def statement_html(balances: Sequence[Balance], history: Sequence[Event]) -> str:

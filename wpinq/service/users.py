@@ -18,8 +18,7 @@ from wpinq.errors import LedgerError, WpinqError
 from wpinq.kernel.ledger.accounts import MARK
 from wpinq.kernel.ledger.debit import check_analyst
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.nano_epsilon import budget_to_nano
-from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon import budget_to_nano, parse_epsilon
 
 _PREFIX = "wpinq_"
 """A mark for scanners of leaked secrets, and for people."""

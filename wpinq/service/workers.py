@@ -189,7 +189,7 @@ class DataWorker:
     def _protect(self) -> Session:
         configuration = self._configuration
         session = Session(configuration.ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
-        known = {each.account: each.budget for each in session.accounts()}
+        known = {each.account: each.budget for each in session.balances()}
         for offered in configuration.sources.values():
             account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
             # the curator may have changed it since, on record: the configuration has the first budget

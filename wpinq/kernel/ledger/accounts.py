@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypedDict
 
 from wpinq.errors import LedgerError
 from wpinq.expr.types import signature
 from wpinq.kernel.ledger.chain import OPEN, RESUME, SUSPEND, Transaction, append
-from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon
 from wpinq.kernel.ledger.schema import LIMIT
+from wpinq.noise.epsilon import decimal_epsilon
 from wpinq.plan.operators.source import Source
 
 SHARED = "the tables of one account, whose costs add up"
@@ -62,16 +61,6 @@ class Account:
         return self.budget - self.spent
 
 
-class AccountTerms(TypedDict):
-    """The arguments of `Ledger.open_account`, and an item of those of `Ledger.open_accounts`."""
-
-    name: str
-    schema: str
-    unit: str
-    unit_weight: Fraction
-    budget: int
-
-
 def all_accounts(transaction: Transaction) -> tuple[Account, ...]:
     """Every account, by name."""
     return tuple(_account(*row) for row in transaction.execute(f"{_SELECT} ORDER BY name").fetchall())
@@ -87,11 +76,14 @@ def get_account(transaction: Transaction, name: str) -> Account:
     """The account of a source, or a refusal."""
     found = find_account(transaction, name)
     if found is None:
-        known = ", ".join(repr(account.name) for account in all_accounts(transaction)) or "none yet"
-        raise LedgerError(
-            f"the ledger has no account for {name!r}, it has {known}: protect a source of that name first"
-        )
+        raise LedgerError(no_account(name, [account.name for account in all_accounts(transaction)]))
     return found
+
+
+def no_account(name: str, known: Iterable[str]) -> str:
+    """The refusal of a name without an account."""
+    names = ", ".join(map(repr, known)) or "none yet"
+    return f"the ledger has no account for {name!r}, it has {names}: protect a source of that name first"
 
 
 def open_account(transaction: Transaction, declared: Account, actor: str) -> Account:
@@ -158,23 +150,18 @@ def check_budget(name: str, budget: int) -> None:
         raise LedgerError(f"the budget of {name!r} must be an integer of nano-epsilon, at least 0 and below 2^62")
 
 
-def accounts_of(source: Source, unit: str, budget: int) -> tuple[AccountTerms, ...]:
+def accounts_of(source: Source, unit: str, budget: int) -> tuple[Account, ...]:
     """The accounts of a source: open before its data are held, and as declared before its data are read.
 
     A source with an account of its own has one, with its budget. Where tables of the same people share an account, that
     has the budget, and pays for all; beside it each table has one of budget 0, from which nothing can ever be paid, and
     which fixes the table's declaration. `/` is in no name, so no source can be taken for a table of an account.
     """
-    words, weight = unit + source.rows_of_unit, source.unit_weight
+    words, schema, weight = unit + source.rows_of_unit, declaration(source), source.unit_weight
     if source.person is None or not source.person.account:
-        return (
-            AccountTerms(name=source.source, schema=declaration(source), unit=words, unit_weight=weight, budget=budget),
-        )
-    table = f"{source.account}/{source.source}"
-    return (
-        AccountTerms(name=source.account, schema=SHARED, unit=unit, unit_weight=Fraction(1), budget=budget),
-        AccountTerms(name=table, schema=declaration(source), unit=words, unit_weight=weight, budget=0),
-    )
+        return (declared_account(source.source, schema, words, weight, budget),)
+    shared = declared_account(source.account, SHARED, unit, Fraction(1), budget)
+    return shared, declared_account(f"{source.account}/{source.source}", schema, words, weight, 0)
 
 
 def check_single(source: Source, accounts: Iterable[Account]) -> None:

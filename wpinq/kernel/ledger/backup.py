@@ -18,7 +18,7 @@ from wpinq.kernel.ledger import chain, place, schema, store
 from wpinq.kernel.ledger.accounts import all_accounts, open_account, set_suspended
 from wpinq.kernel.ledger.chain import CURATOR, Head, Transaction
 from wpinq.kernel.ledger.debit import store_plan
-from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile, fcntl
+from wpinq.kernel.ledger.head_file import HeadFile, fcntl
 from wpinq.kernel.ledger.ledger import EXPECTED, Ledger
 from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
@@ -185,10 +185,10 @@ def _carry(transaction: Transaction, new: Transaction, head: Head) -> None:
 def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
     """Put a ledger where none is, of a file that is filled beside the place; its head is noted first."""
     _check_missing(whole, "move it away, if it is damaged")
-    head_file = HeadFile(whole) if HAS_TURNS else None
+    head_file = HeadFile(whole)
     place.check_free(whole, None)
     try:
-        noted = None if head_file is None else head_file.head(store.PATIENCE)
+        noted = head_file.head(store.PATIENCE)
         with place.unfinished(whole) as part:
             head = fill(part, noted)
 
@@ -197,10 +197,7 @@ def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
                 note(head)  # first: a ledger that is missing is noticed, an older one in its place would not be
                 place.finish(part, whole)
 
-            if head_file is None:
-                finish(lambda head: None)
-            else:
-                head_file.take_turn(finish, store.PATIENCE)
+            head_file.take_turn(finish, store.PATIENCE)
             return head
     except OSError as error:
         raise LedgerError(f"{whole}: {place.explain(whole, error)}") from None

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon
 
 OPEN, SET, DEBIT, ANSWERS = "open account", "set budget", "debit", "answers"
 SUSPEND, RESUME, CARRY, CLOSE = "suspend", "resume", "carry", "close"
@@ -122,27 +121,6 @@ class Entry:
         """The caller's text beside a debit; "" where there is none."""
         return str(self.content.get("label", ""))
 
-    @property
-    def description(self) -> str:
-        """One line for people."""
-        if self.kind == OPEN:
-            spent = f", {decimal_epsilon(self.content['spent'])} spent before" if self.content.get("spent") else ""
-            return f"budget {decimal_epsilon(self.amount)}, unit {self.content['unit']}{spent}"
-        if self.kind == SET:
-            return f"budget {decimal_epsilon(self.content['previous'])} -> {decimal_epsilon(self.amount)}"
-        if self.kind == DEBIT:
-            return "; ".join(self.content["measurements"].values())
-        if self.kind == ANSWERS:
-            listing = self.content.get("listing")
-            above = f", all that were left above {listing['above']:.12g} of a domain" if listing else ""
-            return f"{self.content['count']} answers{above}"
-        return {
-            SUSPEND: "answers no analyst after a failed evaluation",
-            RESUME: "answers analysts again",
-            CARRY: f"carried from a ledger that ended with entry {self.content.get('from')}",
-            CLOSE: f"closed for ever, carried to {self.content.get('to')}",
-        }.get(self.kind, "")
-
 
 def append(
     transaction: Transaction, kind: str, target: str, amount: int, content: dict[str, Any], actor: str = ""
@@ -219,6 +197,14 @@ def check_head(transaction: Transaction, name: str, known: Head, source: str) ->
     raise LedgerError(
         f"{name} does not hold entry {known.sequence}, {source}: {lost}. What was spent since is not in it, and "
         "would be spent again: put the ledger back, or start a new one with the budget that is left"
+    )
+
+
+def tampered(name: str, reason: str) -> LedgerError:
+    """The refusal of a ledger that was edited."""
+    return LedgerError(
+        f"{name} has been tampered with: {reason}. "
+        "Restore it from a copy, or start a new one with the budget that is left"
     )
 
 

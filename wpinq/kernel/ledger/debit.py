@@ -20,8 +20,8 @@ from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
 from wpinq.kernel.ledger.accounts import MARK, Account, check_text, find_account, get_account
-from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append
-from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon
+from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append, tampered
+from wpinq.noise.epsilon import decimal_epsilon
 
 EXHAUSTED = (
     "a source that this needs has too little budget left, whoever spent it, and nothing was spent: ask the curator"
@@ -303,10 +303,7 @@ class Stored:
             own = entry_of == [ANSWERS, measurement] and content.get("digest") == digest(packed)
             found = unpack(packed) if own else {}
             if not own or len(found) != content.get("count") or not found.keys().isdisjoint(self.answers.keys()):
-                raise LedgerError(
-                    f"{name} has been tampered with: the answers of entry {entry} are not those that were stored. "
-                    "Restore it from a copy, or start a new one with the budget that is left"
-                )
+                raise tampered(name, f"the answers of entry {entry} are not those that were stored")
             self.answers |= found
             self.listings += [json.dumps(content["listing"])] if "listing" in content else []
             self.last = Head(entry, chained)

@@ -39,15 +39,18 @@ _COUNTER, _DESK, _NUMBERS, _LAST, _MOST = 8, 1 << 20, 1 << 21, 1 << 60, 1 << 63
 
 
 class HeadFile:
-    """The head file of one ledger, at the place to which a symbolic link leads."""
+    """The head file of one ledger, at the place to which a symbolic link leads; of a ledger in memory there is none."""
 
-    def __init__(self, path: str) -> None:
-        self._ledger = os.path.realpath(path)
+    def __init__(self, path: str | None) -> None:
+        self._ledger = os.path.realpath(path or os.devnull)
         self.path = f"{self._ledger}-head"
+        self._used = HAS_TURNS and path is not None
         self._descriptors: set[int] = set()
 
     def head(self, patience: float) -> Head | None:
         """The head that the ledger had reached; None where it is unknown."""
+        if not self._used:
+            return None
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for ever
         except FileNotFoundError:
@@ -59,6 +62,8 @@ class HeadFile:
 
         Raises OSError before the work begins where the file is unfit, and TimeoutError where others take too long.
         """
+        if not self._used:
+            return work(lambda head: None)
         descriptor = self._open()
 
         def turn() -> T:

@@ -11,20 +11,19 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import accounts as books
 from wpinq.kernel.ledger import chain
-from wpinq.kernel.ledger.accounts import MARK, Account, AccountTerms, check_text
+from wpinq.kernel.ledger.accounts import MARK, Account, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, Stored, debit
-from wpinq.kernel.ledger.nano_epsilon import decimal_epsilon, from_nano
 from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
 from wpinq.kernel.ledger.verification import verify
-from wpinq.measure.statement import Balance, Event
+from wpinq.measure.statement import Balance, Event, entry_text
+from wpinq.noise.epsilon import decimal_epsilon, from_nano
 
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "SuspensionError"]
 
@@ -64,8 +63,10 @@ class Ledger:
 
     Examples
     --------
+    >>> from wpinq.kernel.ledger.accounts import declared_account
+    >>> edges = declared_account("edges", schema="(src: int)", unit="edge", unit_weight=1, budget=10**9)
     >>> with Ledger() as ledger:
-    ...     _ = ledger.open_account("edges", schema="(src: int)", unit="edge", unit_weight=Fraction(1), budget=10**9)
+    ...     _ = ledger.open_accounts([edges])
     ...     price = lambda new, parts_of: Pricing({"edges": 3 * 10**8 * len(new)}, {})
     ...     new = ledger.debit({"digest of a measurement": "degrees"}, price)
     ...     again = ledger.debit({"digest of a measurement": "degrees"}, price)
@@ -101,41 +102,15 @@ class Ledger:
 
     # accounts
 
-    def open_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> Account:
-        """Record a source with its budget, or find it again with what it spent.
-
-        Parameters
-        ----------
-        name, schema, unit : str
-            The source, its record type as text, and the protected unit in words.
-        unit_weight : Fraction
-            Positive.
-        budget : int
-            Nano-epsilon, from 0 to below 2⁶².
-
-        Returns
-        -------
-        Account
-
-        Raises
-        ------
-        LedgerError
-            When the account exists with another schema, unit, unit weight or budget: money set aside for one
-            promise cannot be spent under another, and a budget is changed by `set_budget` only.
-        """
-        terms = AccountTerms(name=name, schema=schema, unit=unit, unit_weight=unit_weight, budget=budget)
-        (account,) = self.open_accounts([terms])
-        return account
-
     def open_accounts(
-        self, terms: Iterable[AccountTerms], refuse: Callable[[tuple[Account, ...]], None] | None = None
+        self, declared: Iterable[Account], refuse: Callable[[tuple[Account, ...]], None] | None = None
     ) -> tuple[Account, ...]:
-        """Open accounts or find them again, all or none, in one transaction.
+        """Record accounts with their budgets, or find them again with what they spent: all or none, in one transaction.
 
         Parameters
         ----------
-        terms : iterable of AccountTerms
-            The arguments of `open_account`, for each.
+        declared : iterable of Account
+            As `accounts.declared_account` makes them.
         refuse : callable, optional
             Shown all accounts that the ledger has, before any is opened; its exception undoes everything. No other
             writer comes between the two. It must be quick, and must not use the ledger.
@@ -147,31 +122,32 @@ class Ledger:
         Raises
         ------
         LedgerError
-            As `open_account`.
+            When an account exists with another schema, unit, unit weight or budget: money set aside for one
+            promise cannot be spent under another, and a budget is changed by `set_budget` only.
         """
-        declared = [books.declared_account(**each) for each in terms]
+        wanted = list(declared)
 
         def opened(transaction: Transaction) -> tuple[Account, ...]:
             if refuse is not None:
                 refuse(books.all_accounts(transaction))
-            return tuple(books.open_account(transaction, account, CURATOR) for account in declared)
+            return tuple(books.open_account(transaction, account, CURATOR) for account in wanted)
 
         return self._store.write(opened)
 
-    def check_account(self, name: str, *, schema: str, unit: str, unit_weight: Fraction, budget: int) -> None:
-        """Refuse all that `open_account` would refuse, and write nothing.
+    def check_accounts(self, declared: Iterable[Account], refuse: Callable[[tuple[Account, ...]], None]) -> None:
+        """Refuse all that `open_accounts` would refuse, and write nothing.
 
         It is called before data are read: an account fixes the declaration to which data are held.
 
         Raises
         ------
         LedgerError
-            As `open_account`.
+            As `open_accounts`.
         """
-        declared = books.declared_account(name, schema, unit, unit_weight, budget)
-        known = self._store.read(lambda transaction: books.find_account(transaction, name))
-        if known is not None:
-            books.check_same(known, declared)
+        known = {account.name: account for account in self.accounts()}
+        refuse(tuple(known.values()))
+        for account in declared:
+            books.check_same(known.get(account.name, account), account)
 
     def set_budget(self, name: str, budget: int, analyst: str | None = None, *, actor: str = CURATOR) -> Account:
         """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
@@ -572,5 +548,5 @@ class Ledger:
 
 def _event(entry: Entry, account: str, number: int) -> Event:
     """An entry as it is shown, under a name of the account and a number."""
-    amount = from_nano(entry.amount)
-    return Event(number, entry.time, entry.kind, account, amount, entry.description, entry.label, entry.actor)
+    text = entry_text(entry.kind, entry.amount, entry.content)
+    return Event(number, entry.time, entry.kind, account, from_nano(entry.amount), text, entry.label, entry.actor)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger.chain import Transaction
+from wpinq.kernel.ledger.chain import Transaction, tampered
 
 APPLICATION_ID = 0x7750494E
 """`wPIN`, in the header of the file: it tells a ledger from another SQLite database."""
@@ -108,10 +108,7 @@ def check(connection: Transaction, path: str, identity: int = APPLICATION_ID) ->
             "use the version of wpinq that wrote it"
         )
     if _definitions(connection) != _expected():
-        raise LedgerError(
-            f"{path} has been tampered with: its tables, checks or triggers are not those of a ledger. "
-            "Restore it from a copy, or start a new one with the budget that is left"
-        )
+        raise tampered(path, "its tables, checks or triggers are not those of a ledger")
 
 
 def _definitions(connection: Transaction) -> frozenset[tuple[str, str, str]]:

@@ -22,7 +22,7 @@ from typing import Protocol, TypeVar
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, place, schema
 from wpinq.kernel.ledger.chain import Head, Transaction
-from wpinq.kernel.ledger.head_file import HAS_TURNS, HeadFile
+from wpinq.kernel.ledger.head_file import HeadFile
 from wpinq.runtime.signals import hold_signals, let_signals_go
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class SQLiteStore:
     def __init__(self, path: str | None, create: bool) -> None:
         # Absolute, because the file is opened again after a fork, when the working directory may be another.
         self._path = None if path is None else os.path.abspath(path)
-        self._head_file = HeadFile(self._path) if self._path is not None and HAS_TURNS else None
+        self._head_file = HeadFile(self._path)
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
@@ -93,10 +93,7 @@ class SQLiteStore:
             known = self._known()  # before the ledger: all that is noted was committed before
             if self._path is not None and not place.exists(self._path, known, create):
                 make = partial(place.make, self._path)
-                if self._head_file is None:
-                    make()
-                else:
-                    self._head_file.take_turn(lambda note: make(), PATIENCE)
+                self._head_file.take_turn(lambda note: make(), PATIENCE)
         except OSError as error:
             raise self._refused(error) from None
         try:
@@ -129,7 +126,7 @@ class SQLiteStore:
         """The result of some work in a write transaction, durable on return, with the head noted after it."""
         if self._writer == threading.get_ident():
             raise LedgerError(_IN_THE_MIDDLE)
-        if self._head_file is None or self._closed or self._stranded:
+        if self._closed or self._stranded:
             return self._written(work, lambda head: None)
         began = False
 
@@ -170,7 +167,7 @@ class SQLiteStore:
         """Refuse a file that is damaged, or whose tables and triggers are not those of a ledger."""
         schema.check(transaction, self.name)
         if transaction.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-            raise LedgerError(f"{self.name} has been tampered with: the file is damaged. Restore it from a copy")
+            raise chain.tampered(self.name, "the file is damaged")
 
     def close(self) -> None:
         """Close the file."""
@@ -184,12 +181,12 @@ class SQLiteStore:
 
     def _known(self) -> Head | None:
         try:
-            return None if self._head_file is None else self._head_file.head(PATIENCE)
+            return self._head_file.head(PATIENCE)
         except OSError as error:
             raise self._refused(error) from None
 
     def _check_known(self, connection: sqlite3.Connection, known: Head | None) -> None:
-        if known is not None and self._head_file is not None:
+        if known is not None:
             chain.check_head(connection, self.name, known, f"which it had by {self._head_file.path}")
 
     def _transact(self, connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -312,8 +309,7 @@ def _after_fork_in_child() -> None:
         store._stranded = store._connection is not None
         if not store._stranded:
             store._writer = None
-        if store._head_file is not None:
-            store._head_file.leave()
+        store._head_file.leave()
     _after_fork()
 
 

@@ -14,7 +14,19 @@ from typing import Any
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.accounts import MARK
-from wpinq.kernel.ledger.chain import ANSWERS, BATCH, CARRY, DEBIT, OPEN, RESUME, SET, START, SUSPEND, Transaction
+from wpinq.kernel.ledger.chain import (
+    ANSWERS,
+    BATCH,
+    CARRY,
+    DEBIT,
+    OPEN,
+    RESUME,
+    SET,
+    START,
+    SUSPEND,
+    Transaction,
+    tampered,
+)
 
 WHOLE, LAST = 100_000, 10_000
 """Up to how many entries an opening verifies all, and how many it verifies of more."""
@@ -170,11 +182,3 @@ def _hashed(row: tuple[str, int, str | bytes]) -> tuple[str, int, str]:
     key, entry, value = row
     packed = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
     return key, entry, hashlib.sha256(packed).hexdigest()
-
-
-def tampered(name: str, reason: str) -> LedgerError:
-    """The refusal of a ledger that was edited."""
-    return LedgerError(
-        f"{name} has been tampered with: {reason}. "
-        "Restore it from a copy, or start a new one with the budget that is left"
-    )
