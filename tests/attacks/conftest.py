@@ -10,8 +10,8 @@ import pytest
 
 import wpinq as wp
 from wpinq.api.query import Query
+from wpinq.display.explanation import gap
 from wpinq.engines import reference
-from wpinq.engines.contract import gap
 from wpinq.engines.sql.duckdb.database import Database
 
 

@@ -12,7 +12,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.engines.contract import gap
+from wpinq.display.explanation import gap
 from wpinq.expr import build, catalogue
 from wpinq.expr.functions import LIST_LIMIT, PRIMITIVES
 from wpinq.expr.nodes import Constant, Expr, Variable, make_lambda

@@ -13,7 +13,7 @@ import pytest
 
 from tests.attacks.test_one_unit import A_STEP, LISTS, OPERATORS, PLAIN, QUERIES, ROWS, VALUES, WORST, allowed
 from wpinq.api.query import Query
-from wpinq.engines.contract import gap
+from wpinq.display.explanation import gap
 
 pytestmark = pytest.mark.long
 

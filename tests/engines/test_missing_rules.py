@@ -9,7 +9,8 @@ import pytest
 
 import wpinq as wp
 from wpinq import functions as F
-from wpinq.engines.contract import find_engine, gap
+from wpinq.display.explanation import gap
+from wpinq.engines.contract import find_engine
 from wpinq.engines.sql import compile
 from wpinq.engines.sql.dialect import DUCKDB, STANDARD
 from wpinq.engines.sql.duckdb import database

@@ -6,8 +6,8 @@ import itertools
 from typing import Any
 
 import wpinq as wp
+from wpinq.display.explanation import gap
 from wpinq.engines import reference
-from wpinq.engines.contract import gap
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import WpinqError
 from wpinq.expr.types import (

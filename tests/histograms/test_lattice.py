@@ -17,8 +17,8 @@ from tests.support.system_noise import with_geometric_noise
 from wpinq import functions as F
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.histograms import CountOfCounts, Hierarchical, HierarchicalCounts, Identity, Sorted, Tree, Wavelet
+from wpinq.noise.geometric import check_exact, geometric_scale, on_lattice
 from wpinq.noise.noise_distributions import DoubleGeometric
-from wpinq.noise.scales import check_exact, geometric_scale, on_lattice
 from wpinq.plan.arithmetic import common_divisor
 from wpinq.plan.properties import plan_properties
 

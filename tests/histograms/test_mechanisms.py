@@ -38,8 +38,8 @@ from wpinq.histograms import (
 from wpinq.histograms.strategies.strategy import noise_of
 from wpinq.inference.intervals import Noise
 from wpinq.inference.noise_sums import geometric_half_widths, geometric_variance
+from wpinq.noise.geometric import geometric_scale
 from wpinq.noise.noise_distributions import DoubleGeometric
-from wpinq.noise.scales import geometric_scale
 from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.laplace import NoisyCount
 

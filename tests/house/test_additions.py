@@ -244,7 +244,7 @@ from wpinq.expr.types import STR, Type
 from wpinq.expr.values import Value
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.laplace import add_laplace
-from wpinq.noise.scales import laplace_scale
+from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.sink import Output, Sink, register

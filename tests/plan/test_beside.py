@@ -14,7 +14,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
-from wpinq.noise.scales import laplace_scale
+from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
 from wpinq.plan.demand import charges, demand, least_on_a_way, norm_bounds_over_parts, partition_of, unshared
 from wpinq.plan.node import Node, sources, topological

@@ -31,7 +31,7 @@ from wpinq.histograms import (
     Tree,
     Wavelet,
 )
-from wpinq.noise.scales import laplace_scale
+from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF, Arithmetic, Weight
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import REGISTRY, PerRecord

@@ -16,8 +16,7 @@ from scipy import stats
 
 from tests.support.ladder_laws import rung_law
 from tests.support.parameters import for_each, tenth
-from wpinq.noise.ladder import Ladder, as_float, below, choose_power, draw_count, odds
-from wpinq.noise.scales import LEAST_LADDER_SCALE
+from wpinq.noise.ladder import LEAST_LADDER_SCALE, Ladder, as_float, below, choose_power, draw_count, odds
 from wpinq.sinks.graph_ladders import clique_ladder, degree_ladder, simple_graph, star_ladder, triangle_ladder
 
 LADDERS = {

@@ -28,7 +28,7 @@ from wpinq.api.simulate import PublicOutput
 from wpinq.errors import EpsilonError, EvaluationFailed, PlanError
 from wpinq.kernel.noisy_evaluation import FAILED, ProtectedOutput
 from wpinq.noise.exact_bernoulli import WORD, Coin, exponential_coin
-from wpinq.noise.scales import laplace_scale
+from wpinq.noise.laplace import laplace_scale
 from wpinq.sinks import laplace
 from wpinq.sinks.choose import Choose
 

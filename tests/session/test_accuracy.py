@@ -16,8 +16,8 @@ from tests.support.parameters import for_each, sizes
 from wpinq import graphs
 from wpinq.noise.noise_distributions import half_width
 from wpinq.noise.permute_and_flip import select
+from wpinq.sinks.answer_kinds import Stated
 from wpinq.sinks.clamped_average import NoisyAverage
-from wpinq.sinks.sink import Stated
 
 NANO = Fraction(1, 10**9)
 ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])

@@ -16,8 +16,9 @@ import pytest
 import wpinq as wp
 import wpinq.kernel.session
 from wpinq import functions as F
+from wpinq.display.explanation import gap
 from wpinq.engines import reference
-from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, gap, rank_weights_of
+from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine, rank_weights_of
 from wpinq.engines.sql.duckdb import database
 from wpinq.engines.sql.duckdb.instance import Instance
 from wpinq.kernel.ledger.ledger import Ledger

@@ -29,9 +29,9 @@ from wpinq.noise.geometric import add_geometric
 from wpinq.noise.ladder import draw_count
 from wpinq.plan.arithmetic import FLOAT
 from wpinq.sinks import graph_counts
+from wpinq.sinks.answer_kinds import Stated
 from wpinq.sinks.graph_counts import FourCliqueCount, StarCount, SubgraphCount, TriangleCount, edges_of
 from wpinq.sinks.graph_ladders import clique_ladder, simple_graph, star_ladder, triangle_ladder
-from wpinq.sinks.sink import Stated
 
 ONCE = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"])
 BOTH = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])

@@ -60,7 +60,7 @@ def test_the_scale_of_noise_is_written_once() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r"1 \+ \S*slack", line.split("#")[0]) and not line.strip().startswith(("Exact", "source", "``"))
     ]
-    assert set(found) == {"noise/scales.py"}
+    assert set(found) == {"noise/laplace.py"}
 
 
 # --- the source of random bytes ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from wpinq.measure.accuracy import Accuracy
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.scales import laplace_scale
+from wpinq.noise.laplace import laplace_scale
 from wpinq.plan import operators
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, construct

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.display.html import render
-from wpinq.engines.contract import DEFAULT_ENGINE, gap
+from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
+from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, show, write_public
 from wpinq.noise.epsilon import format_epsilon, format_factor
+from wpinq.noise.laplace import laplace_scale
 from wpinq.noise.noise_distributions import half_width
-from wpinq.noise.scales import laplace_scale
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
@@ -24,6 +25,16 @@ from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
 
 COLUMN_LIMIT = 72
+
+
+def gap(root: Node, name: str) -> str:
+    """The reason why an engine cannot run a plan, with a remedy; empty if it can."""
+    engine = find_engine(name)
+    try:
+        engine.check(root)
+    except PlanError as error:
+        return str(error)
+    return ""
 
 
 def explain_plan(

@@ -191,16 +191,6 @@ def _imported(place: str) -> type[Engine]:
     return found
 
 
-def gap(root: Node, name: str) -> str:
-    """The reason why an engine cannot run a plan, with a remedy; empty if it can."""
-    engine = find_engine(name)
-    try:
-        engine.check(root)
-    except PlanError as error:
-        return str(error)
-    return ""
-
-
 def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
     """The weights of given records, in their order, without those that weigh nothing."""
     found = zip(keys, map(weights.get, keys), strict=True)

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, Unpack, overload
 
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
@@ -23,7 +23,7 @@ from wpinq.kernel.release import Release, Releaser
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.answers import Answers
-from wpinq.measure.group import Together
+from wpinq.measure.group import Options, Together
 from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.measure.statement import statement_html
 from wpinq.noise.epsilon import budget_to_nano, from_nano, parse_epsilon
@@ -286,35 +286,29 @@ class Session(Budgets):
         return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
 
     @overload
-    def release(self, measurements: ListedMeasurement, *, fresh: bool = ..., label: str | None = ...) -> Answers: ...
+    def release(self, measurements: ListedMeasurement, **options: Unpack[Options]) -> Answers: ...
+
+    @overload
+    def release(self, measurements: Measurement, **options: Unpack[Options]) -> Answers | Release: ...
 
     @overload
     def release(
-        self, measurements: Measurement, *, fresh: bool = ..., label: str | None = ...
-    ) -> Answers | Release: ...
-
-    @overload
-    def release(
-        self, measurements: Mapping[str, ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
+        self, measurements: Mapping[str, ListedMeasurement], **options: Unpack[Options]
     ) -> dict[str, Answers]: ...
 
     @overload
     def release(
-        self, measurements: Mapping[str, Measurement], *, fresh: bool = ..., label: str | None = ...
+        self, measurements: Mapping[str, Measurement], **options: Unpack[Options]
     ) -> dict[str, Answers | Release]: ...
 
     @overload
-    def release(
-        self, measurements: Iterable[ListedMeasurement], *, fresh: bool = ..., label: str | None = ...
-    ) -> list[Answers]: ...
+    def release(self, measurements: Iterable[ListedMeasurement], **options: Unpack[Options]) -> list[Answers]: ...
 
     @overload
-    def release(
-        self, measurements: Iterable[Measurement], *, fresh: bool = ..., label: str | None = ...
-    ) -> list[Answers | Release]: ...
+    def release(self, measurements: Iterable[Measurement], **options: Unpack[Options]) -> list[Answers | Release]: ...
 
     @overload
-    def release(self, measurements: Together, *, fresh: bool = ..., label: str | None = ...) -> Any: ...
+    def release(self, measurements: Together, **options: Unpack[Options]) -> Any: ...
 
     def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
         """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.

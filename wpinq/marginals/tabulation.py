@@ -35,7 +35,7 @@ from wpinq.marginals.released import (
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
-from wpinq.noise.scales import laplace_scale
+from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.node import Node, Planned
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights

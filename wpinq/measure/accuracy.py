@@ -13,8 +13,7 @@ from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, format_epsilon
-from wpinq.sinks.answer_kinds import WEIGHT, Kind
-from wpinq.sinks.sink import NotStated, Stated
+from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
 
 LARGEST = 10**6 * NANO
 """The largest epsilon that is looked for, in billionths: beyond it nothing is protected."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
@@ -46,6 +46,13 @@ class Compound(MeasuredGroup):
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
 """What is released together: one, or several in a list or by name."""
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of a release, for type checkers."""
+
+    fresh: bool
+    label: str | None
 
 
 def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:

@@ -7,10 +7,129 @@ exponential noise whose digits are drawn exactly. The promise is for neighbours 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+from wpinq.errors import EpsilonError
 from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, RandomBytes, exponential
+from wpinq.noise.laplace import round_up
+from wpinq.plan.properties import PlanProperties
 
 _LARGEST = 2**62
+"""Weights on a lattice stay below it, in steps."""
+
+
+def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float:
+    """The scale, in steps of the lattice, of double-geometric noise: the least float from `(1 + slack)/(ε·g)` on.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        More than 0.
+    step : Fraction
+        The lattice g > 0 of the plan: `PlanProperties.require_lattice` proves it.
+    slack : Fraction
+        What the plan widens exact noise by: `PlanProperties.slack(exact=True)`, 0 but over parts.
+
+    Returns
+    -------
+    float
+        The scale.
+
+    Raises
+    ------
+    EpsilonError
+        When a parameter is out of range, or floating point cannot hold the scale.
+
+    Notes
+    -----
+    When a source changes by k units, the output moves by at most `n = k·d/g` steps, d being the source's
+    `uses · unit_weight`: a loss of `n / scale ≤ k·d·ε`, as billed. Nothing is added for floating point: outputs within
+    g/2 of the exact ones are rounded to the lattice, which makes them exact.
+
+    Privacy cost: none. Source: Ghosh, Roughgarden, Sundararajan, STOC 2009.
+
+    Examples
+    --------
+    >>> geometric_scale(Fraction(1, 2), Fraction(1, 2), Fraction(0))
+    4.0
+    """
+    if epsilon <= 0 or step <= 0 or slack < 0:
+        raise EpsilonError("geometric noise needs an epsilon and a lattice of more than 0, and a slack of at least 0")
+    exact = (1 + slack) / (epsilon * step)
+    if not 2.0**-50 <= exact <= 2.0**60:
+        raise EpsilonError("epsilon times the lattice is out of the range of geometric noise: use Laplace noise")
+    return round_up(exact, "the noise scale")
+
+
+def check_exact(step: Fraction, rounding_error: Fraction, mass: Fraction) -> None:
+    """Refuse, before any budget is spent, a lattice too fine for the floats of the engine.
+
+    Parameters
+    ----------
+    step : Fraction
+        The lattice g.
+    rounding_error : Fraction
+        `PlanProperties.rounding_error` of the plan: must be below g/2.
+    mass : Fraction
+        The bound on the output's norm: must be below 2⁶² steps.
+
+    Raises
+    ------
+    EpsilonError
+        When it is too fine.
+
+    Examples
+    --------
+    >>> check_exact(Fraction(1), Fraction(1, 10**6), Fraction(2**30))
+    """
+    if 2 * rounding_error >= step or mass / step >= _LARGEST:
+        raise EpsilonError(
+            "the lattice is too fine for exact evaluation: declare a smaller cap on the sources, or use Laplace noise"
+        )
+
+
+def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
+    """Protected float weights as numbers of steps, rounded to the nearest: exact where the error is below g/2.
+
+    Parameters
+    ----------
+    weights : sequence of float
+        The engine's output. The caller has proven, statically, that the plan's rounding error is below g/2.
+    step : Fraction
+        The lattice g.
+
+    Returns
+    -------
+    list of int
+        The number of steps of each.
+
+    Notes
+    -----
+    Privacy cost: none by itself; the result is as protected as the weights.
+
+    Examples
+    --------
+    >>> on_lattice([1.0000000001, 0.5], Fraction(1, 2))
+    [2, 1]
+    """
+    over, under = step.denominator, step.numerator
+    ratios = (weight.as_integer_ratio() for weight in weights)
+    return [(2 * top * over + bottom * under) // (2 * bottom * under) for top, bottom in ratios]
+
+
+def lattice_scale(certificate: PlanProperties, epsilon: Fraction) -> float:
+    """The scale, in steps, of double-geometric noise for a plan, where floats hold its lattice exactly.
+
+    Raises
+    ------
+    PlanError
+        When the plan proves no lattice; it names the step that breaks it.
+    EpsilonError
+        When the lattice is too fine for the floats of an engine, or for the noise.
+    """
+    step = certificate.require_lattice()
+    check_exact(step, certificate.rounding_error, certificate.output.norm_bound)
+    return geometric_scale(epsilon, step, certificate.slack(exact=True))
 
 
 def add_geometric(values: Sequence[int], scale: float, random: RandomBytes) -> list[int]:

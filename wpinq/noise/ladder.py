@@ -26,7 +26,12 @@ from fractions import Fraction
 from math import comb
 
 from wpinq.noise.exact_bernoulli import Coin, RandomBytes, below
-from wpinq.noise.geometric import geometric
+from wpinq.noise.geometric import check_exact, geometric, geometric_scale
+from wpinq.noise.laplace import exact_number
+from wpinq.plan.properties import PlanProperties
+
+LEAST_LADDER_SCALE = 1 / 32
+"""Rungs of a ladder are told apart by no more than exp(-32)."""
 
 # The ladder of a count: local sensitivities `LS_t` at every distance t, their sums, and a polynomial above them.
 #
@@ -198,6 +203,41 @@ def _halves(n: int) -> int:
 
 
 _WORD = 64
+
+
+def ladder_scale(certificate: PlanProperties, epsilon: Fraction, sensitivity: Fraction) -> float:
+    """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
+
+    The least float from sensitivity/ε on, and no less than 1/32. At 1/32 the count itself is as good as certain, and
+    the draw works with short numbers.
+
+    Parameters
+    ----------
+    certificate : PlanProperties
+        Of the plan that gives the edges.
+    epsilon : Fraction
+        More than 0.
+    sensitivity : Fraction
+        In rungs: 2 where an edge moves an integer by one rung and the sum of all their weights as much again, 1 where
+        the sum is the same for all graphs.
+
+    Raises
+    ------
+    EpsilonError
+        When the floats of an engine do not tell an edge from none, or cannot hold the scale.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from wpinq.plan.properties import plan_properties
+    >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
+    >>> ladder_scale(plan_properties(edges.plan), Fraction(1, 2), Fraction(2))
+    4.0
+    """
+    check_exact(Fraction(1), certificate.rounding_error, certificate.output.norm_bound)
+    return max(
+        LEAST_LADDER_SCALE, geometric_scale(exact_number(epsilon, "epsilon") / sensitivity, Fraction(1), Fraction(0))
+    )
 
 
 def draw_count(ladder: Ladder, scale: float, random: RandomBytes) -> int:

@@ -1,4 +1,4 @@
-"""Values plus Laplace noise, exact in the real numbers and rounded once to a float.
+"""Values plus Laplace noise of a certified scale, exact in the real numbers and rounded once to a float.
 
 The digits of exponential noise (`exponential`) with a fair sign in front are those of Laplace noise. 64 of them give an
 interval that holds `value + noise`. Rounding to the nearest float is monotone: where both ends round to one float, so
@@ -11,15 +11,93 @@ from __future__ import annotations
 
 import math
 import sys
+from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.errors import EpsilonError
 from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, Exponential, RandomBytes, exponential
 from wpinq.runtime.arrays import Floats
 
 _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly
 _MAX_FLOAT = sys.float_info.max
+_ONE = Fraction(1)
+
+
+def exact_number(number: object, what: str) -> Fraction:
+    """An int or a Fraction as a Fraction; EpsilonError, which names it, for anything else."""
+    if isinstance(number, bool) or not isinstance(number, (int, Fraction)):
+        raise EpsilonError(f"{what} must be an exact number: pass a Fraction or an int")
+    return Fraction(number)
+
+
+def round_up(number: Fraction, what: str) -> float:
+    """The least float that is at least a positive number; EpsilonError, which names it, outside of normal floats."""
+    # Normal floats only, where one rounding is a relative error of 2**-53; half the range leaves room for a map
+    # that doubles a distance.
+    if not sys.float_info.min <= number <= sys.float_info.max / 2:
+        raise EpsilonError(
+            f"{what} is out of the range of floating point: use a source fewer times, or choose a unit weight "
+            "and an epsilon nearer to 1"
+        )
+    rounded = float(number)
+    return rounded if rounded >= number else math.nextafter(rounded, math.inf)
+
+
+@lru_cache(maxsize=1024, typed=True)  # a float that equals a Fraction is refused all the same
+def laplace_scale(epsilon: Fraction, slack: Fraction, sensitivity: Fraction = _ONE) -> float:
+    """The scale of Laplace or exponential noise: the least float from `sensitivity · (1 + slack) / epsilon` on.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        More than 0.
+    slack : Fraction
+        The rounding slack η ≥ 0 of the plan and its engine.
+    sensitivity : Fraction
+        More than 0. Of noise on weights 1. Of a choice the range of the moves of scores: how far the moves of two
+        scores differ, at most, where the output moves by 1.
+
+    Returns
+    -------
+    float
+        The scale b.
+
+    Raises
+    ------
+    EpsilonError
+        When a parameter is out of range, or floating point cannot hold the scale.
+
+    Notes
+    -----
+    When a source changes by k ≥ 1 units, the computed output moves by at most `k * d * (1 + slack)` in L1, d being the
+    source's `stability * unit_weight`. Exact noise of scale b loses `k * d * (1 + slack) / b ≤ k * d * epsilon`: the
+    bill.
+
+    A choice is the largest `u_i + Exp(b)`. Let one unit change scores u to v, and let r be the range of the move,
+    `max_i (v_i − u_i) − min_i (v_i − u_i)`, at most `sensitivity * d * (1 + slack)`. So i is chosen with probability
+    `E min(1, exp(−(m_i − u_i) / b))`, m_i being the largest among the others. Each `u_j − u_i` moves by at most r, so
+    `m_i − u_i` does, and the probability by a factor of at most `exp(r / b) ≤ exp(d * epsilon)`, as billed. A source
+    that changes by k ≥ 1 units moves scores by a range of at most k times as much, and loses k times the loss.
+
+    Privacy cost: none. It depends on the plan and the declarations of its sources alone.
+
+    Source: Proserpio, Goldberg, McSherry, VLDB 2014, section 2.2 (NoisyCount).
+
+    Examples
+    --------
+    >>> laplace_scale(Fraction(1, 2), Fraction(0)), laplace_scale(Fraction(1, 2), Fraction(0), Fraction(2))
+    (2.0, 4.0)
+    """
+    if exact_number(epsilon, "epsilon") <= 0:
+        raise EpsilonError("epsilon must be more than 0 to scale noise: parse it with parse_epsilon")
+    if exact_number(slack, "the rounding slack") < 0:
+        raise EpsilonError("the rounding slack must be at least 0: take the bound that the plan analysis gives")
+    if exact_number(sensitivity, "the sensitivity") <= 0:
+        raise EpsilonError("the sensitivity must be more than 0: it is 2 where scores move by 1, up and down")
+    return round_up(sensitivity * (1 + slack) / epsilon, "the noise scale")
 
 
 def add_laplace(values: Floats, scale: float, random: RandomBytes, sides: Floats | None = None) -> Floats:

@@ -6,12 +6,18 @@ plan has, and make others; it mostly makes fewer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from operator import itemgetter
 
+from wpinq.expr.declarations import Sizes
 from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import TupleOf
 from wpinq.expr.work import work
 from wpinq.plan.domain import RowBounds, both, times
+from wpinq.plan.lowering import redeclared
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.plan.properties import plan_properties
@@ -114,3 +120,42 @@ def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
             taken = work(node.operator.bounded_function(function), texts)
             steps, calls = both(steps, times(often, taken.steps)), calls + taken.calls
     return StepWork(node, handled, steps, calls)
+
+
+# The declaration that would bound a plan better: public, as all of this is.
+
+FIELDS_TRIED = 32
+"""The number of fields of a source that are tried for a declaration that helps."""
+
+
+def advice(plan: Node, seconds: Callable[[Node], float]) -> str:
+    """The remedy for a plan beyond its limits: the declaration that lowers the bound most, were it as small as can be.
+
+    Parameters
+    ----------
+    plan : Node
+        The plan.
+    seconds : callable
+        The bound on the time of a plan; infinity where there is none.
+    """
+    costs = ((seconds(other), words) for words, other in _declared_otherwise(plan))
+    least, words = min(costs, key=itemgetter(0), default=(math.inf, ""))
+    return f"{words}, or ask for less" if least < seconds(plan) / 2 else "ask for less, or for fewer keys at a time"
+
+
+def _declared_otherwise(plan: Node) -> Iterator[tuple[str, Node]]:
+    """The plan over each source with one declaration more, and what it is called."""
+    for name, source in plan_properties(plan).sources.items():
+        sizes = source.sizes or Sizes()
+        fields = source.record.names if isinstance(source.record, TupleOf) else ()
+        for field in [field for field in fields if field is not None][:FIELDS_TRIED]:
+            keys = {names: most for names, most in sizes.keys if names != (field,)} | {(field,): 1}
+            declared = replace(source, sizes=Sizes(sizes.records, tuple(sorted(keys.items()))))
+            yield f"a smaller keys_at_most of {field} would help, declared of {name}", _with(plan, name, declared)
+        if sizes.records is not None and Fraction(source.cap) > sizes.records:
+            declared = replace(source, cap=Fraction(sizes.records))
+            yield f"a smaller cap would help, declared of {name}", _with(plan, name, declared)
+
+
+def _with(plan: Node, name: str, declared: Source) -> Node:
+    return redeclared(plan, lambda source: declared if source.source == name else source)

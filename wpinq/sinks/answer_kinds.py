@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
 
+from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node, topological
@@ -83,6 +84,27 @@ class Kind:
             return self.name, self.factor
         factor = self.form.weight(key)
         return (WEIGHT, Fraction(1)) if factor is None else (self.name, factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Statements of the user about the data: public knowledge or guesses, never read from the data.
+
+    Attributes
+    ----------
+    count : float or None
+        How many things an average is over, more than 0: where its weights are no counts, their total.
+    width : float or None
+        Of the ladder of a count of subgraphs: the most neighbours that two vertices have in common, or for stars the
+        highest degree.
+    """
+
+    count: float | None = None
+    width: float | None = None
+
+
+class NotStated(PlanError):
+    """Something must be stated before an error can be given."""
 
 
 _CLOSED_FORMS = "wpinq.graphs.counts"

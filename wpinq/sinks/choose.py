@@ -17,14 +17,13 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
+from wpinq.noise.laplace import laplace_scale
 from wpinq.noise.permute_and_flip import select
-from wpinq.noise.scales import laplace_scale
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.answer_kinds import STATISTIC, Kind
-from wpinq.sinks.keys import write_keys
-from wpinq.sinks.sink import Output, Sink, Stated, register
-from wpinq.sinks.syntax import EPSILON, OVER, Measured, SinkParameter, SinkSyntax, Written
+from wpinq.sinks.answer_kinds import STATISTIC, Kind, Stated
+from wpinq.sinks.sink import Output, Sink, register
+from wpinq.sinks.syntax import EPSILON, OVER, Measured, SinkParameter, SinkSyntax, Written, write_keys
 
 _CODE = b"choice"
 _Q = SinkParameter("q", "number")

@@ -14,6 +14,7 @@ from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
+from wpinq.sinks.answer_kinds import NotStated, Stated
 from wpinq.sinks.clamped_sum import (
     CLAMPED,
     ClampedSink,
@@ -25,7 +26,7 @@ from wpinq.sinks.clamped_sum import (
     weighted,
     write_clamped,
 )
-from wpinq.sinks.sink import NotStated, Stated, register
+from wpinq.sinks.sink import register
 from wpinq.sinks.syntax import SinkSyntax
 
 

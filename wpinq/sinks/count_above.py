@@ -29,9 +29,9 @@ from wpinq.expr.values import Value, order_key
 from wpinq.noise.conditional import ConditionalNoise
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.sparse_bernoulli import successes
-from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain, ranges, write_domain
+from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain, ranges
 from wpinq.sinks.sink import Output, Sink, gathered
-from wpinq.sinks.syntax import Measured, Written
+from wpinq.sinks.syntax import Measured, Written, write_domain
 
 LARGEST_THRESHOLD = 1e100
 

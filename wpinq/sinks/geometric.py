@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.noise.exact_bernoulli import RandomBytes
-from wpinq.noise.geometric import add_geometric
+from wpinq.noise.geometric import add_geometric, lattice_scale, on_lattice
 from wpinq.noise.noise_distributions import DoubleGeometric, listed_reach
-from wpinq.noise.scales import lattice_scale, on_lattice
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import write_above

@@ -10,14 +10,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import product as crossed
 
 from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
 from wpinq.errors import PlanError
-from wpinq.expr.nodes import write_public
-from wpinq.expr.types import DATE, INT, INT_MAX, INT_MIN, STR, TupleOf, Type
-from wpinq.expr.values import LAST_DAY, UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
+from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
+from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
 from wpinq.plan.format import Json, value_from_json, value_to_json
 
 # Public keys that are given one by one, checked against the type of a plan's records.
@@ -350,31 +348,3 @@ def domain_from_json(data: Json, type_: Type) -> KeyDomain:
         raise PlanError("these data describe no domain of keys")
     pairs = zip(content, type_.elements, strict=True)
     return ProductKeys(tuple(domain_from_json(part, element) for part, element in pairs))
-
-
-def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
-    """Public keys in their shortest form: a range, a product, or a list."""
-    if len(keys) > 2 and type_ in (INT, DATE) and keys == tuple(range(keys[0], keys[0] + len(keys))):
-        end = keys[0] + len(keys)
-        if type_ == INT or end <= LAST_DAY:
-            return f"range({write_public(keys[0], type_)}, {write_public(end, type_)})"
-    if len(keys) > 2 and isinstance(type_, TupleOf) and type_.elements and None not in keys:
-        parts = [tuple(dict.fromkeys(column)) for column in zip(*keys, strict=True)]
-        if math.prod(map(len, parts)) == len(keys) and tuple(crossed(*parts)) == keys:
-            inside = (write_keys(part, element) for part, element in zip(parts, type_.elements, strict=True))
-            return f"product({', '.join(inside)})"
-    return f"[{', '.join(write_public(key, type_) for key in keys)}]"
-
-
-def write_domain(domain: KeyDomain, type_: Type) -> str:
-    """A public domain as it is described: a range, digits, a list, or a product of such."""
-    if isinstance(domain, IntegerKeys):
-        return f"range({write_public(domain.first, type_)}, {write_public(domain.last + 1, type_)})"
-    if isinstance(domain, DigitKeys):
-        return f"digits({domain.length})"
-    if isinstance(domain, ProductKeys):
-        assert isinstance(type_, TupleOf)
-        inside = (write_domain(part, element) for part, element in zip(domain.parts, type_.elements, strict=True))
-        return f"product({', '.join(inside)})"
-    assert isinstance(domain, GivenKeys)
-    return f"[{', '.join(write_public(key, type_) for key in domain.keys)}]"

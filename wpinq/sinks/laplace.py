@@ -12,15 +12,13 @@ import numpy as np
 
 from wpinq.expr.values import Value
 from wpinq.noise.exact_bernoulli import RandomBytes
-from wpinq.noise.laplace import add_laplace
+from wpinq.noise.laplace import add_laplace, laplace_scale
 from wpinq.noise.noise_distributions import listed_reach
-from wpinq.noise.scales import laplace_scale
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import write_above
-from wpinq.sinks.keys import write_keys
 from wpinq.sinks.sink import Output, Sink, gathered, register
-from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
+from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written, write_keys
 
 COUNTED = (EPSILON, SinkParameter("over", "keys", optional=True))
 ABOVE = (EPSILON, SinkParameter("over", "key_domain"), SinkParameter("above", "number"))

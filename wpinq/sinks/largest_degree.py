@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.expr.values import Value
-from wpinq.noise.ladder import DegreeLadder
+from wpinq.noise.ladder import DegreeLadder, ladder_scale
 from wpinq.noise.noise_distributions import DoubleGeometric
-from wpinq.noise.scales import ladder_scale
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import STATISTIC, Kind

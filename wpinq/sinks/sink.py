@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -25,7 +25,7 @@ from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.format import ratio_from_json
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.answer_kinds import Kind, kind_of_weights
+from wpinq.sinks.answer_kinds import Kind, Stated, kind_of_weights
 from wpinq.sinks.syntax import SinkSyntax
 
 _RATIOS = frozenset({"quantile", "step", "interval_share"})
@@ -42,27 +42,6 @@ class Output(Protocol):
 
     def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
         """The weight before, at and after each candidate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """Statements of the user about the data: public knowledge or guesses, never read from the data.
-
-    Attributes
-    ----------
-    count : float or None
-        How many things an average is over, more than 0: where its weights are no counts, their total.
-    width : float or None
-        Of the ladder of a count of subgraphs: the most neighbours that two vertices have in common, or for stars the
-        highest degree.
-    """
-
-    count: float | None = None
-    width: float | None = None
-
-
-class NotStated(PlanError):
-    """Something must be stated before an error can be given."""
 
 
 class Sink(ABC):

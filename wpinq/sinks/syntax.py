@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product as crossed
 from typing import Any, Literal, Protocol
 
-from wpinq.expr.types import Type
-from wpinq.expr.values import Value
+from wpinq.expr.nodes import write_public
+from wpinq.expr.types import DATE, INT, TupleOf, Type
+from wpinq.expr.values import LAST_DAY, Value
 from wpinq.plan.node import Node
+from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 
 ParameterKind = Literal["epsilon", "number", "integer", "real", "function", "keys", "key_domain"]
 """How a program writes an argument."""
@@ -83,3 +87,31 @@ class SinkSyntax:
 
 EPSILON = SinkParameter("epsilon", "epsilon")
 OVER = SinkParameter("over", "keys")
+
+
+def write_keys(keys: tuple[Value, ...], type_: Type) -> str:
+    """Public keys in their shortest form: a range, a product, or a list."""
+    if len(keys) > 2 and type_ in (INT, DATE) and keys == tuple(range(keys[0], keys[0] + len(keys))):
+        end = keys[0] + len(keys)
+        if type_ == INT or end <= LAST_DAY:
+            return f"range({write_public(keys[0], type_)}, {write_public(end, type_)})"
+    if len(keys) > 2 and isinstance(type_, TupleOf) and type_.elements and None not in keys:
+        parts = [tuple(dict.fromkeys(column)) for column in zip(*keys, strict=True)]
+        if math.prod(map(len, parts)) == len(keys) and tuple(crossed(*parts)) == keys:
+            inside = (write_keys(part, element) for part, element in zip(parts, type_.elements, strict=True))
+            return f"product({', '.join(inside)})"
+    return f"[{', '.join(write_public(key, type_) for key in keys)}]"
+
+
+def write_domain(domain: KeyDomain, type_: Type) -> str:
+    """A public domain as it is described: a range, digits, a list, or a product of such."""
+    if isinstance(domain, IntegerKeys):
+        return f"range({write_public(domain.first, type_)}, {write_public(domain.last + 1, type_)})"
+    if isinstance(domain, DigitKeys):
+        return f"digits({domain.length})"
+    if isinstance(domain, ProductKeys):
+        assert isinstance(type_, TupleOf)
+        inside = (write_domain(part, element) for part, element in zip(domain.parts, type_.elements, strict=True))
+        return f"product({', '.join(inside)})"
+    assert isinstance(domain, GivenKeys)
+    return f"[{', '.join(write_public(key, type_) for key in domain.keys)}]"

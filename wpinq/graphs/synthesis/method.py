@@ -26,9 +26,9 @@ from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.plan.node import Node, sources, upward
 from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Integers
+from wpinq.sinks.answer_kinds import Stated
 from wpinq.sinks.graph_counts import TriangleCount
 from wpinq.sinks.largest_degree import LargestDegree
-from wpinq.sinks.sink import Stated
 
 SOURCE = "edges"
 """The name of the source of edges in ledgers and bills."""

@@ -49,9 +49,9 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import topological
 from wpinq.runtime.arrays import Floats, Integers
+from wpinq.sinks.answer_kinds import Stated
 from wpinq.sinks.graph_counts import COUNT as COUNTED
 from wpinq.sinks.graph_counts import TriangleCount
-from wpinq.sinks.sink import Stated
 
 # --- triangles, clustering and assortativity, by draws of the curves --------------------------------------------------
 

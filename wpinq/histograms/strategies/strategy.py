@@ -20,7 +20,7 @@ from wpinq.inference.intervals import Noise
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.scales import lattice_scale
+from wpinq.noise.geometric import lattice_scale
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.runtime.arrays import Floats

@@ -8,23 +8,21 @@ operator and each function of lists; `docs/untrusted.md` has the measurements.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import PlanError
-from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
 from wpinq.expr.work import content_of
 from wpinq.kernel.prepare import PreparedMeasurement
 from wpinq.kernel.sandbox.limits import Limits
-from wpinq.plan.lowering import redeclared
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import GroupBy
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.work import PlanWork, plan_work
+from wpinq.plan.work import PlanWork, advice, plan_work
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
 from wpinq.sinks.sink import SINKS
 
@@ -159,10 +157,6 @@ def uneven(type_: Type) -> bool:
     return type_ == STR or (isinstance(type_, TupleOf) and any(map(uneven, type_.elements)))
 
 
-FIELDS_TRIED = 32
-"""The number of fields of a source that are tried for a declaration that helps."""
-
-
 def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
     """The worst-case cost of a measurement for some keys; PlanError where it is beyond the limits."""
     measurement = order.measurement
@@ -171,14 +165,17 @@ def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -
         names = ", ".join(sorted(name for name, known in SINKS.items() if known.bounded_work))
         raise PlanError(f"untrusted mode releases {names}, not {sink.name}: nothing bounds how long that looks at data")
     number = max(1, keys_by_size(keys))  # one at least: an order without keys is made to be asked for some
+
+    def seconds_of(other: Node) -> float:
+        found = _cost(other, order, number, limits)
+        return math.inf if found is None else found.seconds
+
     cost = _cost(plan, order, number, limits)
     if cost is None:
         work = plan_work(plan)
         step = work.dominant.node.operator.name
         missing = (
-            f"declare records_at_most of {', '.join(work.unbounded)}"
-            if work.unbounded
-            else _help(plan, order, number, limits)
+            f"declare records_at_most of {', '.join(work.unbounded)}" if work.unbounded else advice(plan, seconds_of)
         )
         raise PlanError(
             f"untrusted mode takes plans whose rows are bounded by declarations, and nothing bounds those of {step}: "
@@ -192,7 +189,7 @@ def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -
             f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
             f"grant {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of "
             f"it is {dominant.node.operator.name}, with up to {dominant.rows:,} rows: "
-            f"{_help(plan, order, number, limits)}"
+            f"{advice(plan, seconds_of)}"
         )
     return cost
 
@@ -222,38 +219,3 @@ def _largest(domain: KeyDomain) -> int:
     if isinstance(domain, ProductKeys):
         return sum(map(_largest, domain.parts))
     return max(map(content_of, domain.keys), default=0) if isinstance(domain, GivenKeys) else 0
-
-
-def _help(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> str:
-    """The declaration that would lower the bound most, were it as small as can be; public, as all of this is."""
-    now = _cost(plan, order, keys, limits)
-    best: tuple[float, str] | None = None
-    for words, other in _declared_otherwise(plan):
-        cost = _cost(other, order, keys, limits)
-        if (
-            cost is not None
-            and (now is None or cost.seconds < now.seconds / 2)
-            and (best is None or cost.seconds < best[0])
-        ):
-            best = (cost.seconds, words)
-    if best is None:
-        return "ask for less, or for fewer keys at a time"
-    return f"{best[1]}, or ask for less"
-
-
-def _declared_otherwise(plan: Node) -> Iterator[tuple[str, Node]]:
-    """The plan over each source with one declaration more, and what it is called."""
-    for name, source in plan_properties(plan).sources.items():
-        sizes = source.sizes or Sizes()
-        fields = source.record.names if isinstance(source.record, TupleOf) else ()
-        for field in [field for field in fields if field is not None][:FIELDS_TRIED]:
-            keys = {names: most for names, most in sizes.keys if names != (field,)} | {(field,): 1}
-            declared = replace(source, sizes=Sizes(sizes.records, tuple(sorted(keys.items()))))
-            yield f"a smaller keys_at_most of {field} would help, declared of {name}", _with(plan, name, declared)
-        if sizes.records is not None and Fraction(source.cap) > sizes.records:
-            declared = replace(source, cap=Fraction(sizes.records))
-            yield f"a smaller cap would help, declared of {name}", _with(plan, name, declared)
-
-
-def _with(plan: Node, name: str, declared: Source) -> Node:
-    return redeclared(plan, lambda source: declared if source.source == name else source)
