@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 from wpinq.engines.contract import Engine, RankWeights, WantedRanges
 from wpinq.errors import EvaluationFailed, SessionError
@@ -20,7 +21,6 @@ from wpinq.sinks.count_above import Listing, Past, draw_above, draw_keys
 FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
 _CHANGED = "the source was protected anew since this was paid for: release the measurement again, over the new data"
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -60,13 +60,21 @@ class NoisyEvaluator:
 
     def draw(self, prepared: PreparedMeasurement, keys: Sequence[Value], past: Past) -> list[float]:
         """Noisy numbers for some keys, in units of the scale."""
-        return self._guarded(self._draw, prepared, keys, past)
+        sink, scales = prepared.measurement.sink, prepared.scales
+        if past:
+            return self._guarded(prepared, keys, lambda out: draw_keys(sink, out, keys, past, scales[0], os.urandom))
+        return self._guarded(prepared, keys, lambda out: sink.draw(out, keys, scales, os.urandom))
 
     def draw_above(
         self, prepared: PreparedMeasurement, listing: Listing, asked: Collection[Value], past: Past
     ) -> dict[Value, float]:
         """The keys that a listing shows and that have no answer yet, with their noisy weights."""
-        return self._guarded(self._draw_above, prepared, listing, asked, past)
+        sink, type_ = prepared.measurement.sink, prepared.measurement.key_type
+
+        def drawn(output: ProtectedOutput) -> dict[Value, float]:
+            return draw_above(sink, listing, type_, output, asked, past, prepared.scale, os.urandom)
+
+        return self._guarded(prepared, prepared.keys_at_once, drawn)
 
     def check(self, prepared: PreparedMeasurement, keys: Collection[Value]) -> None:
         """Refuse, before anything is paid, an evaluation for some keys that would not be taken; from what is public."""
@@ -80,49 +88,30 @@ class NoisyEvaluator:
 
     def asking(self, evaluated: Sequence[tuple[PreparedMeasurement, Collection[Value]]], work: Callable[[], T]) -> T:
         """The work of a release once it is paid, which evaluates these measurements, at some keys each."""
-        return work()
+        try:
+            return work()
+        finally:
+            self._steps.done()
 
-    # --- with protected data: called through _guarded only ------------------------------------------------------------
-
-    def _draw(
-        self, prepared: PreparedMeasurement, held: Sequence[Protected], keys: Sequence[Value], past: Past
-    ) -> list[float]:
-        sink, output = prepared.measurement.sink, self._output(prepared, held)
-        if past:
-            return draw_keys(sink, output, keys, past, prepared.scale, os.urandom)
-        return sink.draw(output, keys, prepared.scales, os.urandom)
-
-    def _draw_above(
-        self,
-        prepared: PreparedMeasurement,
-        held: Sequence[Protected],
-        listing: Listing,
-        asked: Collection[Value],
-        past: Past,
-    ) -> dict[Value, float]:
-        measurement, output = prepared.measurement, self._output(prepared, held)
-        type_ = measurement.key_type
-        return draw_above(measurement.sink, listing, type_, output, asked, past, prepared.scale, os.urandom)
-
-    def _output(self, prepared: PreparedMeasurement, held: Sequence[Protected]) -> ProtectedOutput:
-        data = {protected.source.source: protected.weights for protected in held}
-        return ProtectedOutput(self._engine, prepared.measurement.plan, data, self._steps.told)
+    def batch(self, plans: Sequence[Node]) -> AbstractContextManager[None]:
+        """While it is open, these plans are evaluated, each once: see `Engine.batch`."""
+        return self._engine.batch(plans)
 
     def _guarded(
-        self,
-        function: Callable[Concatenate[PreparedMeasurement, list[Protected], P], T],
-        prepared: PreparedMeasurement,
-        *args: P.args,
-        **kw: P.kwargs,
+        self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], T]
     ) -> T:
-        """Show a function the data that a measurement paid for; any error of it becomes one constant error."""
+        """Show a mechanism the output that a measurement paid for; any error of it becomes one constant error."""
         held = self._held(prepared)
         try:
-            return interruptible(lambda: function(prepared, held, *args, **kw))
+            return interruptible(lambda: draw(self._output(prepared, held)))
         except Exception:
             pass
         # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.
         raise EvaluationFailed(FAILED)
+
+    def _output(self, prepared: PreparedMeasurement, held: Sequence[Protected]) -> ProtectedOutput:
+        data = {protected.source.source: protected.weights for protected in held}
+        return ProtectedOutput(self._engine, prepared.measurement.plan, data, self._steps.told)
 
     def check_held(self, prepared: PreparedMeasurement) -> None:
         """Refuse a measurement whose data are no longer those that it was paid for."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger
@@ -19,7 +18,6 @@ from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Together, check_label, regrouped
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.runtime.progress import StepDisplay
 from wpinq.sinks.count_above import Listing, shown_keys
 
 
@@ -98,29 +96,16 @@ class Releaser:
     ----------
     ledger : Ledger
         Where budgets and answers are kept.
-    engine : Engine
-        What checks and evaluates plans.
     protected : mapping
         What the session protects, by source: its own mapping, which changes.
-    steps : StepDisplay
-        What is told the steps.
     run : str
         The random word that the session writes beside its debits.
     evaluator : NoisyEvaluator
         Which evaluates the data.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        engine: Engine,
-        protected: Mapping[str, Protected],
-        steps: StepDisplay,
-        run: str,
-        evaluator: NoisyEvaluator,
-    ) -> None:
-        self._ledger, self._engine, self._protected, self._steps, self._run = ledger, engine, protected, steps, run
-        self._evaluator = evaluator
+    def __init__(self, ledger: Ledger, protected: Mapping[str, Protected], run: str, evaluator: NoisyEvaluator) -> None:
+        self._ledger, self._protected, self._run, self._evaluator = ledger, protected, run, evaluator
         self.closed = False
 
     def check_open(self) -> None:
@@ -149,16 +134,13 @@ class Releaser:
         def answered() -> Any:
             together = [each.measurement.plan for each, _ in evaluated if each.digest in new]
             released = []
-            with self._engine.batch(together):
+            with self._evaluator.batch(together):
                 for each in batch.prepared:
                     released.append(self._release(each, each.digest in new, analyst))
                     new.discard(each.digest)
             return regrouped(measurements, batch.asked, released)  # a table asks at the keys that it listed
 
-        try:
-            return self._evaluator.asking(evaluated, answered)
-        finally:
-            self._steps.done()
+        return self._evaluator.asking(evaluated, answered)
 
     def _release(self, prepared: PreparedMeasurement, new: bool, analyst: str | None) -> Answers | Release:
         measurement = prepared.measurement

@@ -99,13 +99,13 @@ class Session(Budgets):
         else:
             if steps.told is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
-            evaluator = SandboxedEvaluator(self._engine, protected, steps, sandbox, book, on_suspended)
+            evaluator = SandboxedEvaluator(self._engine, protected, sandbox, book, on_suspended)
         run = secrets.token_hex(8)
         super().__init__(book, protected)
         self._protected, self._run = protected, run
         self._opened_at = int(book.head().partition(":")[0])
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
-        self._releaser = Releaser(book, self._engine, protected, steps, run, evaluator)
+        self._releaser = Releaser(book, protected, run, evaluator)
         self._door = Protector(book, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:

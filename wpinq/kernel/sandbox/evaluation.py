@@ -18,7 +18,7 @@ from wpinq.engines.contract import Engine, find_unoptimised
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
-from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator
+from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator, ProtectedOutput
 from wpinq.kernel.prepare import PreparedMeasurement, Protected
 from wpinq.kernel.sandbox import process
 from wpinq.kernel.sandbox.admission import admit, granted_bytes, granted_seconds
@@ -58,12 +58,11 @@ class SandboxedEvaluator(NoisyEvaluator):
         self,
         engine: Engine,
         protected: Mapping[str, Protected],
-        steps: StepDisplay,
         limits: Limits,
         ledger: Ledger,
         on_suspended: Callable[[tuple[str, ...]], object] | None,
     ) -> None:
-        super().__init__(engine, protected, steps)
+        super().__init__(engine, protected, StepDisplay(None))
         stepwise = find_unoptimised(engine.name)
         if stepwise is None:
             raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
@@ -123,17 +122,17 @@ class SandboxedEvaluator(NoisyEvaluator):
                     self._on_suspended(names)
         return bool(suspended)
 
-    def _guarded(self, function: Callable[..., Any], prepared: PreparedMeasurement, *args: Any, **kw: Any) -> Any:
+    def _guarded(
+        self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], Any]
+    ) -> Any:
         order, held = prepared, self._held(prepared)
-        keys = args[0] if function == self._draw else order.keys_at_once
         cost = admit(order, keys, self._limits)
         size = granted_bytes(cost, self._limits)
         process.check_alone(self._engine.rest)
 
         def work() -> bytes:
             self._engine = self._stepwise(f"{int(size * _SHARE_OF_DATABASE)}B", 1)
-            self._steps = StepDisplay(None, False)
-            return _packed(order, function(order, held, *args, **kw))
+            return _packed(order, draw(self._output(order, held)))
 
         until = self.clock.now() + self._seconds(order, keys)
         columns = [protected.weights for protected in held if isinstance(protected.weights, StoredColumns)]
