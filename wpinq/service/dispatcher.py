@@ -147,12 +147,11 @@ class Dispatcher:
 
         A token may be revoked while its owner waits in the queue, so it is checked again afterwards.
         """
-        sent = {"request": request, "analyst": analyst, "confidence": request["confidence"], "fresh": request["fresh"]}
         seconds = self.configuration.limits.explain_seconds
         async with self._planner_queue.place(analyst or _CURATORS):
             await run_in_threadpool(check_known)
             try:
-                answer = await self._planners.ask(sent, seconds + _PLANNER_GRACE)
+                answer = await self._planners.ask({**request, "analyst": analyst}, seconds + _PLANNER_GRACE)
             except NoWorker:
                 raise busy() from None
             except NoAnswer:
@@ -176,8 +175,7 @@ class Dispatcher:
             raise Refusal(400, "PlanError", plan["not_admitted"])
         if plan["seconds"] > self.configuration.limits.release_seconds:
             raise Refusal(400, "TooMuch", "this would hold a release worker for longer than one request may: split it")
-        sent = {"request": request, "analyst": analyst, "label": label, "seconds": plan["seconds"]}
-        sent |= {"confidence": request["confidence"], "fresh": request["fresh"]}
+        sent = {**request, "analyst": analyst, "label": label, "seconds": plan["seconds"]}
         sent |= {"name": (name := self._inflight.name()), "accounts": list(plan["bill"])}
         async with self._release_queue.place(analyst):
             await run_in_threadpool(check_known)

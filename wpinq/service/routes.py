@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
@@ -14,7 +14,6 @@ from wpinq.service import schemas
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
 from wpinq.service.middleware import GUARDED
-from wpinq.service.schemas import balance_fields, event_fields, source_fields
 from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
 from wpinq.service.users import renew as renew_token
@@ -27,10 +26,14 @@ def _user(request: Request) -> User:
     return user
 
 
-def _curator(user: Annotated[User, Depends(_user)]) -> User:
+def _curator(user: Annotated[User, Depends(_user)]) -> Iterator[User]:
+    """Shows errors of the ledger and of the users in their own words, which a curator may read."""
     if user.role != CURATOR:
         raise Refusal(403, "NotCurator", "this is for the curator")
-    return user
+    try:
+        yield user
+    except (LedgerError, UsersError) as error:
+        raise Refusal(409, type(error).__name__, str(error)) from None
 
 
 def _analyst(user: Annotated[User, Depends(_user)]) -> User:
@@ -57,6 +60,16 @@ KnownCheck = Annotated[Check, Depends(_check_known)]
 Dispatching = Annotated[Dispatcher, Depends(_dispatcher)]
 
 
+def _known_name(name: str, user: CuratorUser, dispatcher: Dispatching) -> str:
+    if name not in {each.name for each in dispatcher.users.all()}:
+        raise Refusal(404, "NoSuchUser", "there is no user of this name")
+    return name
+
+
+KnownName = Annotated[str, Depends(_known_name)]
+"""The name of a user, in the path: for curators alone, or it would tell who there is."""
+
+
 # Routes for all users and for analysts: sources, explanations, releases, own budgets and history.
 
 router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, which the log shows
@@ -64,13 +77,13 @@ router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, whic
 
 @router.get("/me", summary="The user of this token")
 def me(user: AnyUser) -> schemas.UserResponse:
-    return schemas.UserResponse(name=user.name, role=user.role)
+    return schemas.UserResponse.model_validate(user)
 
 
 @router.get("/sources", summary="The sources and their declarations")
 def sources(user: AnyUser, dispatcher: Dispatching) -> list[schemas.SourceResponse]:
     suspended = dispatcher.ledger.suspended()
-    return [schemas.SourceResponse(**source_fields(*each, suspended)) for each in dispatcher.declared.items()]
+    return [schemas.source_response(*each, suspended) for each in dispatcher.declared.items()]
 
 
 @router.post("/explain", summary="The cost and accuracy of a program; nothing is spent")
@@ -92,104 +105,72 @@ async def release(
 @router.get("/remaining", summary="The own budgets")
 def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
     own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return [schemas.BalanceResponse(**balance_fields(each)) for each in own.balances()]
+    return list(map(schemas.BalanceResponse.model_validate, own.balances()))
 
 
 @router.get("/history", summary="The debits from the own budgets")
 def history(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
     own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return [schemas.EventResponse(**event_fields(each)) for each in own.history()]
+    return list(map(schemas.EventResponse.model_validate, own.history()))
 
 
 # Routes for curators: users, budgets, events, and sources to resume.
 
 
-@contextmanager
-def _own_words() -> Iterator[None]:
-    """Show errors of the ledger and of the users in their own words, which a curator may read."""
-    try:
-        yield
-    except (LedgerError, UsersError) as error:
-        raise Refusal(409, type(error).__name__, str(error)) from None
-
-
 def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[schemas.BalanceResponse]:
-    return [schemas.BalanceResponse(**balance_fields(each)) for each in dispatcher.ledger.balances(analyst)]
-
-
-def _check_user(dispatcher: Dispatcher, name: str) -> None:
-    if name not in {each.name for each in dispatcher.users.all()}:
-        raise Refusal(404, "NoSuchUser", "there is no user of this name")
+    return list(map(schemas.BalanceResponse.model_validate, dispatcher.ledger.balances(analyst)))
 
 
 @router.get("/accounts", summary="All budgets, of sources and of analysts (curator)")
 def accounts(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
-    with _own_words():
-        return _balances(dispatcher)
+    return _balances(dispatcher)
 
 
 @router.put("/accounts", summary="Set budgets of sources (curator)")
 def set_source_budgets(
     request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
 ) -> list[schemas.BalanceResponse]:
-    with _own_words():
-        set_budgets(dispatcher.ledger, request.budgets, actor=user.name)
-        return _balances(dispatcher)
+    set_budgets(dispatcher.ledger, request.budgets, actor=user.name)
+    return _balances(dispatcher)
 
 
 @router.get("/events", summary="The events of all accounts (curator)")
 def events(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    with _own_words():
-        return [schemas.EventResponse(**event_fields(each)) for each in dispatcher.ledger.events()]
+    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events()))
 
 
 @router.get("/users", summary="The users, with their budgets (curator)")
 def users(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.AdmittedResponse]:
-    with _own_words():
-        return [
-            schemas.AdmittedResponse(
-                name=each.name,
-                role=each.role,
-                added=each.added,
-                admitted=each.admitted,
-                budgets=_balances(dispatcher, each.name),
-            )
-            for each in dispatcher.users.all()
-        ]
+    return [
+        schemas.AdmittedResponse(**asdict(each), budgets=_balances(dispatcher, each.name))
+        for each in dispatcher.users.all()
+    ]
 
 
 @router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
 def add(request: schemas.NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
-    with _own_words():
-        token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets, user.name)
+    token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets, user.name)
     return schemas.TokenResponse(name=request.name, token=token)
 
 
 @router.put("/users/{name}/budgets", summary="Set budgets of an analyst (curator)")
 def set_analyst_budgets(
-    name: str, request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
+    name: KnownName, request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
 ) -> list[schemas.BalanceResponse]:
-    with _own_words():
-        _check_user(dispatcher, name)
-        set_budgets(dispatcher.ledger, request.budgets, name, user.name)
-        return _balances(dispatcher, name)
+    set_budgets(dispatcher.ledger, request.budgets, name, user.name)
+    return _balances(dispatcher, name)
 
 
 @router.post("/users/{name}/token", summary="A new token for a user, shown this once (curator)")
-def renew(name: str, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
-    with _own_words():
-        _check_user(dispatcher, name)
-        return schemas.TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
+def renew(name: KnownName, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
+    return schemas.TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
 
 
 @router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)
-def remove(name: str, user: CuratorUser, dispatcher: Dispatching) -> None:
-    with _own_words():
-        _check_user(dispatcher, name)
-        remove_user(dispatcher.users, dispatcher.ledger, name, user.name)
+def remove(name: KnownName, user: CuratorUser, dispatcher: Dispatching) -> None:
+    remove_user(dispatcher.users, dispatcher.ledger, name, user.name)
 
 
 @router.post("/resume", summary="Resume the sources of an account that a failure suspended (curator)")
 def resume(request: schemas.ResumeRequest, user: CuratorUser, dispatcher: Dispatching) -> bool:
-    with _own_words():
-        return dispatcher.ledger.resume(request.account, actor=user.name)
+    return dispatcher.ledger.resume(request.account, actor=user.name)

@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from wpinq.api.query import Query
-from wpinq.display.explanation import explain_plan
 from wpinq.errors import PlanError, shorten, suggest
 from wpinq.expr.nodes import write_value
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.language import parse
 from wpinq.language.write import write_source
 from wpinq.marginals.released import MarginalTables
-from wpinq.measure.accuracy import Accuracy, accuracy
-from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, Row, key_fields
+from wpinq.measure.accuracy import accuracy
+from wpinq.measure.answer_rows import CONFIDENCE, Row, key_fields
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_keys
 from wpinq.measure.measurement import Measurement, measurement_from_json
-from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.node import sources
 from wpinq.service.users import UserRole
 from wpinq.tables.released import Table
 
-Epsilon = Annotated[str, Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100)]
+
+def _cell(value: Any) -> float | str | None:
+    """A value as JSON has it: a number that is not finite, or too large for a browser to be exact, is text."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value if math.isfinite(value) and abs(value) < 2**53 else str(value)
+    return write_value(value)
+
+
+def _epsilon(given: object) -> object:
+    return format_epsilon(given) if isinstance(given, Fraction) else given
+
+
+Cell = Annotated[float | str | None, BeforeValidator(_cell)]
+Epsilon = Annotated[
+    str,
+    BeforeValidator(_epsilon),
+    Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100),
+]
 Epsilons = Annotated[dict[str, Epsilon], Field(description="account to epsilon", max_length=1_000)]
 
 
@@ -83,6 +101,12 @@ class BudgetsRequest(_Request):
     budgets: Epsilons
 
 
+class _Response(BaseModel):
+    """The base of responses, which are read off what the library has."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
 class ErrorDetail(BaseModel):
     """The reason of a refusal."""
 
@@ -98,14 +122,14 @@ class ErrorResponse(BaseModel):
     error: ErrorDetail
 
 
-class UserResponse(BaseModel):
+class UserResponse(_Response):
     """The user of a token."""
 
     name: str
     role: UserRole
 
 
-class BalanceResponse(BaseModel):
+class BalanceResponse(_Response):
     """A budget, with its spent and remaining parts."""
 
     account: str
@@ -115,7 +139,7 @@ class BalanceResponse(BaseModel):
     remaining: Epsilon
 
 
-class SourceResponse(BaseModel):
+class SourceResponse(_Response):
     """A source as the curator declared it."""
 
     name: str
@@ -128,18 +152,18 @@ class SourceResponse(BaseModel):
     suspended: bool = Field(description="true where it answers no analyst until the curator resumes it")
 
 
-class ExpectedResponse(BaseModel):
+class ExpectedResponse(_Response):
     """The expected accuracy of one number."""
 
     name: str
     kind: str
     words: str
     epsilon: Epsilon
-    half_width: float | str | None
+    half_width: Cell
     missing: str = Field(description="why there is no half-width")
 
 
-class ExplanationResponse(BaseModel):
+class ExplanationResponse(_Response):
     """The cost and the accuracy of a program, before anything is spent."""
 
     bill: Epsilons = Field(description="what it costs, before replay and earlier releases of partitions lower it")
@@ -153,17 +177,17 @@ class ExplanationResponse(BaseModel):
     unbudgeted: list[str] = Field([], description="accounts that it needs and the caller has no budget for")
 
 
-class RowResponse(BaseModel):
+class RowResponse(_Response):
     """One answer."""
 
-    key: list[str]
-    estimate: float | str | None
-    low: float | str | None
-    high: float | str | None
+    key: list[Annotated[str, BeforeValidator(lambda part: part if isinstance(part, str) else write_value(part))]]
+    estimate: Cell
+    low: Cell
+    high: Cell
     kind: str
 
 
-class SeriesResponse(BaseModel):
+class SeriesResponse(_Response):
     """Answers that are shown together."""
 
     title: str
@@ -173,7 +197,7 @@ class SeriesResponse(BaseModel):
     complete: bool = Field(description="false where there are more rows in `data`")
 
 
-class ReleasedResponse(BaseModel):
+class ReleasedResponse(_Response):
     """The answers of one release."""
 
     form: Literal["answers", "table", "marginals"]
@@ -181,17 +205,17 @@ class ReleasedResponse(BaseModel):
     series: list[SeriesResponse]
 
 
-class AnswersResponse(BaseModel):
+class AnswersResponse(_Response):
     """What was released."""
 
     answers: dict[str, ReleasedResponse]
     remaining: Epsilons
 
 
-class EventResponse(BaseModel):
+class EventResponse(_Response):
     """One thing that happened to an account."""
 
-    number: int
+    number: int = Field(validation_alias=AliasChoices("sequence", "number"))
     time: str
     kind: str
     account: str
@@ -201,7 +225,7 @@ class EventResponse(BaseModel):
     actor: str = Field(description="the curator's name, of an act of theirs")
 
 
-class AdmittedResponse(BaseModel):
+class AdmittedResponse(_Response):
     """Somebody in the register, with their budgets."""
 
     name: str
@@ -211,7 +235,7 @@ class AdmittedResponse(BaseModel):
     budgets: list[BalanceResponse]
 
 
-class TokenResponse(BaseModel):
+class TokenResponse(_Response):
     """A token, shown this once."""
 
     name: str
@@ -284,29 +308,19 @@ def explained(releases: Releases, confidence: float = CONFIDENCE) -> dict[str, A
     return {
         "bill": {account: format_epsilon(epsilon) for account, epsilon in cost.items()},
         "bill_text": str(cost),
-        "plans": dict(_plans(releases)),
-        "accuracy": list(_expected(accuracy(releases, confidence))),
+        "plans": {name: one.explain() if isinstance(one, Measurement) else str(one) for name, one in releases.items()},
+        "accuracy": [
+            {
+                "name": row.name,
+                "kind": row.kind.name,
+                "words": str(row.kind),
+                "epsilon": format_epsilon(row.measurement.epsilon),
+                "half_width": _cell(row.half_width),
+                "missing": row.missing,
+            }
+            for row in accuracy(releases, confidence)
+        ],
     }
-
-
-def _plans(releases: Releases) -> Iterator[tuple[str, str]]:
-    for name, one in releases.items():
-        if isinstance(one, Measurement):
-            yield name, explain_plan(one.plan, one.epsilon, one.reading, sink=one.sink, listing=one.listing)
-        else:
-            yield name, str(one)
-
-
-def _expected(rows: Accuracy) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        yield {
-            "name": row.name,
-            "kind": row.kind.name,
-            "words": str(row.kind),
-            "epsilon": format_epsilon(row.measurement.epsilon),
-            "half_width": _number(row.half_width),
-            "missing": row.missing,
-        }
 
 
 def released(results: Mapping[str, Any], confidence: float = CONFIDENCE) -> dict[str, Any]:
@@ -358,58 +372,19 @@ def _rows(keys: list[list[Any]], columns: list[list[Any]]) -> Iterator[Row]:
 
 def _series(title: str, fields: tuple[str, ...], rows: list[Row], words: str) -> dict[str, Any]:
     """Rows that are plotted and shown together; of very many, the first."""
-    shown = rows[:MOST_ROWS]
-    return {
-        "title": title,
-        "fields": list(fields),
-        "kind": words,
-        "rows": [
-            {
-                "key": [part if isinstance(part, str) else write_value(part) for part in row.key],
-                **{name: _cell(getattr(row, name)) for name in OWN_COLUMNS},
-            }
-            for row in shown
-        ],
-        "complete": len(rows) == len(shown),
-    }
+    shown = [RowResponse.model_validate(row).model_dump() for row in rows[:MOST_ROWS]]
+    complete = len(rows) == len(shown)
+    return {"title": title, "fields": list(fields), "kind": words, "rows": shown, "complete": complete}
 
 
-def _cell(value: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _number(value)
-    return write_value(value)
-
-
-def _number(value: float | None) -> float | str | None:
-    """A number as JSON has it: what is not finite, or too large for a browser to be exact, is text."""
-    if value is None or (math.isfinite(value) and abs(value) < 2**53):
-        return value
-    return str(value)
-
-
-def balance_fields(balance: Balance) -> dict[str, Any]:
-    """A budget, with its spent and remaining parts."""
-    amounts = {name: format_epsilon(getattr(balance, name)) for name in ("budget", "spent", "remaining")}
-    return {"account": balance.account, "unit": balance.unit, **amounts}
-
-
-def event_fields(event: Event) -> dict[str, Any]:
-    """An event of an account."""
-    names = ("time", "kind", "account", "description", "label", "actor")
-    texts = {name: getattr(event, name) for name in names}
-    return {"number": event.sequence, "amount": format_epsilon(event.amount), **texts}
-
-
-def source_fields(name: str, held: DeclaredSource, suspended: Collection[str]) -> dict[str, Any]:
+def source_response(name: str, held: DeclaredSource, suspended: Collection[str]) -> SourceResponse:
     """A source as it was declared."""
     word, _, version = held.version.partition(" ")
-    return {
-        "name": name,
-        "account": held.source.account,
-        "declaration": write_source(held.source),
-        "unit": held.unit + held.source.rows_of_unit,
-        "version": version if word == "declared" else None,
-        "suspended": held.source.account in suspended,
-    }
+    return SourceResponse(
+        name=name,
+        account=held.source.account,
+        declaration=write_source(held.source),
+        unit=held.unit + held.source.rows_of_unit,
+        version=version if word == "declared" else None,
+        suspended=held.source.account in suspended,
+    )

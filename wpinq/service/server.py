@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -216,7 +217,12 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
             end_of_data = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
-            _fork_others(children, configuration, declared, ledger, (planners, releases), listener)
+            offered, seconds = configuration.declared, configuration.limits.explain_seconds
+            planner = PlannerWorker(planners, offered, declared, ledger, configuration.sandbox, seconds)
+            for _ in range(configuration.planners):
+                children.fork(Role("planner", planner.work, again=True))
+            dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
+            children.fork(Role("web", partial(listen, dispatcher, listener), again=True))
             lost = children.tend()
             end_of_data = signal.SIGKILL
             raise DataWorkerDied(f"the service ends: its {lost.name} process ended, and it cannot go on without it")
@@ -237,22 +243,6 @@ def _fork_data_worker(
         with theirs:
             children.fork(Role("data", DataWorker(configuration, channel, theirs).work, again=False))
         return read_declared(mine)
-
-
-def _fork_others(
-    children: Supervisor,
-    configuration: Configuration,
-    declared: Mapping[str, DeclaredSource],
-    ledger: Ledger,
-    channels: tuple[Channel, Channel],
-    listener: socket.socket,
-) -> None:
-    seconds = configuration.limits.explain_seconds
-    planner = PlannerWorker(channels[0], configuration.declared, declared, ledger, configuration.sandbox, seconds)
-    for _ in range(configuration.planners):
-        children.fork(Role("planner", planner.work, again=True))
-    dispatcher = Dispatcher(configuration, declared, ledger, *channels)
-    children.fork(Role("web", lambda: listen(dispatcher, listener), again=True))
 
 
 def _listener(configuration: Configuration) -> socket.socket:

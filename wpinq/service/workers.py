@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from wpinq.api.query import Query
@@ -36,6 +37,7 @@ _MEMORY = 4 << 30
 """Bytes of address space."""
 
 
+@dataclass(frozen=True)
 class PlannerWorker:
     """One explanation.
 
@@ -53,26 +55,21 @@ class PlannerWorker:
         Processor time for one request.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        queries: Mapping[str, Query],
-        declared: Mapping[str, DeclaredSource],
-        ledger: Ledger,
-        limits: Limits,
-        seconds: float,
-    ) -> None:
-        self._channel, self._queries, self._declared, self._ledger = channel, queries, declared, ledger
-        self._limits, self._processor_seconds = limits, seconds
+    channel: Channel
+    queries: Mapping[str, Query]
+    declared: Mapping[str, DeclaredSource]
+    ledger: Ledger
+    limits: Limits
+    seconds: float
 
     def work(self) -> None:
         """Take one request and answer it."""
-        serve_one(self._channel, self._answer)
+        serve_one(self.channel, self._answer)
 
     def _answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        signal.setitimer(signal.ITIMER_PROF, self._processor_seconds)  # which ends the process
-        releases = releases_of(sent["request"], self._queries)
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)  # which ends the process
+        releases = releases_of(sent, self.queries)
         found = explained(releases, sent["confidence"]) | self._admission(releases, sent["fresh"])
         if sent["analyst"] is not None:
             found |= self._own_cost(releases, sent["analyst"], sent["fresh"])
@@ -80,7 +77,7 @@ class PlannerWorker:
 
     def _admission(self, releases: Releases, fresh: bool) -> dict[str, Any]:
         """The time of a release worker, or why the limits do not admit it: the same whatever the data are."""
-        batch = prepare_batch(releases, self._declared, fresh)
+        batch = prepare_batch(releases, self.declared, fresh)
         try:
             held = [self._seconds(order) for order in batch.prepared]
         except PlanError as error:
@@ -88,12 +85,12 @@ class PlannerWorker:
         return {"seconds": sum(held), "not_admitted": ""}
 
     def _seconds(self, order: PreparedMeasurement) -> float:
-        seconds = granted_seconds(admit(order, order.keys_at_once, self._limits), self._limits)
-        return seconds + self._limits.grace_seconds if order.evaluates_at_once else 0.0
+        seconds = granted_seconds(admit(order, order.keys_at_once, self.limits), self.limits)
+        return seconds + self.limits.grace_seconds if order.evaluates_at_once else 0.0
 
     def _own_cost(self, releases: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
         """The cost to this analyst now, and how many more releases the own budgets cover."""
-        own = AnalystBudgets(self._ledger, analyst, self._declared)
+        own = AnalystBudgets(self.ledger, analyst, self.declared)
         quoted, known = own.quote(releases, fresh=fresh), {each.account for each in own.balances()}
         return {
             "quote": {account: format_epsilon(epsilon) for account, epsilon in quoted.items()},
@@ -108,6 +105,7 @@ GRACE = 60.0
 """Seconds that a release worker may take beyond its granted time, before it is given up."""
 
 
+@dataclass(frozen=True)
 class ReleaseWorker:
     """One release.
 
@@ -119,24 +117,27 @@ class ReleaseWorker:
         The way of requests.
     session : Session
         With the data; each process opens its ledger anew.
+    inflight : InflightReleases
+        Where it is noted while it lasts.
     """
 
-    def __init__(self, configuration: Configuration, channel: Channel, session: Session) -> None:
-        self._configuration, self._channel, self._session = configuration, channel, session
-        self._inflight = InflightReleases(configuration.ledger)
+    configuration: Configuration
+    channel: Channel
+    session: Session
+    inflight: InflightReleases
 
     def work(self) -> None:
         """Take one request and answer it."""
-        serve_one(self._channel, self._release)
+        serve_one(self.channel, self._release)
 
     def _release(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
         signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
         signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
-        releases = releases_of(sent["request"], self._configuration.declared)
-        analyst = self._session.analyst(sent["analyst"])
+        releases = releases_of(sent, self.configuration.declared)
+        analyst = self.session.analyst(sent["analyst"])
         try:
-            with self._inflight.recorded(sent["name"], sent["accounts"]):
+            with self.inflight.recorded(sent["name"], sent["accounts"]):
                 results = analyst.release(releases, fresh=sent["fresh"], label=sent["label"])
         except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
             os._exit(1)
@@ -153,6 +154,7 @@ class DataWorkerDied(WpinqError):
     """The process that holds the data is gone."""
 
 
+@dataclass(frozen=True)
 class DataWorker:
     """The process that holds the data.
 
@@ -166,8 +168,9 @@ class DataWorker:
         Gets the declared sources once their data are protected, or the error.
     """
 
-    def __init__(self, configuration: Configuration, channel: Channel, ready: socket.socket) -> None:
-        self._configuration, self._channel, self._ready = configuration, channel, ready
+    configuration: Configuration
+    channel: Channel
+    ready: socket.socket
 
     def work(self) -> None:
         """Protect the data, and fork release workers for ever."""
@@ -180,14 +183,16 @@ class DataWorker:
             return
         self._send(dict(session.declared()))
         workers = Supervisor()
-        role = Role("release", ReleaseWorker(self._configuration, self._channel, session).work, again=True)
-        for _ in range(self._configuration.release_workers):
+        inflight = InflightReleases(self.configuration.ledger)
+        worker = ReleaseWorker(self.configuration, self.channel, session, inflight)
+        role = Role("release", worker.work, again=True)
+        for _ in range(self.configuration.release_workers):
             workers.fork(role)
         if workers.tend_until(ASKED_TO_END) is None:
             workers.stop(role.name, ASKED_TO_END)
 
     def _protect(self) -> Session:
-        configuration = self._configuration
+        configuration = self.configuration
         session = Session(configuration.ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
         known = {each.account: each.budget for each in session.balances()}
         for offered in configuration.sources.values():
@@ -198,7 +203,7 @@ class DataWorker:
         return session
 
     def _send(self, what: object) -> None:
-        with self._ready as ready:
+        with self.ready as ready:
             ready.sendall(pickle.dumps(what))
 
 
