@@ -9,17 +9,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wpinq import errors
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
-from wpinq.errors import (
-    BudgetExceeded,
-    EvaluationFailed,
-    LanguageError,
-    LedgerError,
-    SourceRejected,
-    UsageError,
-    WpinqError,
-    system_reason,
-)
+from wpinq.errors import LedgerError, UsageError, WpinqError, system_reason
 from wpinq.kernel.ledger import place
 from wpinq.kernel.ledger.chain import Head
 from wpinq.language import Program, parse
@@ -172,11 +164,11 @@ class Interrupted(WpinqError):
 
 EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
     (UsageError, 2),
-    (BudgetExceeded, 3),
-    (SourceRejected, 4),
-    (EvaluationFailed, 5),
+    (errors.BudgetExceeded, 3),
+    (errors.SourceRejected, 4),
+    (errors.EvaluationFailed, 5),
     (LedgerError, 6),
-    (LanguageError, 7),
+    (errors.LanguageError, 7),
     (NotSaved, 8),
     (Interrupted, 130),
     (ReaderGone, 141),

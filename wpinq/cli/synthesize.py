@@ -14,19 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import (
-    Interrupted,
-    NotSaved,
-    beside,
-    check_distinct,
-    check_stdout,
-    check_writable,
-    is_new,
-    ledger_notice,
-    pairs,
-    tell,
-    unwritten,
-)
+from wpinq.cli import arguments
 from wpinq.data import EdgeList
 from wpinq.data.files import format_of
 from wpinq.data.source_files import edge_columns
@@ -55,17 +43,7 @@ from wpinq.graphs.synthesis.synthesize import (
 )
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
 from wpinq.mcmc.run import ChainBars
-from wpinq.mcmc.settings import (
-    BETA,
-    MOST_STEPS,
-    STEPS_PER_EDGE,
-    CheckpointError,
-    ConstantSchedule,
-    GeometricSchedule,
-    LinearSchedule,
-    Schedule,
-    Settings,
-)
+from wpinq.mcmc.settings import BETA, MOST_STEPS, SCHEDULES, STEPS_PER_EDGE, CheckpointError, Settings
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.workflows import measure_graph
@@ -152,7 +130,7 @@ def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
             "the answers it came to are kept there: measure anew with another --folder"
         )
     notice = ""
-    if is_new(Path(measuring.ledger)):
+    if arguments.is_new(Path(measuring.ledger)):
         if holds_answers(folder):
             raise CheckpointError(
                 f"the ledger {measuring.ledger} is not there, and a new one would pay again for what was measured: "
@@ -173,7 +151,7 @@ def _measure(
         for name in () if measuring.split else [name for name in method.shares if name not in asked]:
             print(f"Not asked: {name}, which no graph of so few nodes has enough of to stand out of the noise.\n")
         if notice:
-            tell(notice)
+            arguments.tell(notice)
 
     def on_answers(name: str, table: Answers) -> None:
         paid.add(name)
@@ -268,13 +246,13 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) -> None:
     """The command; `defaults` are of the options that a run is told once."""
-    check_stdout()
-    folder = options.folder or beside(options.out, ".run")
-    report_file = options.report or beside(options.out, ".json")
+    arguments.check_stdout()
+    folder = options.folder or arguments.beside(options.out, ".run")
+    report_file = options.report or arguments.beside(options.out, ".json")
     written = [options.out, report_file]
     for place in written:
-        check_writable(place)
-    check_distinct(written, [options.graph, options.ledger])
+        arguments.check_writable(place)
+    arguments.check_distinct(written, [options.graph, options.ledger])
     _import_igraph(options.own_process)  # before anything is spent
     if options.plots is not None:
         axes_or_new(None)
@@ -293,16 +271,18 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     except KeyboardInterrupt:
         if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
             raise
-        raise Interrupted(f"interrupted; what was debited stays spent. Go on with: {_again(options, folder)}") from None
+        raise arguments.Interrupted(
+            f"interrupted; what was debited stays spent. Go on with: {_again(options, folder)}"
+        ) from None
     except OSError as error:
         if not (holds_run(folder) or is_measuring(folder)):
             raise  # nothing was measured, so nothing is spent
         kept = f"what was measured is paid for and kept. Go on with: {_again(options, folder)}"
-        raise unwritten(error, kept) from None
+        raise arguments.unwritten(error, kept) from None
     try:
         _write(graph, options, report_file)
     except OSError as error:
-        raise unwritten(error, f"the graph is in {options.out}, and the report in {report_file}") from None
+        raise arguments.unwritten(error, f"the graph is in {options.out}, and the report in {report_file}") from None
 
 
 def _again(options: argparse.Namespace, folder: Path) -> str:
@@ -341,7 +321,7 @@ def _begun(
         raise UsageError(f"there is no file {options.graph} that can be read")
     if (options.columns is not None) != (format_of(options.graph) in (".csv", ".parquet")):
         raise UsageError("--columns ONE,OTHER names those of a csv or parquet file that hold an edge: both or neither")
-    notice = ledger_notice(options)
+    notice = arguments.ledger_notice(options)
     if holds_run(folder) or is_measuring(folder):
         raise UsageError(f"{folder} holds a run: go on with --resume, or name another --folder")
     for action, value in defaults.items():
@@ -352,12 +332,11 @@ def _begun(
 
 
 def _fitting(options: argparse.Namespace) -> FittingOptions:
-    schedule: Schedule = ConstantSchedule(options.beta)
-    if options.anneal_from is not None:
-        made = GeometricSchedule if options.schedule == "geometric" else LinearSchedule
-        schedule = made(options.anneal_from, options.beta)
+    annealed = options.anneal_from is not None
+    schedule = SCHEDULES[options.schedule if annealed else "constant"]
+    betas = [options.anneal_from, options.beta] if annealed else [options.beta]
     looks = options.chunk, options.stop_at_noise, options.checkpoint_every
-    settings = Settings(options.steps, schedule, options.chains, options.seed, *looks)
+    settings = Settings(options.steps, schedule(*betas), options.chains, options.seed, *looks)
     return FittingOptions(
         options.query, options.bucket, options.triad_share, settings, options.outside, not options.no_statistics
     )
@@ -368,7 +347,7 @@ def _measuring(options: argparse.Namespace) -> MeasuringOptions:
         graph=str(options.graph.absolute()),
         epsilon=options.epsilon,
         node=options.node,
-        split=pairs(options.share or [], "--share") or None,
+        split=arguments.pairs(options.share or [], "--share") or None,
         nodes=options.max_nodes,
         degree=options.max_degree,
         ledger=None if options.ledger is None else str(options.ledger.absolute()),
@@ -387,7 +366,9 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         if options.plots is not None:
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
-        raise NotSaved("the graph could not be written; its run is kept: --resume with another --out") from None
+        raise arguments.NotSaved(
+            "the graph could not be written; its run is kept: --resume with another --out"
+        ) from None
     print("The synthetic graph; intervals are for the secret one:")
     for name, value in made["graph"].items():
         words = made["uncertainty"]["statistics"][name]["words"]

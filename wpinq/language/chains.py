@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -46,6 +46,8 @@ PLANS_LIMIT = 20
 
 READ_AS = "ReadAs"
 
+_NUMBERS = {"limit": "integer", "widths": "real"}
+"""How the numbers of operators are read, by kind; an argument of a sink is read as its kind says."""
 
 ProgramValue = Query | Measurement | Tabulation | MarginalTabulation
 """What a program gives a name to."""
@@ -153,27 +155,29 @@ class Chains:
             raise self.text.error(f"{step.name} needs {' and '.join(missing)}: {shape}", step.position)
         return bound
 
+    def _arguments(self, step: syntax.Invocation, parameters: Sequence[Any], depth: int = 0) -> dict[str, Any]:
+        """What is given for the parameters of an operator or a sink, by name."""
+        written = self.bind(step, {p.name: p.optional for p in parameters})
+        arguments: dict[str, Any] = {}
+        for name, kind in ((p.name, p.kind) for p in parameters if p.name in written):
+            node = written[name]
+            if kind == "query":
+                arguments[name] = self._query(node, depth + 1).plan
+            elif kind == "constant":
+                arguments[name] = _constant(self.values.constant(node))
+            elif kind in ("function", "widths") and isinstance(node, syntax.ArrowFunction):
+                arguments[name] = self.lambdas.function(node)
+            elif kind == "function":
+                raise self.text.error(f"{step.name} needs a function for {name}: x => …", node.position)
+            else:
+                arguments[name] = getattr(self.values, _NUMBERS.get(kind, kind))(node)
+        return arguments
+
     def _operator(self, query: Query, step: syntax.Invocation, depth: int) -> Query:
         operator = REGISTRY[step.name]
-        written = self.bind(step, {p.name: p.optional for p in operator.parameters})
-        inputs = [query.plan]
-        arguments: dict[str, Any] = {}
-        for parameter in operator.parameters:
-            node = written.get(parameter.name)
-            if node is None:
-                continue
-            if parameter.kind == "query":
-                inputs.append(self._query(node, depth + 1).plan)
-            elif parameter.kind == "limit":
-                arguments[parameter.name] = self.values.integer(node)
-            elif parameter.kind == "constant":
-                arguments[parameter.name] = _constant(self.values.constant(node))
-            elif isinstance(node, syntax.ArrowFunction):
-                arguments[parameter.name] = self.lambdas.function(node)
-            elif parameter.kind == "widths":
-                arguments[parameter.name] = self.values.real(node)
-            else:
-                raise self.text.error(f"{step.name} needs a function for {parameter.name}: x => …", node.position)
+        arguments = self._arguments(step, operator.parameters, depth)
+        others = (p.name for p in operator.parameters if p.kind == "query")
+        inputs = [query.plan, *(arguments.pop(name) for name in others if name in arguments)]
         result = construct(operator, tuple(inputs), arguments, self._convert)
         self._check(result, step)
         return Query(result)
@@ -247,26 +251,15 @@ class Chains:
     def _release(self, query: Query, step: syntax.Invocation) -> Measurement:
         self._count_release(step)
         sink = SINKS[step.name]
-        written = self.bind(step, {p.name: p.optional for p in sink.parameters})
-        self.inferences += any(p.kind == "keys" and p.name not in written for p in sink.parameters)
+        arguments = self._arguments(step, sink.parameters)
+        self.inferences += any(p.kind == "keys" and p.name not in arguments for p in sink.parameters)
         if self.inferences > INFERENCE_LIMIT:
             raise self.text.error(
                 f"at most {INFERENCE_LIMIT} releases of a program may leave their keys out; give them: over: [...]",
                 step.position,
             )
-        arguments: dict[str, Any] = {}
-        for parameter in sink.parameters:
-            node = written.get(parameter.name)
-            if node is None:
-                continue
-            if parameter.kind == "function":
-                if not isinstance(node, syntax.ArrowFunction):
-                    raise self.text.error(f"{step.name} needs a function for {parameter.name}: x => …", node.position)
-                arguments[parameter.name] = self.lambdas.function(node)
-            else:
-                arguments[parameter.name] = getattr(self.values, parameter.kind)(node)
-        measurement: Measurement = SINKS[step.name].build(_OWNERS[step.name], query, arguments)
-        if "over" not in written:
+        measurement: Measurement = sink.build(_OWNERS[step.name], query, arguments)
+        if "over" not in arguments:
             self.values.hold(len(measurement.domain or ()), step.position)
         self._check(measurement.plan, step)
         return measurement

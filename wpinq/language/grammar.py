@@ -11,22 +11,8 @@ from importlib import resources
 from typing import Any
 
 from wpinq.errors import ExpressionError, LanguageError
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    ListOf,
-    Type,
-    category,
-    decimal,
-    record_type,
-    tuple_type,
-)
+from wpinq.expr.temporal import MOMENTS
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, category, decimal, record_type, tuple_type
 from wpinq.language import syntax
 from wpinq.language.syntax import Text, shorten, suggest
 
@@ -38,7 +24,7 @@ DIGITS_LIMIT = 400
 EXPONENT_LIMIT = 400
 """The largest decimal exponent of a number, of either sign; floats end at 308."""
 
-SCALARS: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, DATE, TIMESTAMP, TIME, DURATION)}
+SCALARS: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, *MOMENTS)}
 
 
 class TypeReader:

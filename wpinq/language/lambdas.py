@@ -206,23 +206,16 @@ class Lambdas:
                 f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}",
                 node.position,
             )
-        written = (
-            list(node.arguments) if node.subject is None else [syntax.Argument(None, node.subject), *node.arguments]
-        )
+        written = [*([] if node.subject is None else [node.subject]), *(argument.value for argument in node.arguments)]
         arguments: list[Expr] = []
-        for position, argument in enumerate(written):
-            if (
-                isinstance(argument.value, syntax.ArrowFunction)
-                and position == 1
-                and catalogue.FUNCTIONS[name].takes_function
-            ):
+        for position, value in enumerate(written):
+            if isinstance(value, syntax.ArrowFunction) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
                 items = arguments[0].type
                 if not isinstance(items, ListOf):
                     raise self.text.error(f"{name} with a function takes a list, not {items}", node.position)
-                inner = TextFunction(self, argument.value, environment, depth)
-                arguments.append(trace(inner, (items.element,)))
+                arguments.append(trace(TextFunction(self, value, environment, depth), (items.element,)))
             else:
-                arguments.append(self.expression(argument.value, environment, depth))
+                arguments.append(self.expression(value, environment, depth))
         return catalogue.apply(name, *arguments)
 
     def _inline(self, node: syntax.Invocation, environment: Environment, depth: int) -> Expr:

@@ -147,23 +147,13 @@ class Program(Mapping[str, ProgramValue]):
 STATEMENT_LIMIT = 2_000
 """The most statements of a program."""
 
-_OPTIONS = (
-    "unit",
-    "unit_weight",
-    "cap",
-    "facts",
-    "records_at_most",
-    "keys_at_most",
-    "person",
-    "at_most",
-    "nested",
-    "account",
-)
-_TEXTS = {
-    "unit": 'the unit is said in words: unit = "one directed edge"',
-    "person": 'the column of the ids of people is named in quotes: person = "customer_id"',
-    "account": 'the account is named in quotes: account = "customers"',
+_SCALARS: dict[str, tuple[type, str]] = {
+    "unit": (str, 'the unit is said in words: unit = "one directed edge"'),
+    "person": (str, 'the column of the ids of people is named in quotes: person = "customer_id"'),
+    "account": (str, 'the account is named in quotes: account = "customers"'),
+    "nested": (bool, "nested is true or false"),
 }
+_OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most"
 
 
 def parse(
@@ -324,14 +314,11 @@ class _Interpreter:
                 raise self.text.error(f"the option `{name}` is there twice", position)
             if name == "facts":
                 options[name] = self._facts(value)
-            elif name in _TEXTS:
+            elif name in _SCALARS:
+                kind, problem = _SCALARS[name]
                 options[name] = self.values.scalar(value)
-                if not isinstance(options[name], str):
-                    raise self.text.error(_TEXTS[name], value.position)
-            elif name == "nested":
-                options[name] = self.values.scalar(value)
-                if not isinstance(options[name], bool):
-                    raise self.text.error("nested is true or false", value.position)
+                if not isinstance(options[name], kind):
+                    raise self.text.error(problem, value.position)
             elif name == "keys_at_most":
                 options[name] = self._keys(value)
             elif name in ("at_most", "records_at_most"):

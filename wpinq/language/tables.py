@@ -41,49 +41,55 @@ class StepReader(Protocol):
     def bind(self, step: syntax.Invocation, parameters: Mapping[str, bool]) -> dict[str, syntax.Syntax]: ...
 
 
+def _arguments(reading: StepReader, step: syntax.Invocation) -> tuple[list[syntax.Syntax], dict[str, syntax.Syntax]]:
+    """The arguments of a step: those in order, and after them those by name, each once."""
+    in_order: list[syntax.Syntax] = []
+    named: dict[str, syntax.Syntax] = {}
+    for name, node in ((argument.name, argument.value) for argument in step.arguments):
+        if name is None:
+            in_order.append(node)
+        elif name in named:
+            raise reading.text.error(f"`{shorten(name)}` is given twice", node.position)
+        else:
+            named[name] = node
+    return in_order, named
+
+
+def _with_epsilon(
+    reading: StepReader, step: syntax.Invocation, shape: str
+) -> tuple[Fraction, list[syntax.Syntax], dict[str, syntax.Syntax]]:
+    """The epsilon of a step, its first argument or one by name, and all others."""
+    in_order, named = _arguments(reading, step)
+    if in_order and "epsilon" not in named:
+        named["epsilon"] = in_order.pop(0)
+    if "epsilon" not in named:
+        raise reading.text.error(f"{step.name} needs epsilon: {shape}", step.position)
+    return reading.values.epsilon(named.pop("epsilon")), in_order, named
+
+
 def read_grouping(reading: StepReader, query: Query, step: syntax.Invocation) -> Grouping:
     """What `By` gives: columns in order or by name, `keys`, `other` and `above`, with which keys are a domain."""
-    columns: list[Any] = []
-    named: dict[str, Any] = {}
-    keys, other, above = None, NO_OTHER, None
-    listed = any(argument.name == "above" for argument in step.arguments)
-    for argument in step.arguments:
-        if argument.name is None:
-            if named:
-                raise reading.text.error("a column in order after a named one", argument.value.position)
-            columns.append(_column(reading, argument.value, step))
-        elif argument.name == "keys":
-            keys = (reading.values.key_domain if listed else reading.values.keys)(argument.value)
-        elif argument.name == "above":
-            above = reading.values.number(argument.value)
-        elif argument.name == "other":
-            other = reading.values.constant(argument.value)
-        elif argument.name in named:
-            raise reading.text.error(f"`{argument.name}` is given twice", argument.value.position)
-        else:
-            named[argument.name] = _column(reading, argument.value, step)
-    return query.by(*columns, keys=keys, other=other, above=above, **named)
+    in_order, named = _arguments(reading, step)
+    keys, other, above = (named.pop(name, None) for name in ("keys", "other", "above"))
+    if named and in_order and in_order[-1].position > next(iter(named.values())).position:
+        raise reading.text.error("a column in order after a named one", in_order[-1].position)
+    listed = reading.values.keys if above is None else reading.values.key_domain
+    return query.by(
+        *(_column(reading, node, step) for node in in_order),
+        keys=None if keys is None else listed(keys),
+        other=NO_OTHER if other is None else reading.values.constant(other),
+        above=None if above is None else reading.values.number(above),
+        **{name: _column(reading, node, step) for name, node in named.items()},
+    )
 
 
 def read_tabulation(reading: StepReader, grouping: Grouping, step: syntax.Invocation) -> Tabulation:
     """What `Agg` gives: an epsilon, aggregates by name, and `split`."""
-    epsilon: Fraction | None = None
-    split: dict[str, object] | None = None
-    aggregates: dict[str, Aggregate] = {}
-    for position, argument in enumerate(step.arguments):
-        node = argument.value
-        if argument.name == "epsilon" or (argument.name is None and position == 0):
-            epsilon = reading.values.epsilon(node)
-        elif argument.name is None:
-            raise reading.text.error("give each aggregate a name: Agg(1, rows: Count())", node.position)
-        elif argument.name == "split":
-            split = _split(reading, node)
-        elif argument.name in aggregates:
-            raise reading.text.error(f"`{argument.name}` is given twice", node.position)
-        else:
-            aggregates[argument.name] = _aggregate(reading, node)
-    if epsilon is None:
-        raise reading.text.error("Agg needs epsilon: Agg(1, rows: Count())", step.position)
+    epsilon, in_order, named = _with_epsilon(reading, step, "Agg(1, rows: Count())")
+    if in_order:
+        raise reading.text.error("give each aggregate a name: Agg(1, rows: Count())", in_order[0].position)
+    split = _split(reading, named.pop("split")) if "split" in named else None
+    aggregates = {name: _aggregate(reading, node) for name, node in named.items()}
     return grouping.agg(epsilon=epsilon, split=split, **aggregates)
 
 
@@ -196,36 +202,23 @@ UNITS = 2**30
 
 def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -> MarginalTabulation:
     """What `Marginals` gives: an epsilon, attributes, and `order`, `workload`, `views`, `shares` or `objective`."""
+    epsilon, in_order, named = _with_epsilon(reading, step, 'Marginals(1, "sex", order: 1)')
     given: dict[str, Any] = {}
-    attributes: list[Any] = []
-    for position, argument in enumerate(step.arguments):
-        node = argument.value
-        if argument.name is None:
-            if position == 0:
-                given["epsilon"] = reading.values.epsilon(node)
-            else:
-                attributes.append(_attribute(reading, node))
-            continue
-        if argument.name in given:
-            raise reading.text.error(f"`{argument.name}` is given twice", node.position)
-        if argument.name == "epsilon":
-            given["epsilon"] = reading.values.epsilon(node)
-        elif argument.name == "order":
-            given["order"] = reading.values.integer(node)
-        elif argument.name == "objective":
-            given["objective"] = reading.values.scalar(node)
-        elif argument.name in ("workload", "views"):
-            given[argument.name] = _views(reading, node)
-        elif argument.name == "shares":
-            given["shares"] = _shares(reading, node)
+    for name, node in named.items():
+        if name == "order":
+            given[name] = reading.values.integer(node)
+        elif name == "objective":
+            given[name] = reading.values.scalar(node)
+        elif name in ("workload", "views"):
+            given[name] = _views(reading, node)
+        elif name == "shares":
+            given[name] = [reading.values.plain(value, node) for value in reading.values.keys(node)]
         else:
             raise reading.text.error(
-                f"Marginals takes no `{shorten(argument.name)}`: it takes epsilon, attributes, order, workload, views, "
-                "shares and objective",
+                f"Marginals takes no `{shorten(name)}`: it takes epsilon, attributes, order, workload, views, shares "
+                "and objective",
                 node.position,
             )
-    if "epsilon" not in given:
-        raise reading.text.error('Marginals needs epsilon: Marginals(1, "sex", order: 1)', step.position)
     views, shares = given.pop("views", None), given.pop("shares", None)
     if (views is None) != (shares is None) or (views is not None and len(views) != len(shares or ())):
         raise reading.text.error("views are what is measured, and shares the share of each: give both", step.position)
@@ -235,7 +228,7 @@ def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -
         given["measure"] = dict(zip(views, shares, strict=True))
         if len(given["measure"]) < len(views):
             raise reading.text.error("a view is listed twice among those measured", step.position)
-    return query.marginals(attributes, **given)
+    return query.marginals([_attribute(reading, node) for node in in_order], epsilon=epsilon, **given)
 
 
 def _attribute(reading: StepReader, node: syntax.Syntax) -> Attribute:
@@ -245,35 +238,23 @@ def _attribute(reading: StepReader, node: syntax.Syntax) -> Attribute:
         raise reading.text.error('an attribute is "sex" or Attribute("age", bins: [0, 18, 65])', node.position)
     names = {"column": False, "bins": True, "categories": True, "missing": True, "other": True, "name": True}
     written = reading.bind(node, names)
-    found: dict[str, Any] = {}
-    column = written.pop("column")
-    if isinstance(column, syntax.ArrowFunction):
-        found["column"] = reading.lambdas.function(column)
-    elif isinstance(column, syntax.Literal) and isinstance(column.value, str):
-        found["column"] = column.value
-    else:
-        raise reading.text.error('Attribute needs the name of a column, "age", or a function, x => …', column.position)
+    found: dict[str, Any] = {"column": _column(reading, written.pop("column"), node)}
     for name, value in written.items():
         found[name] = reading.values.keys(value) if name in ("bins", "categories") else reading.values.scalar(value)
     return attribute(**found)
 
 
 def _views(reading: StepReader, node: syntax.Syntax) -> list[tuple[str, ...]]:
-    shape = 'views are lists of the names of attributes: [["age", "sex"], ["city"]]'
-    if not isinstance(node, syntax.List):
-        raise reading.text.error(shape, node.position)
     found = []
-    for view in node.items:
-        names = view.items if isinstance(view, syntax.List) else ()
-        values = [name.value for name in names if isinstance(name, syntax.Literal)]
-        if not isinstance(view, syntax.List) or len(values) < len(names) or not all(isinstance(v, str) for v in values):
-            raise reading.text.error(shape, view.position)
-        found.append(tuple(map(str, values)))
+    for view in node.items if isinstance(node, syntax.List) else (node,):
+        named = view.items if isinstance(view, syntax.List) else (view,)
+        names = [name.value for name in named if isinstance(name, syntax.Literal) and isinstance(name.value, str)]
+        if not isinstance(view, syntax.List) or len(names) < len(named):
+            raise reading.text.error(
+                'views are lists of the names of attributes: [["age", "sex"], ["city"]]', view.position
+            )
+        found.append(tuple(names))
     return found
-
-
-def _shares(reading: StepReader, node: syntax.Syntax) -> list[Any]:
-    return [reading.values.plain(value, node) for value in reading.values.keys(node)]
 
 
 def write_marginals(asked: MarginalTabulation) -> list[str]:

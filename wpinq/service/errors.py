@@ -9,22 +9,14 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from wpinq.errors import (
-    AnswersError,
-    BudgetExceeded,
-    EpsilonError,
-    ExpressionError,
-    LanguageError,
-    PlanError,
-    SessionError,
-    SourceSuspended,
-)
+from wpinq import errors
 
 FAILED = "the request failed; what was debited stays spent, and nothing of the reason can be shown"
 """The one message of whatever may hang on data, files or the ledger."""
 
-_CONFLICTS = BudgetExceeded, SourceSuspended
-_SHOWN = (*_CONFLICTS, LanguageError, PlanError, ExpressionError, EpsilonError, AnswersError, SessionError)
+_CONFLICTS = errors.BudgetExceeded, errors.SourceSuspended
+_MISTAKES = errors.LanguageError, errors.PlanError, errors.ExpressionError, errors.EpsilonError
+_SHOWN = (*_CONFLICTS, *_MISTAKES, errors.AnswersError, errors.SessionError)
 """Errors whose words follow from what was asked, the declarations and the own budget."""
 
 
@@ -70,7 +62,7 @@ def refusal_of(error: BaseException) -> Refusal:
     if not isinstance(error, _SHOWN):
         return failure()
     status = 409 if isinstance(error, _CONFLICTS) else 400
-    line, column = (error.line, error.column) if isinstance(error, LanguageError) else (0, 0)
+    line, column = (error.line, error.column) if isinstance(error, errors.LanguageError) else (0, 0)
     return Refusal(status, type(error).__name__, str(error), line, column)
 
 
