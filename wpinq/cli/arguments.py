@@ -6,8 +6,9 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from wpinq import errors
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
@@ -70,6 +71,20 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
 def beside(path: Path, ending: str) -> Path:
     """The path of a file that belongs to another one."""
     return path.with_name(path.name + ending)
+
+
+def add_ledger(add: Callable[..., Any], source: str) -> None:
+    """Add, by the `add_argument` of a group, what a synthesis is told of its ledger and its engine."""
+    add("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
+    add("--budget", metavar="EPSILON", help=f"of the source{source} in the ledger; required with it")
+    add("--data-version", metavar="VERSION", help="your word for this state of the data")
+    add("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
+
+
+def check_readable(path: Path) -> None:
+    """Refuse what is no file, or none that can be read."""
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise UsageError(f"there is no file {path} that can be read")
 
 
 def ledger_notice(options: argparse.Namespace) -> str:

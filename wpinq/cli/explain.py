@@ -10,6 +10,7 @@ from wpinq.cli.arguments import add_engine, add_parameters, load_program
 from wpinq.display.explanation import explain_plan
 from wpinq.measure.accuracy import accuracy
 from wpinq.measure.bill import Bill
+from wpinq.measure.measurement import Measurement
 
 
 def add_parser(commands: Any) -> None:
@@ -33,18 +34,13 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """The command."""
     program = load_program(options)
-    for name, measurement in program.measurements.items():
-        print(f"== {name}: {measurement.description}\n")
-        released = measurement.plan, measurement.epsilon, measurement.reading
-        print(explain_plan(*released, options.engine, measurement.sink, measurement.listing))
-        print()
-    for name, table in (program.tables | program.marginals).items():
-        print(f"== {name}: {table}\n")
+    for name, asked in program.releases.items():
+        plan = f"{asked.description}\n\n{asked.explain(options.engine)}" if isinstance(asked, Measurement) else asked
+        print(f"== {name}: {plan}\n")
     if program.releases:
         print(f"The bill of all, released together:\n{Bill(program.releases)}")
-        asked = options.accuracy or (options.half_width, options.count, options.width) != (None, None, None)
-        if asked:
-            stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
+        stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
+        if options.accuracy or set(stated.values()) != {None}:
             print(f"\nHow exact:\n{accuracy(program.releases, options.confidence, **stated)}")
         return
     for name, query in program.queries.items():

@@ -27,9 +27,8 @@ def add_parser(commands: Any) -> None:
     shown = acts.add_parser("show", help="print the accounts of a ledger, and how much of their budgets is left")
     _add_view(shown)
     shown.add_argument("--history", action="store_true", help="list every entry but those that store answers")
-    shown.add_argument(
-        "--plans", action="store_true", help="print the plan of each debit; it holds analysts' constants"
-    )
+    constants = "print the plan of each debit; it holds analysts' constants"
+    shown.add_argument("--plans", action="store_true", help=constants)
     asked = "print how many more releases of each measurement of a text program, and of all together, the budgets cover"
     shown.add_argument("--program", type=Path, metavar="PROGRAM.wpq", help=asked)
     add_parameters(shown)
@@ -40,16 +39,12 @@ def add_parser(commands: Any) -> None:
     resumed = "answer analysts again over an account that a failed evaluation suspended"
     changed.add_argument("--resume", action="append", default=[], metavar="NAME", help=resumed)
     changed.set_defaults(command=_set, history=False, plans=False, program=None)
+    closing = "close a ledger for ever, and make a new one of its accounts, without answers"
     for name, paths, help_, command in (
         ("verify", ("ledger",), "check every entry, row, answer and plan of a ledger", _verify),
         ("backup", ("ledger", "copy"), "copy a ledger while it is used; nothing can be spent from the copy", _backup),
         ("restore", ("copy", "ledger"), "make a ledger of a copy, where the ledger is gone", _restore),
-        (
-            "carry",
-            ("old", "new"),
-            "close a ledger for ever, and make a new one of its accounts, without answers",
-            _carry,
-        ),
+        ("carry", ("old", "new"), closing, _carry),
     ):
         act = acts.add_parser(name, help=help_)
         for path in paths:
@@ -132,9 +127,8 @@ def _verify(options: argparse.Namespace) -> None:
     with Ledger(options.ledger, create=False, expected_head=options.expected_head) as ledger:
         ledger.verify()
         head = ledger.head()
-    print(
-        f"Head of the ledger: {head}\nThe ledger is whole: its hash chain holds, and its rows follow from the entries."
-    )
+    print(f"Head of the ledger: {head}")
+    print("The ledger is whole: its hash chain holds, and its rows follow from the entries.")
 
 
 def _backup(options: argparse.Namespace) -> None:
@@ -157,10 +151,8 @@ def _carry(options: argparse.Namespace) -> None:
     head = carry(options.old, options.new, options.expected_head)
     with Ledger(options.old, create=False) as closed:
         last = closed.head()
-    print(
-        f"{options.old} is closed for ever, and carried to {options.new}.\nHead of the closed ledger: {last}\n"
-        f"Head of the new ledger: {head}"
-    )
+    print(f"{options.old} is closed for ever, and carried to {options.new}.")
+    print(f"Head of the closed ledger: {last}\nHead of the new ledger: {head}")
 
 
 def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence[Balance]) -> dict[str, int]:
@@ -173,9 +165,8 @@ def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence
 def _promised(accounts: Sequence[Balance]) -> Iterator[str]:
     """The accounts that analysts may find exhausted, which reveals other analysts' spending: for the curator."""
     for payer in accounts:
-        together = sum(
-            (each.remaining for each in accounts if each.account.startswith(f"{payer.account}@")), Fraction()
-        )
+        of_analysts = (each for each in accounts if each.account.startswith(f"{payer.account}@"))
+        together = sum((each.remaining for each in of_analysts), Fraction())
         if together > payer.remaining:
             yield (
                 f"the analysts of {payer.account} have {format_epsilon(together)} left together, and it has "

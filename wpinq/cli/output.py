@@ -108,9 +108,11 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     most = len(answers) if rows == 0 else rows
     cells = [(*answers.key_fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "kind")]
     cells += map(_cells, islice(answers.rows(CONFIDENCE), most))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    numbers = len(answers.key_fields), len(answers.key_fields) + 1
-    lines = [title, *(_aligned(row, widths, numbers) for row in cells)]
+    numbers, aligned = (len(answers.key_fields), len(answers.key_fields) + 1), []
+    for place, column in enumerate(zip(*cells, strict=True)):
+        width = max(map(len, column))
+        aligned.append([cell.rjust(width) if place in numbers else cell.ljust(width) for cell in column])
+    lines = [title, *(f"  {'  '.join(row)}".rstrip() for row in zip(*aligned, strict=True))]
     left_out = 0 if answers.measurement.sink.single else max(0, len(answers) - most)
     if left_out:
         lines.append(f"  … {left_out} more keys: --rows 0 prints all, --json and --save keep all")
@@ -128,11 +130,3 @@ def _cells(row: Row) -> tuple[str, ...]:
     digits = 0 if row.estimate.is_integer() else 2  # whole numbers: drawn from integers
     ends = "none" if row.low is None else f"{row.low:.{digits}f} to {row.high:.{digits}f}"
     return (*map(write_value, row.key), f"{row.estimate:.{digits}f}", ends, row.kind)
-
-
-def _aligned(cells: tuple[str, ...], widths: list[int], right: tuple[int, ...]) -> str:
-    padded = (
-        cell.rjust(width) if i in right else cell.ljust(width)
-        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return f"  {'  '.join(padded)}".rstrip()

@@ -13,6 +13,7 @@ from wpinq.cli.arguments import check_stdout, pairs
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.runtime.optional_imports import install
+from wpinq.service.users import ANALYST, CURATOR, UserStore, admit, remove, renew
 
 if TYPE_CHECKING:
     from wpinq.service.config import Configuration
@@ -78,7 +79,6 @@ def run(options: argparse.Namespace) -> None:
 
 def _serve(configuration: Configuration) -> None:
     from wpinq.service.server import serve
-    from wpinq.service.users import UserStore
 
     def ready(address: str, ledger: Ledger) -> None:
         print(f"Serving at {address}", flush=True)
@@ -90,8 +90,6 @@ def _serve(configuration: Configuration) -> None:
 
 
 def _change_user(configuration: Configuration, action: str, name: str, budgets: dict[str, str], curator: bool) -> None:
-    from wpinq.service.users import ANALYST, CURATOR, UserStore, admit, remove, renew
-
     if action == "add" and not curator and not budgets:
         raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
     if not configuration.ledger.exists():
@@ -111,20 +109,14 @@ def _change_user(configuration: Configuration, action: str, name: str, budgets: 
 def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]) -> None:
     from wpinq.service.config import configuration_of
     from wpinq.service.server import serve
-    from wpinq.service.users import ANALYST, CURATOR, UserStore, admit
 
     if budgets.keys() - {_TRIAL_SOURCE}:
         raise UsageError(f"--trial has one account: --budget {_TRIAL_SOURCE}=EPSILON")
     budget = budgets.get(_TRIAL_SOURCE, "10")
     records = _TRIAL_RECORDS if options.records_at_most is None else options.records_at_most
     port = _TRIAL_PORT if options.port is None else options.port
-    source = {
-        "file": os.path.abspath(path),
-        "edge_list": options.edge_list or _TRIAL_EDGES,
-        "budget": budget,
-        "version": "trial",
-        **({} if options.columns is None else {"columns": options.columns}),
-    }
+    source = {"file": os.path.abspath(path), "budget": budget, "version": "trial", "columns": options.columns}
+    source["edge_list"] = options.edge_list or _TRIAL_EDGES
     with tempfile.TemporaryDirectory(prefix="wpinq-trial-") as folder:
         given = {
             "declarations": _TRIAL_DECLARATION.format(records),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -19,7 +18,6 @@ from wpinq.data import EdgeList
 from wpinq.data.files import format_of
 from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
-from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
 from wpinq.errors import EvaluationFailed, SourceRejected, UsageError, WpinqError
 from wpinq.graphs.synthesis.method import Bounds
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, method_names
@@ -157,21 +155,11 @@ def _measure(
         paid.add(name)
         save_answers(folder, name, table)
 
-    answers = measure_graph(
-        EdgeList(measuring.graph, columns=measuring.columns),
-        method,
-        measuring.epsilon,
-        node=_NODES[measuring.node],
-        split=measuring.split,
-        bounds=Bounds(measuring.nodes, measuring.degree),
-        ledger=measuring.ledger,
-        budget=measuring.budget,
-        version=measuring.version,
-        engine=measuring.engine,
-        on_bill=on_bill,
-        on_step=paid.add,  # steps run after the debit
-        on_answers=on_answers,
-    )
+    told = asdict(measuring)
+    graph = EdgeList(told.pop("graph"), columns=told.pop("columns"))
+    told |= {"node": _NODES[told["node"]], "bounds": Bounds(told.pop("nodes"), told.pop("degree"))}
+    on_step = paid.add  # steps run after the debit
+    answers = measure_graph(graph, method, **told, on_bill=on_bill, on_step=on_step, on_answers=on_answers)
     save_run(folder, fitting, answers)
     (folder / _NOTE).unlink(missing_ok=True)
     print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
@@ -213,10 +201,7 @@ def add_parser(commands: Any) -> None:
     ends = "of a csv or parquet file that hold an edge"
     measured("--columns", metavar="ONE,OTHER", help=ends)
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
-    measured("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
-    measured("--budget", metavar="EPSILON", help="of the source edges in the ledger; required with it")
-    measured("--data-version", metavar="VERSION", help="your word for this state of the data")
-    measured("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
+    arguments.add_ledger(measured, " edges")
     walked = partial(tell, made.add_argument_group("how the graph is fitted"))
     every = (
         f"of each chain (default: {STEPS_PER_EDGE} an edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest)"
@@ -317,8 +302,7 @@ def _begun(
 ) -> tuple[FittingOptions, dict[str, Answers]]:
     if options.graph is None or options.epsilon is None:
         raise UsageError("give FILE and --epsilon, or --resume")
-    if not options.graph.is_file() or not os.access(options.graph, os.R_OK):
-        raise UsageError(f"there is no file {options.graph} that can be read")
+    arguments.check_readable(options.graph)
     if (options.columns is not None) != (format_of(options.graph) in (".csv", ".parquet")):
         raise UsageError("--columns ONE,OTHER names those of a csv or parquet file that hold an edge: both or neither")
     notice = arguments.ledger_notice(options)

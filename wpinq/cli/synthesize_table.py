@@ -6,7 +6,6 @@ import argparse
 import csv
 import datetime
 import json
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from wpinq.cli import arguments
 from wpinq.cli.output import checked_output, write_answers
 from wpinq.data.files import format_of
 from wpinq.display.plots import axes_or_new
-from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES, find_engine
+from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
 from wpinq.expr import types
 from wpinq.expr.values import parse, presenter
@@ -153,11 +152,6 @@ def _value(text: str, type_: types.Type) -> Any:
 
 
 _SHOWN = 20
-_ONCE = (
-    *("attribute", "closed", "epsilon", "marginal", "records", "name", "unit", "person", "at_most", "ledger", "budget"),
-    *("data_version", "engine"),
-)
-"""What is told of a measurement, and of none that was made before."""
 
 
 def add_parser(commands: Any) -> None:
@@ -183,10 +177,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--unit", metavar="WORDS", help="what one unit is (default: one row, or one person)")
     measured.add_argument("--person", metavar="COLUMN", help="whose a row is: then a person is the unit")
     measured.add_argument("--at-most", type=int, metavar="N", help="the most rows of a person that count")
-    measured.add_argument("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
-    measured.add_argument("--budget", metavar="EPSILON", help="of the source in the ledger; required with it")
-    measured.add_argument("--data-version", metavar="VERSION", help="your word for this state of the data")
-    measured.add_argument("--engine", choices=list(ENGINES), help=f"default: {DEFAULT_ENGINE}")
+    arguments.add_ledger(measured.add_argument, "")
     before = "marginals that were measured before, instead of a file: nothing is read or spent"
     measured.add_argument("--from-marginals", type=Path, metavar="FILE", help=before)
     drawn = made.add_argument_group("how rows are made")
@@ -200,7 +191,8 @@ def add_parser(commands: Any) -> None:
     kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
     kept.add_argument("--marginals", type=Path, metavar="FILE", help="what was released (default: OUT.marginals.json)")
     kept.add_argument("--page", type=Path, metavar="FILE.html", help="a page of plots and tables")
-    made.set_defaults(command=run)
+    once = [each for each in measured._group_actions if each.dest != "from_marginals"]
+    made.set_defaults(command=run, once=once)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -267,8 +259,7 @@ def _check_unused(kept: Path) -> None:
 
 def _known(options: argparse.Namespace) -> MarginalTables:
     """Marginals from a file: whatever says what to measure is refused beside it."""
-    told = [name for name in _ONCE if getattr(options, name)]
-    if options.table is not None or told or options.order is not None:
+    if options.table is not None or any(getattr(options, each.dest) != each.default for each in options.once):
         raise UsageError(
             "--from-marginals makes rows of what was measured: leave out FILE and all that says what to ask"
         )
@@ -279,8 +270,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     """The marginals of the file, once paid for in a file of their own."""
     if options.table is None or options.epsilon is None or not options.attribute:
         raise UsageError("give FILE, --epsilon and an --attribute for each column, or --from-marginals")
-    if not options.table.is_file() or not os.access(options.table, os.R_OK):
-        raise UsageError(f"there is no file {options.table} that can be read")
+    arguments.check_readable(options.table)
     if format_of(options.table) not in (".csv", ".parquet"):
         raise UsageError(f"{options.table} is no csv or parquet file by its name")
     notice = arguments.ledger_notice(options)
@@ -292,8 +282,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     check_model(_model(options), measuring.attributes, measuring.measured)
     if options.draw is not None:
         check_rows(options.draw, len(asked.attributes))
-    engine = options.engine or DEFAULT_ENGINE
-    find_engine(engine).check(asked.measurement.plan)
+    find_engine(options.engine).check(asked.measurement.plan)
     budget = options.epsilon if options.budget is None else options.budget
     if options.budget is None:  # nothing else could be spent
         (budget,) = asked.bill().values()
@@ -302,7 +291,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     _print_accuracy(asked)
     if notice:
         arguments.tell(notice)
-    with Session(options.ledger, engine=engine) as session:
+    with Session(options.ledger, engine=options.engine) as session:
         session.protect(declared, options.table, budget=budget, version=options.data_version)
         marginals: MarginalTables = session.release(asked)
         left = {name: session.remaining(name) for name in asked.bill()}

@@ -245,7 +245,7 @@ class Chains:
             )
         asked = tables.read_marginals(self, query, step)
         self.values.hold(asked.measuring.cells, step.position)
-        self._check_functions(tables.functions_of_marginals(asked), step)
+        self._check_functions((each.function for each in asked.coded), step)
         return asked
 
     def _release(self, query: Query, step: syntax.Invocation) -> Measurement:

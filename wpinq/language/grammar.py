@@ -111,16 +111,7 @@ class TypeReader:
 
 
 _WORDS = {"true": True, "false": False, "null": None}
-_CLOSERS = {
-    "SEMICOLON": "`;`",
-    "COMMA": "`,`",
-    "RPAR": "`)`",
-    "RSQB": "`]`",
-    "RBRACE": "`}`",
-    "EQUAL": "`=`",
-    "COLON": "`:`",
-    "PAREN": "`(`",
-}
+_CLOSERS = ";,)]}=:("
 
 
 def read(text: Text) -> list[syntax.ProgramStatement]:
@@ -158,7 +149,8 @@ def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageE
         if text.text[max(0, position - back) :].startswith("/*"):
             return text.error("this comment is never closed: end it with */", position - back)
     names = set(expected)
-    wanted = [shown for name, shown in _CLOSERS.items() if name in names]
+    terminals = {terminal.pattern.value: terminal.name for terminal in _parser().terminals}
+    wanted = [f"`{sign}`" for sign in _CLOSERS if terminals[sign] in names]
     if "NUMBER" in names and "PLUS" not in names:
         wanted = ["an expression"]
     elif names >= {"NAME"}:

@@ -17,7 +17,7 @@ from wpinq.language import syntax
 from wpinq.language.lambdas import Lambdas
 from wpinq.language.public_values import Values
 from wpinq.language.syntax import Text, shorten, suggest
-from wpinq.marginals.cells import MISSING, OTHER, Attribute, AttributeCells, CodedAttribute, View, attribute
+from wpinq.marginals.cells import MISSING, OTHER, Attribute, CodedAttribute, View, attribute
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
@@ -179,11 +179,8 @@ def _written(aggregate: Aggregate) -> str:
 
 
 def _name(name: str) -> str:
-    if (
-        not (name.isidentifier() and name.isascii())
-        or name in RESERVED
-        or name in ("epsilon", "split", "keys", "other", "above")
-    ):
+    taken = name in RESERVED or name in ("epsilon", "split", "keys", "other", "above")
+    if taken or not (name.isidentifier() and name.isascii()):
         raise LanguageError(f"{shorten(name)!r} cannot name a column in text: take ASCII letters, digits, underscores")
     return name
 
@@ -272,11 +269,6 @@ def write_marginals(asked: MarginalTabulation) -> list[str]:
     return [f".{MARGINALS}({', '.join(parts)})"]
 
 
-def functions_of_marginals(asked: MarginalTabulation) -> Iterator[Lambda]:
-    """Every function that writing marginals writes."""
-    return (each.function for each in asked.coded)
-
-
 def _named(asked: MarginalTabulation, views: tuple[View, ...]) -> str:
     names = [quote(cells.name) for cells in asked.attributes]
     return f"[{', '.join('[' + ', '.join(names[place] for place in view) + ']' for view in views)}]"
@@ -286,9 +278,9 @@ def _written_marginal_text(coded: CodedAttribute) -> str:
     cells, column = coded.cells, column_name(coded.function)
     parts = [write(coded.function) if column is None else quote(column)]
     if cells.edges is not None:
-        parts.append(f"bins: {_values(cells.edges, cells)}")
+        parts.append(f"bins: {write_keys(cells.edges, cells.type)}")
     else:
-        parts.append(f"categories: {_values(cells.categories or (), cells)}")
+        parts.append(f"categories: {write_keys(cells.categories or (), cells.type)}")
     if coded.function.type.nullable and cells.missing != MISSING:
         parts.append(f"missing: {'false' if cells.missing is None else quote(cells.missing)}")
     if cells.other != OTHER:
@@ -296,7 +288,3 @@ def _written_marginal_text(coded: CodedAttribute) -> str:
     if column != cells.name:
         parts.append(f"name: {quote(cells.name)}")
     return f"{ATTRIBUTE}({', '.join(parts)})"
-
-
-def _values(values: tuple[Any, ...], cells: AttributeCells) -> str:
-    return write_keys(values, cells.type)

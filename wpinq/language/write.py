@@ -6,7 +6,8 @@ so nothing here recurses over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from itertools import count
 
 from wpinq.api.query import Query
@@ -145,12 +146,8 @@ class _Printer:
 
     def _choose_variables(self) -> set[bytes]:
         """The nodes that get a statement of their own: named, used twice or more, or nested too deep."""
-        uses: dict[bytes, int] = {}
-        for node in self.order:
-            for child in node.inputs:
-                uses[child.digest] = uses.get(child.digest, 0) + 1
-        for value in self.named.values():
-            uses[value.plan.digest] = uses.get(value.plan.digest, 0) + 1
+        uses = Counter(child.digest for node in self.order for child in node.inputs)
+        uses.update(value.plan.digest for value in self.named.values())
         variables = {digest for digest, times in uses.items() if times > 1} | set(self.first_names)
         nesting: dict[bytes, int] = {}
         for node in self.order:
@@ -282,15 +279,11 @@ def write_type(type_: Type) -> str:
         bound = "" if type_.bound is None else f", {type_.bound}"
         text = f"list[{write_type(type_.element)}{bound}]"
     elif isinstance(type_, TupleOf):
-        text = _write_fields(zip(type_.names, type_.elements, strict=True))
+        pairs = zip(type_.names, type_.elements, strict=True)
+        fields = [write_type(part) if name is None else f"{name}: {write_type(part)}" for name, part in pairs]
+        text = f"({fields[0]},)" if type_.names == (None,) else f"({', '.join(fields)})"
     elif isinstance(type_, Scalar) and type_.name != "null":
         text = type_.name  # what a logical type is called is how a program declares it
     else:
         raise LanguageError(f"a source of type {type_} cannot be declared in a program")
     return f"{text}?" if type_.nullable else text
-
-
-def _write_fields(pairs: Iterable[tuple[str | None, Type]]) -> str:
-    pairs = tuple(pairs)
-    parts = [write_type(type_) if name is None else f"{name}: {write_type(type_)}" for name, type_ in pairs]
-    return f"({parts[0]},)" if len(pairs) == 1 and pairs[0][0] is None else f"({', '.join(parts)})"

@@ -147,11 +147,10 @@ class ServiceConnection:
 
     def history(self) -> tuple[Event, ...]:
         """What was debited from the own budgets, in order, counted from 1."""
-        names = ("number", "time", "kind", "account", "amount", "description", "label", "actor")
-        found = (tuple(each[name] for name in names) for each in self._ask("GET", "history"))
+        names = ("time", "kind", "account", "description", "label", "actor")
         return tuple(
-            Event(number, time, kind, account, _epsilon(amount), *rest)
-            for number, time, kind, account, amount, *rest in found
+            Event(each["number"], amount=_epsilon(each["amount"]), **{name: each[name] for name in names})
+            for each in self._ask("GET", "history")
         )
 
     def _declared(self) -> dict[str, Source]:
@@ -268,7 +267,6 @@ def _epsilon(text: str) -> Fraction:
 
 def _read(asked: Measurement | Compound, data: Mapping[str, Any]) -> Answers | Table | MarginalTables:
     """The result that a session would have given."""
-    kind: type[Answers | Table | MarginalTables] = MarginalTables
-    if isinstance(asked, (Measurement, Tabulation)):
-        kind = Answers if isinstance(asked, Measurement) else Table
-    return kind.from_json(data)
+    if isinstance(asked, Measurement):
+        return Answers.from_json(data)
+    return Table.from_json(data) if isinstance(asked, Tabulation) else MarginalTables.from_json(data)

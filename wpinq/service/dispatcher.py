@@ -79,21 +79,22 @@ class FairQueue:
 
     def _seat(self) -> None:
         """Give free places to those who wait."""
+
+        def place(turn: asyncio.Future[None]) -> tuple[int, int]:
+            user = self._waiting[turn]
+            return self._held[user], self._last_turn.get(user, 0)
+
         while self._free:
             due = [turn for turn, user in self._waiting.items() if self._held[user] < self._most and not turn.done()]
             if not due:
                 return
-            turn = min(due, key=lambda each: self._before(self._waiting[each]))  # the first of several
+            turn = min(due, key=place)  # the first of several
             user = self._waiting.pop(turn)
             self._held[user] += 1
             self._free -= 1
             self._turns += 1
             self._last_turn[user] = self._turns
             turn.set_result(None)
-
-    def _before(self, user: str) -> tuple[int, int]:
-        """The order of turns: the least is next."""
-        return self._held[user], self._last_turn.get(user, 0)
 
 
 _PLANNER_GRACE = 20.0

@@ -44,13 +44,6 @@ class Refusal(Exception):
         self.status, self.kind, self.message = status, kind, message
         self.line, self.column, self.again_in = line, column, again_in
 
-    def to_json(self) -> dict[str, Any]:
-        """The body of the response."""
-        told: dict[str, Any] = {"kind": self.kind, "message": self.message}
-        if self.line:
-            told |= {"line": self.line, "column": self.column}
-        return {"error": told}
-
 
 def failure() -> Refusal:
     """The one of all that cannot be told."""
@@ -78,12 +71,15 @@ def too_often(seconds: float) -> Refusal:
 
 def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
     """Body and headers of a refusal."""
+    told: dict[str, Any] = {"kind": refusal.kind, "message": refusal.message}
+    if refusal.line:
+        told |= {"line": refusal.line, "column": refusal.column}
     headers = {"content-type": "application/json"}
     if refusal.status == 401:
         headers["www-authenticate"] = "Bearer"
     if refusal.again_in:
         headers["retry-after"] = str(math.ceil(refusal.again_in))
-    return json.dumps(refusal.to_json()).encode(), headers
+    return json.dumps({"error": told}).encode(), headers
 
 
 # The log: one line of JSON an event, without data, tokens, programs, labels, addresses of clients, or durations.

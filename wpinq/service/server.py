@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -25,7 +24,7 @@ from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.service.app import create_app
 from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
-from wpinq.service.errors import Refusal, log
+from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel
 from wpinq.service.middleware import RequestGuard
@@ -169,10 +168,9 @@ def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type
                 self.transport.abort()
 
         def send_400_response(self, msg: str) -> None:
-            body = json.dumps(Refusal(400, "NoRequest", "this is no HTTP request that can be read").to_json()).encode()
-            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-            begun = h11.Response(status_code=400, headers=[*headers, (b"connection", b"close")])
-            events = (begun, h11.Data(data=body), h11.EndOfMessage())
+            body, given = response_parts(Refusal(400, "NoRequest", "this is no HTTP request that can be read"))
+            headers = list({**given, "content-length": str(len(body)), "connection": "close"}.items())
+            events = (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage())
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 for event in events:
                     self.transport.write(self.conn.send(event) or b"")

@@ -8,11 +8,12 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from wpinq.errors import LedgerError, WpinqError
 from wpinq.kernel.ledger.accounts import MARK
@@ -39,8 +40,6 @@ def token_hash(token: str) -> bytes:
     """The stored hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
-
-T = TypeVar("T")
 
 UserRole = Literal["analyst", "curator"]
 ANALYST: UserRole = "analyst"
@@ -132,30 +131,24 @@ class UserStore:
         except LedgerError as error:
             raise UsersError(str(error)) from None
 
-        def added(connection: sqlite3.Connection) -> str:
-            token, now = new_token(), datetime.now(UTC).isoformat(timespec="seconds")
-            row = (name, role, token_hash(token), now)
+        token, now = new_token(), datetime.now(UTC).isoformat(timespec="seconds")
+        row = (name, role, token_hash(token), now)
+        with self._held("written") as connection:
             try:
                 connection.execute("INSERT INTO users (name, role, token, added) VALUES (?, ?, ?, ?)", row)
             except sqlite3.IntegrityError:
                 raise UsersError(f"{name} is a user already: renew the token") from None
-            return token
-
-        return self._write(added)
+        return token
 
     def renew(self, name: str) -> str:
         """A new token for a user, in place of the former one."""
-
-        def renewed(connection: sqlite3.Connection) -> str:
-            token = new_token()
-            self._change(connection, name, token_hash(token))
-            return token
-
-        return self._write(renewed)
+        token = new_token()
+        self._change(name, token_hash(token))
+        return token
 
     def remove(self, name: str) -> None:
         """Revoke a token. The name stays taken: its account in the ledger is the user's."""
-        self._write(lambda connection: self._change(connection, name, None))
+        self._change(name, None)
 
     def all(self) -> tuple[User, ...]:
         """All users, by name."""
@@ -172,9 +165,10 @@ class UserStore:
                 found = User(name, role, added, True)
         return found
 
-    def _change(self, connection: sqlite3.Connection, name: str, token: bytes | None) -> None:
-        if not connection.execute("UPDATE users SET token = ? WHERE name = ?", (token, name)).rowcount:
-            raise UsersError("there is no user of this name")
+    def _change(self, name: str, token: bytes | None) -> None:
+        with self._held("written") as connection:
+            if not connection.execute("UPDATE users SET token = ? WHERE name = ?", (token, name)).rowcount:
+                raise UsersError("there is no user of this name")
 
     def _there(self) -> tuple[int, int] | None:
         try:
@@ -191,27 +185,18 @@ class UserStore:
             )
 
     def _read(self, query: str) -> list[Any]:
-        with self._lock:
-            self._check_there()
-            try:
-                return self._connection.execute(query).fetchall()
-            except sqlite3.Error:
-                raise UsersError(f"{self._path} cannot be read") from None
+        with self._held("read") as connection:
+            return connection.execute(query).fetchall()
 
-    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    @contextmanager
+    def _held(self, what: str) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time. Every statement is a transaction of its own."""
         with self._lock:
             self._check_there()
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    found = work(self._connection)
-                    self._connection.execute("COMMIT")
-                    return found
-                finally:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
+                yield self._connection
             except sqlite3.Error:
-                raise UsersError(f"{self._path} cannot be written") from None
+                raise UsersError(f"{self._path} cannot be {what}") from None
 
 
 def admit(
