@@ -120,7 +120,8 @@ def measure_graph(
             source, _records(graph, method, node), budget=epsilon if budget is None else budget, version=version
         )
         # Paid for together and evaluated one by one: without its keys, a measurement waits to be asked for them.
-        waiting = [replace(m, domain=None) if _takes_keys(m) else m for m in measurements.values()]
+        # A choice and an integer of the whole graph have no keys to be asked for.
+        waiting = [replace(m, domain=None) if m.sink.per_key else m for m in measurements.values()]
         found = dict(zip(measurements, session.release(waiting), strict=True))
         answers: dict[str, Answers] = {}
         for name in sorted(found, key=lambda name: isinstance(found[name], Release)):  # what is there already first
@@ -129,11 +130,6 @@ def measure_graph(
                 if on_answers is not None:
                     on_answers(name, table)
         return {name: answers[name] for name in measurements}
-
-
-def _takes_keys(measurement: Measurement) -> bool:
-    """Whether it can be asked for keys one by one: neither a choice nor an integer of the whole graph."""
-    return measurement.sink.per_key
 
 
 def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:

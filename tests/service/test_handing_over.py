@@ -15,7 +15,7 @@ import pytest
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError
 from wpinq.service.dispatcher import FairQueue
 from wpinq.service.errors import FAILED, Refusal
-from wpinq.service.ipc import Channel, NoAnswer, NoWorker, read_answer, serve_one
+from wpinq.service.ipc import Channel, NoAnswer, read_answer, serve_one
 
 
 def asked(work: Callable[[Any], Any], request: Any = None, seconds: float = 300.0) -> Any:
@@ -133,8 +133,9 @@ def test_a_channel_that_is_full_says_so() -> None:
                 while True:
                     socket.send_fds(channel.sender, [b"."], [theirs.fileno()])
             before = len(os.listdir("/proc/self/fd"))
-            with pytest.raises(NoWorker):
+            with pytest.raises(Refusal) as refused:
                 asyncio.run(channel.ask({}, 300.0))
+            assert refused.value.status == 503
             assert len(os.listdir("/proc/self/fd")) == before
 
 

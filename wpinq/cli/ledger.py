@@ -89,18 +89,14 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
     more = _more(measurements, accounts)
     if options.json:
         shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
-        if head is not None:
-            shown["head"] = head
-        if suspended:
-            shown["suspended"] = sorted(suspended)
+        rest = {"head": head, "suspended": sorted(suspended), "more": more}
+        shown |= {name: told for name, told in rest.items() if told}
         if options.plans:
             shown["plans"] = [
                 {"sequence": entry, "measurement": digest, "plan": json.loads(plan)}
                 for entry, found in plans.items()
                 for digest, plan in found.items()
             ]
-        if more:
-            shown["more"] = more
         print(json.dumps(shown, indent=1))
         return
     if not accounts:

@@ -23,16 +23,8 @@ from wpinq.errors import WpinqError, WpinqWarning, system_reason
 
 # `wpinq --print-completion SHELL`: what a shell needs to complete commands, options and files.
 
-SHELLS = ("bash", "zsh")
 
-
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option to the command line."""
-    told = "print what a shell needs to complete commands, options and files, and end"
-    parser.add_argument("--print-completion", action=_Print, choices=SHELLS, help=told)
-
-
-class _Print(argparse.Action):
+class _PrintCompletion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, shell: Any, *_: Any) -> None:
         import shtab
 
@@ -110,7 +102,8 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wpinq", description="Differentially private queries over weighted datasets.")
     parser.add_argument("--version", action="version", version=f"wpinq {wpinq.__version__}")
-    add_option(parser)
+    told = "print what a shell needs to complete commands, options and files, and end"
+    parser.add_argument("--print-completion", action=_PrintCompletion, choices=("bash", "zsh"), help=told)
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
     for command in (run, explain, schema, ledger, synthesize, synthesize_table, serve):

@@ -80,18 +80,14 @@ def run(options: argparse.Namespace) -> None:
     for name, one in asked.items():
         if waits_for_keys(one):
             raise UsageError(f"{name} has no public keys; write NoisyCount(epsilon, over: range(0, 100)) or the like")
-    files, budgets = arguments.pairs(options.source, "--source"), arguments.pairs(options.budget, "--budget")
-    edge_lists, versions = (
-        arguments.pairs(options.edge_list, "--edge-list"),
-        arguments.pairs(options.data_version, "--data-version"),
-    )
-    columns = arguments.pairs(options.columns, "--columns")
+    pairs = arguments.pairs
+    files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
+    edge_lists, columns = pairs(options.edge_list, "--edge-list"), pairs(options.columns, "--columns")
+    versions = pairs(options.data_version, "--data-version")
     data: dict[str, object] = {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
-    for given, known in (
-        (budgets, sorted(accounts)),
-        ({**files, **edge_lists, **columns, **versions}, list(program.sources)),
-    ):
+    told = {**files, **edge_lists, **columns, **versions}
+    for given, known in ((budgets, sorted(accounts)), (told, list(program.sources))):
         for name in given:
             if name not in known:
                 what = "account" if given is budgets and name in program.sources else "source"
@@ -120,8 +116,8 @@ def run(options: argparse.Namespace) -> None:
         # Flushed: if it cannot be written, nothing is spent.
         print(f"The bill:\n{bill}\n\nEngine: {options.engine}.\n", flush=True)
     limits = {"memory_limit": options.memory_limit, "threads": options.threads}
-    known, told = options.expected_head, _named_steps(options)
-    with Session(options.ledger, expected_head=known, engine=options.engine, on_step=told, **limits) as session:
+    head, on_step = options.expected_head, _named_steps(options)
+    with Session(options.ledger, expected_head=head, engine=options.engine, on_step=on_step, **limits) as session:
         if new:
             arguments.tell(f"new ledger: {options.ledger}")
         for name, source in bill.sources.items():
@@ -199,10 +195,7 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def _print_answers(
-    answers: Mapping[str, RunResult],
-    remaining: Mapping[str, Fraction],
-    budgets: Mapping[str, str],
-    rows: int,
+    answers: Mapping[str, RunResult], remaining: Mapping[str, Fraction], budgets: Mapping[str, str], rows: int
 ) -> None:
     for name, table in answers.items():
         if isinstance(table, Answers):

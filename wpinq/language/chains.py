@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from wpinq.api.query import Query
-from wpinq.errors import LanguageError, WpinqError
+from wpinq.errors import LanguageError, PlanError, WpinqError
 from wpinq.expr.build import constant
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant, Expr, Lambda, TooDeep, make_lambda, write
 from wpinq.expr.trace import trace
@@ -136,19 +136,16 @@ class Chains:
         shape = f"{step.name}({', '.join(f'[{p}]' if optional else p for p, optional in parameters.items())})"
         bound: dict[str, syntax.Syntax] = {}
         for position, argument in enumerate(step.arguments):
-            if argument.name is None:
-                too_many = position >= len(parameters)
-                if too_many or len(bound) != position:
-                    why = "too many arguments" if too_many else "an argument in order after a named one"
-                    raise self.text.error(f"{why}: {shape}", argument.value.position)
+            name = argument.name
+            if name is None:
+                if position >= len(parameters):
+                    raise self.text.error(f"too many arguments: {shape}", argument.value.position)
                 name = list(parameters)[position]
-            else:
-                name = argument.name
-                if name not in parameters:
-                    hint = suggest(name, parameters)
-                    raise self.text.error(f"{step.name} takes no `{shorten(name)}`; {hint}", argument.value.position)
-                if name in bound:
-                    raise self.text.error(f"`{name}` is given twice: {shape}", argument.value.position)
+            if name not in parameters:
+                hint = suggest(name, parameters)
+                raise self.text.error(f"{step.name} takes no `{shorten(name)}`; {hint}", argument.value.position)
+            if name in bound:
+                raise self.text.error(f"`{name}` is given twice: {shape}", argument.value.position)
             bound[name] = argument.value
         missing = [name for name, optional in parameters.items() if not optional and name not in bound]
         if missing:
@@ -205,15 +202,14 @@ class Chains:
             try:
                 text = write(function)
             except TooDeep:
-                raise self.text.error(
+                raise PlanError(
                     f"with its functions written out, {step.name} nests deeper than {DEPTH_LIMIT} or is too long; "
-                    "split it over several Select",
-                    step.position,
+                    "split it over several Select"
                 ) from None
             self.tables += len(text)
             self.written += syntax.size(text)
         if self.written > syntax.TEXT_LIMIT or self.tables > syntax.TABLES_LIMIT:
-            raise self.text.error(f"with functions written out, {syntax.LIMITS}; split it", step.position)
+            raise PlanError(f"with functions written out, {syntax.LIMITS}; split it")
 
     def _table(self, query: Query | Grouping, step: syntax.Invocation) -> Tabulation:
         grouping = query if isinstance(query, Grouping) else query.by()
@@ -221,27 +217,25 @@ class Chains:
         self.releases += len(table.aggregates)
         self.choices += len(table.measurements) - len(table.aggregates)
         if self.releases > RELEASE_LIMIT or self.choices > CHOICE_LIMIT:
-            raise self.text.error(
-                f"a program has at most {RELEASE_LIMIT} releases, and choices in {CHOICE_LIMIT:,} groups; split it",
-                step.position,
+            raise PlanError(
+                f"a program has at most {RELEASE_LIMIT} releases, and choices in {CHOICE_LIMIT:,} groups; split it"
             )
         self.values.hold(sum(len(asked.domain or ()) for asked in table.measurements), step.position)
         self._check_functions(tables.functions_of(table), step)
         return table
 
-    def _count_release(self, step: syntax.Invocation) -> None:
+    def _count_release(self) -> None:
         self.releases += 1
         if self.releases > RELEASE_LIMIT:
-            raise self.text.error(f"a program has at most {RELEASE_LIMIT} releases; split it", step.position)
+            raise PlanError(f"a program has at most {RELEASE_LIMIT} releases; split it")
 
     def _marginals(self, query: Query, step: syntax.Invocation) -> MarginalTabulation:
-        self._count_release(step)
+        self._count_release()
         self.plans += all(argument.name != "views" for argument in step.arguments)
         if self.plans > PLANS_LIMIT:
-            raise self.text.error(
+            raise PlanError(
                 f"at most {PLANS_LIMIT} marginals of a program may leave to a planner what is measured; give views: "
-                "and shares:",
-                step.position,
+                "and shares:"
             )
         asked = tables.read_marginals(self, query, step)
         self.values.hold(asked.measuring.cells, step.position)
@@ -249,14 +243,13 @@ class Chains:
         return asked
 
     def _release(self, query: Query, step: syntax.Invocation) -> Measurement:
-        self._count_release(step)
+        self._count_release()
         sink = SINKS[step.name]
         arguments = self._arguments(step, sink.parameters)
         self.inferences += any(p.kind == "keys" and p.name not in arguments for p in sink.parameters)
         if self.inferences > INFERENCE_LIMIT:
-            raise self.text.error(
-                f"at most {INFERENCE_LIMIT} releases of a program may leave their keys out; give them: over: [...]",
-                step.position,
+            raise PlanError(
+                f"at most {INFERENCE_LIMIT} releases of a program may leave their keys out; give them: over: [...]"
             )
         measurement: Measurement = sink.build(_OWNERS[step.name], query, arguments)
         if "over" not in arguments:

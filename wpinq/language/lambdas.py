@@ -66,18 +66,15 @@ class Lambdas:
     def expression(self, node: syntax.Syntax, environment: Environment, depth: int) -> Expr:
         """The expression that syntax means where variables stand for these expressions."""
         self.steps += 1
-        if self.steps > STEP_LIMIT:
-            raise self.text.error(
-                f"the lambdas of this program take more than {STEP_LIMIT:,} steps once functions are written out "
-                "at each use; use fewer functions of functions",
-                node.position,
-            )
-        if depth > DEPTH_LIMIT:
-            raise self.text.error(
-                f"this nests deeper than {DEPTH_LIMIT}, functions written out; split it over several Select",
-                node.position,
-            )
         try:
+            if self.steps > STEP_LIMIT:
+                raise ExpressionError(
+                    f"the lambdas of this program take more than {STEP_LIMIT:,} steps once functions are written out "
+                    "at each use; use fewer functions of functions"
+                )
+            if depth > DEPTH_LIMIT:
+                deep = f"this nests deeper than {DEPTH_LIMIT}, functions written out; split it over several Select"
+                raise ExpressionError(deep)
             return self._build(node, environment, depth + 1)
         except ExpressionError as error:
             raise self.text.error(str(error), node.position) from None
@@ -108,7 +105,7 @@ class Lambdas:
             return self._table(node)
         if isinstance(node, syntax.RecordLiteral):
             return self._record(node, below)
-        raise self.text.error("a lambda stands only in functions of lists: sum(l, x => …)", node.position)
+        raise ExpressionError("a lambda stands only in functions of lists: sum(l, x => …)")
 
     def constant(self, value: PublicScalar) -> Expr:
         """A literal or a parameter as an expression; a decimal is a float."""
@@ -123,19 +120,18 @@ class Lambdas:
         if node.name in self.parameters:
             return self.constant(self.parameters[node.name])
         if node.name in self.queries:
-            raise self.text.error(
-                f"`{shorten(node.name)}` is a query, and a lambda sees one record at a time; see Join",
-                node.position,
+            raise ExpressionError(
+                f"`{shorten(node.name)}` is a query, and a lambda sees one record at a time; see Join"
             )
         known = [*environment, *self.parameters]
-        raise self.text.error(f"`{shorten(node.name)}` means nothing here; {suggest(node.name, known)}", node.position)
+        raise ExpressionError(f"`{shorten(node.name)}` means nothing here; {suggest(node.name, known)}")
 
     def _access(self, subject: Expr, node: syntax.Access) -> Expr:
         type_ = subject.type
         if isinstance(type_, TupleOf) and node.name not in type_.names:
             names = [name for name in type_.names if name is not None]
             there = suggest(node.name, names) if names else f"its fields have no names: [0] to [{len(type_.names) - 1}]"
-            raise self.text.error(f"this record has no field `{shorten(node.name)}`; {there}", node.position)
+            raise ExpressionError(f"this record has no field `{shorten(node.name)}`; {there}")
         return build.field_named(subject, node.name)
 
     def _index(self, subject: Expr, node: syntax.Index, below: Callable[[syntax.Syntax], Expr]) -> Expr:
@@ -144,9 +140,7 @@ class Lambdas:
         count = len(subject.type.elements)
         index = node.index.value if isinstance(node.index, syntax.Literal) else None
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
-            raise self.text.error(
-                f"the fields of this record are [0] to [{count - 1}], written as numbers", node.position
-            )
+            raise ExpressionError(f"the fields of this record are [0] to [{count - 1}], written as numbers")
         return build.field(subject, index)
 
     def _infix(self, operator: str, left: Expr, right: Expr) -> Expr:
@@ -165,10 +159,10 @@ class Lambdas:
             return built
         if name not in _ELEMENT_TYPES:
             known = [*_ELEMENT_TYPES, *self.functions]
-            raise self.text.error(f"there is no type `{shorten(name)}`; {suggest(name, known)}", node.position)
+            raise ExpressionError(f"there is no type `{shorten(name)}`; {suggest(name, known)}")
         assert isinstance(built.type, ListOf)
         if built.type.element not in (_ELEMENT_TYPES[name], NULL):
-            raise self.text.error(f"this is a list of {built.type.element}, not of {name}", node.position)
+            raise ExpressionError(f"this is a list of {built.type.element}, not of {name}")
         return built
 
     def _table(self, node: syntax.NumberList) -> Expr:
@@ -202,17 +196,14 @@ class Lambdas:
         if node.new or name not in catalogue.FUNCTIONS:
             known = self.functions if node.new else [*self.functions, *catalogue.FUNCTIONS]
             declare = f"; or declare it: function {shorten(node.name)}(x) => …;" if node.subject is None else ""
-            raise self.text.error(
-                f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}",
-                node.position,
-            )
+            raise ExpressionError(f"there is no function `{shorten(node.name)}`; {suggest(node.name, known)}{declare}")
         written = [*([] if node.subject is None else [node.subject]), *(argument.value for argument in node.arguments)]
         arguments: list[Expr] = []
         for position, value in enumerate(written):
             if isinstance(value, syntax.ArrowFunction) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
                 items = arguments[0].type
                 if not isinstance(items, ListOf):
-                    raise self.text.error(f"{name} with a function takes a list, not {items}", node.position)
+                    raise ExpressionError(f"{name} with a function takes a list, not {items}")
                 arguments.append(trace(TextFunction(self, value, environment, depth), (items.element,)))
             else:
                 arguments.append(self.expression(value, environment, depth))
@@ -221,10 +212,9 @@ class Lambdas:
     def _inline(self, node: syntax.Invocation, environment: Environment, depth: int) -> Expr:
         function = self.functions[node.name]
         if len(node.arguments) != len(function.parameters):
-            raise self.text.error(
+            raise ExpressionError(
                 f"{node.name}({', '.join(function.parameters)}) takes {len(function.parameters)} argument(s), "
-                f"not {len(node.arguments)}",
-                node.position,
+                f"not {len(node.arguments)}"
             )
         arguments = [self.expression(argument.value, environment, depth) for argument in node.arguments]
         return self.expression(function.body, dict(zip(function.parameters, arguments, strict=True)), depth)

@@ -62,10 +62,7 @@ class Program(Mapping[str, ProgramValue]):
     """
 
     def __init__(
-        self,
-        named: Mapping[str, ProgramValue],
-        sources: Mapping[str, Query],
-        parameters: Mapping[str, PublicScalar],
+        self, named: Mapping[str, ProgramValue], sources: Mapping[str, Query], parameters: Mapping[str, PublicScalar]
     ) -> None:
         self._named = dict(named)
         self.sources = dict(sources)
@@ -293,8 +290,7 @@ class _Interpreter:
         if self.known is not None:
             if name not in self.known:
                 raise self.text.error(
-                    f"there is no source `{shorten(name)}` here; {suggest(name, self.known)}",
-                    statement.position,
+                    f"there is no source `{shorten(name)}` here; {suggest(name, self.known)}", statement.position
                 )
             if declared != self.known[name]:
                 raise self.text.error(
@@ -356,8 +352,7 @@ class _Interpreter:
             if keys:
                 return keys
         raise self.text.error(
-            "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]",
-            node.position,
+            "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]", node.position
         )
 
     def _parameter(self, statement: syntax.ParameterStatement) -> None:

@@ -51,10 +51,6 @@ class Values:
             raise self.text.error("expected a number, a string, true, false or null", node.position)
         return value
 
-    def number(self, node: syntax.Syntax) -> int | Fraction:
-        """An exact number."""
-        return self._number(node, 0)
-
     def integer(self, node: syntax.Syntax) -> int:
         """An integer."""
         value = self.number(node)
@@ -78,8 +74,7 @@ class Values:
         value = self._value(node, 0)
         if not isinstance(value, (list, range)):
             raise self.text.error(
-                "expected the public keys: range(0, 100), a list [1, 2], or product(range(0, 9), [1, 2])",
-                node.position,
+                "expected the public keys: range(0, 100), a list [1, 2], or product(range(0, 9), [1, 2])", node.position
             )
         self.hold(len(value), node.position)
         return [self.plain(key, node) for key in value]
@@ -156,7 +151,7 @@ class Values:
         if isinstance(node, syntax.List):
             return [self._key(item, depth + 1) for item in node.items]
         if isinstance(node, syntax.Prefix) and node.operator == "-":
-            return -self._number(node.operand, depth + 1)
+            return -self.number(node.operand, depth + 1)
         if isinstance(node, syntax.Infix):
             return self._infix(node, depth + 1)
         if isinstance(node, syntax.Invocation) and node.subject is None:
@@ -174,7 +169,8 @@ class Values:
             node.position,
         )
 
-    def _number(self, node: syntax.Syntax, depth: int) -> int | Fraction:
+    def number(self, node: syntax.Syntax, depth: int = 0) -> int | Fraction:
+        """An exact number."""
         value = self._value(node, depth)
         if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
             raise self.text.error("expected a number", node.position)
@@ -191,7 +187,7 @@ class Values:
     def _infix(self, node: syntax.Infix, depth: int) -> int | Fraction:
         if node.operator not in (*_EXACT, "/"):
             raise self.text.error("public numbers are combined by + - * / only", node.position)
-        left, right = self._number(node.left, depth), self._number(node.right, depth)
+        left, right = self.number(node.left, depth), self.number(node.right, depth)
         if node.operator in _EXACT:
             return _EXACT[node.operator](left, right)
         if right == 0:

@@ -27,9 +27,8 @@ from wpinq.service.users import renew as renew_token
 # Dependencies of the routes: the user of a request, by role, and the dispatcher.
 
 
-def _user(request: Request) -> User:
-    user: User = request.scope["state"]["user"]  # the middleware refused everybody else
-    return user
+def _user(request: Request) -> Any:
+    return request.scope["state"]["user"]  # the middleware refused everybody else
 
 
 def _curator(user: Annotated[User, Depends(_user)]) -> Iterator[User]:
@@ -48,14 +47,12 @@ def _analyst(user: Annotated[User, Depends(_user)]) -> User:
     return user
 
 
-def _check_known(request: Request) -> Check:
-    check: Check = request.scope["state"]["check_known"]
-    return check
+def _check_known(request: Request) -> Any:
+    return request.scope["state"]["check_known"]
 
 
-def _dispatcher(request: Request) -> Dispatcher:
-    dispatcher: Dispatcher = request.app.state.dispatcher
-    return dispatcher
+def _dispatcher(request: Request) -> Any:
+    return request.app.state.dispatcher
 
 
 AnyUser = Annotated[User, Depends(_user)]

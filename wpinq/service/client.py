@@ -134,16 +134,11 @@ class ServiceConnection:
     def balances(self) -> tuple[Balance, ...]:
         """How the own budgets stand, by account."""
         weights = {each.account: each.unit_weight for each in self._declared().values()}
-        return tuple(
-            Balance(
-                each["account"],
-                each["unit"],
-                weights.get(each["account"], Fraction(1)),
-                _epsilon(each["budget"]),
-                _epsilon(each["spent"]),
-            )
-            for each in self._ask("GET", "remaining")
-        )
+        balances = []
+        for each in self._ask("GET", "remaining"):
+            weight, spent = weights.get(each["account"], Fraction(1)), _epsilon(each["spent"])
+            balances.append(Balance(each["account"], each["unit"], weight, _epsilon(each["budget"]), spent))
+        return tuple(balances)
 
     def history(self) -> tuple[Event, ...]:
         """What was debited from the own budgets, in order, counted from 1."""

@@ -22,7 +22,7 @@ from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
 from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal, busy, failure, log, refusal_of, too_often
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, NoAnswer, NoWorker, read_answer
+from wpinq.service.ipc import Channel, NoAnswer, read_answer
 from wpinq.service.middleware import Rates
 from wpinq.service.users import UserStore
 from wpinq.service.workers import GRACE
@@ -153,8 +153,6 @@ class Dispatcher:
             await run_in_threadpool(check_known)
             try:
                 answer = await self._planners.ask({**request, "analyst": analyst}, seconds + _PLANNER_GRACE)
-            except NoWorker:
-                raise busy() from None
             except NoAnswer:
                 raise Refusal(
                     400,
@@ -183,8 +181,6 @@ class Dispatcher:
             began = asyncio.get_running_loop().time()
             try:
                 answer = await self._releases.ask(sent, plan["seconds"] + GRACE + _RELEASE_GRACE)
-            except NoWorker:
-                raise busy() from None
             except NoAnswer:
                 first = await run_in_threadpool(self._suspend, name)
                 await asyncio.sleep(began + plan["seconds"] - asyncio.get_running_loop().time())

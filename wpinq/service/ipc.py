@@ -15,17 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.errors import WpinqError
-from wpinq.service.errors import Refusal, failure, refusal_of
+from wpinq.service.errors import Refusal, busy, failure, refusal_of
 
 _PIECE = 1 << 16
 
 
 class NoAnswer(Exception):
     """The worker died over the request, or took longer than it may."""
-
-
-class NoWorker(Exception):
-    """The request was not sent: no worker has seen it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +43,8 @@ class Channel:
 
         Raises
         ------
-        NoWorker
-            When the channel is full.
+        Refusal
+            When the channel is full: no worker has seen the request.
         NoAnswer
             When the worker died, or the time is over.
         """
@@ -58,7 +54,7 @@ class Channel:
                 socket.send_fds(self.sender, [b"."], [theirs.fileno()])
             except OSError:
                 mine.close()
-                raise NoWorker from None
+                raise busy() from None
         mine.setblocking(False)
         reader, writer = await asyncio.open_unix_connection(sock=mine)
         try:
@@ -85,8 +81,7 @@ def serve_one(channel: Channel, work: Callable[[Any], Mapping[str, Any]]) -> Non
     process finds its end closed.
     """
     with channel.take() as taken, suppress(Exception):
-        request = json.loads(receive(taken))
-        taken.sendall(_answer(lambda: work(request)))
+        taken.sendall(_answer(work, json.loads(receive(taken))))
 
 
 def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,10 +100,10 @@ def receive(end: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def _answer(work: Callable[[], Mapping[str, Any]]) -> bytes:
+def _answer(work: Callable[[Any], Mapping[str, Any]], request: Any) -> bytes:
     """The outcome of some work, or its refusal: every error becomes words that may be shown."""
     try:
-        return json.dumps({"answer": work()}, allow_nan=False).encode()
+        return json.dumps({"answer": work(request)}, allow_nan=False).encode()
     except WpinqError as error:
         refusal = refusal_of(error)
     except Exception:

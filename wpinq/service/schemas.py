@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, product
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -346,28 +346,22 @@ def _series_of_answers(answers: Answers, confidence: float) -> dict[str, Any]:
 
 def _series_of_table(table: Table, confidence: float) -> Iterator[dict[str, Any]]:
     held, fields = table.to_columns(confidence), tuple(table.tabulation.columns)
-    keys = [held[field] for field in fields]
+    keys = list(zip(*(held[field] for field in fields), strict=True)) if fields else [()]
     for name in table.answers:
-        columns = [held[name], *(held[f"{name}_{end}"] for end in ("low", "high", "kind"))]
-        yield _series(name, fields, list(_rows(keys, columns)), str(table.tabulation.kind(name)))
+        columns = (held[name], *(held[f"{name}_{end}"] for end in ("low", "high", "kind")))
+        rows = [Row(key, *cells) for key, cells in zip(keys, zip(*columns, strict=True), strict=True)]
+        yield _series(name, fields, rows, str(table.tabulation.kind(name)))
 
 
 def _series_of_marginals(tables: MarginalTables, confidence: float) -> Iterator[dict[str, Any]]:
+    kind = tables.kind
     for view in tables.measuring.wanted:
         names = tables.measuring.attributes.named(view)
-        if names:
-            *labels, estimates, lows, highs, kinds = tables.to_columns(*names, confidence=confidence).values()
-        else:
-            half, (total,) = tables.half_width(confidence=confidence), tables.counts().ravel().tolist()
-            labels, estimates, lows, highs = [], [total], [total - half], [total + half]
-            kinds = [tables.kind.name]
-        rows = list(_rows(labels, [estimates, lows, highs, kinds]))
-        yield _series(" x ".join(names) or "total", tuple(names), rows, str(tables.kind))
-
-
-def _rows(keys: list[list[Any]], columns: list[list[Any]]) -> Iterator[Row]:
-    for place, (estimate, low, high, kind) in enumerate(zip(*columns, strict=True)):
-        yield Row(tuple(column[place] for column in keys), estimate, low, high, kind)
+        half = tables.half_width(*names, confidence=confidence)
+        keys = product(*(tables.attributes[place].labels for place in view))
+        counts = zip(keys, tables.counts(*names).ravel().tolist(), strict=True)
+        rows = [Row(key, count, count - half, count + half, kind.name) for key, count in counts]
+        yield _series(" x ".join(names) or "total", tuple(names), rows, str(kind))
 
 
 def _series(title: str, fields: tuple[str, ...], rows: list[Row], words: str) -> dict[str, Any]:

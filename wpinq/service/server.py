@@ -26,10 +26,10 @@ from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel
+from wpinq.service.ipc import Channel, serve_one
 from wpinq.service.middleware import RequestGuard
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
-from wpinq.service.workers import DataWorker, DataWorkerDied, PlannerWorker, read_declared
+from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, read_declared
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
@@ -216,9 +216,9 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             end_of_data = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
             offered, seconds = configuration.declared, configuration.limits.explain_seconds
-            planner = PlannerWorker(planners, offered, declared, ledger, configuration.sandbox, seconds)
+            planner = PlannerWorker(offered, declared, ledger, configuration.sandbox, seconds)
             for _ in range(configuration.planners):
-                children.fork(Role("planner", planner.work, again=True))
+                children.fork(Role("planner", partial(serve_one, planners, planner.answer), again=True))
             dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
             children.fork(Role("web", partial(listen, dispatcher, listener), again=True))
             lost = children.tend()
@@ -239,7 +239,7 @@ def _fork_data_worker(
     mine, theirs = socket.socketpair()
     with mine:
         with theirs:
-            children.fork(Role("data", DataWorker(configuration, channel, theirs).work, again=False))
+            children.fork(Role("data", partial(hold_data, configuration, channel, theirs), again=False))
         return read_declared(mine)
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from wpinq.api.query import Query
@@ -43,8 +44,6 @@ class PlannerWorker:
 
     Parameters
     ----------
-    channel : Channel
-        The way of requests.
     queries, declared : mapping
         The sources by name, as programs and as ledgers know them.
     ledger : Ledger
@@ -55,18 +54,14 @@ class PlannerWorker:
         Processor time for one request.
     """
 
-    channel: Channel
     queries: Mapping[str, Query]
     declared: Mapping[str, DeclaredSource]
     ledger: Ledger
     limits: Limits
     seconds: float
 
-    def work(self) -> None:
-        """Take one request and answer it."""
-        serve_one(self.channel, self._answer)
-
-    def _answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a request."""
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.setitimer(signal.ITIMER_PROF, self.seconds)  # which ends the process
         releases = releases_of(sent, self.queries)
@@ -105,44 +100,22 @@ GRACE = 60.0
 """Seconds that a release worker may take beyond its granted time, before it is given up."""
 
 
-@dataclass(frozen=True)
-class ReleaseWorker:
-    """One release.
-
-    Parameters
-    ----------
-    configuration : Configuration
-        Sources and limits.
-    channel : Channel
-        The way of requests.
-    session : Session
-        With the data; each process opens its ledger anew.
-    inflight : InflightReleases
-        Where it is noted while it lasts.
-    """
-
-    configuration: Configuration
-    channel: Channel
-    session: Session
-    inflight: InflightReleases
-
-    def work(self) -> None:
-        """Take one request and answer it."""
-        serve_one(self.channel, self._release)
-
-    def _release(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
-        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
-        signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
-        releases = releases_of(sent, self.configuration.declared)
-        analyst = self.session.analyst(sent["analyst"])
-        try:
-            with self.inflight.recorded(sent["name"], sent["accounts"]):
-                results = analyst.release(releases, fresh=sent["fresh"], label=sent["label"])
-        except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
-            os._exit(1)
-        left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
-        return {"answers": released(results, sent["confidence"]), "remaining": left}
+def _release(
+    session: Session, inflight: InflightReleases, queries: Mapping[str, Query], sent: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The answer to a request for one release. Each process opens the ledger of the session anew."""
+    # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
+    signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
+    signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
+    releases = releases_of(sent, queries)
+    analyst = session.analyst(sent["analyst"])
+    try:
+        with inflight.recorded(sent["name"], sent["accounts"]):
+            results = analyst.release(releases, fresh=sent["fresh"], label=sent["label"])
+    except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
+        os._exit(1)
+    left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
+    return {"answers": released(results, sent["confidence"]), "remaining": left}
 
 
 # The data worker: the process with the protected data. It forks release workers, and no request reaches it.
@@ -154,9 +127,8 @@ class DataWorkerDied(WpinqError):
     """The process that holds the data is gone."""
 
 
-@dataclass(frozen=True)
-class DataWorker:
-    """The process that holds the data.
+def hold_data(configuration: Configuration, channel: Channel, ready: socket.socket) -> None:
+    """Protect the data, and fork release workers for ever.
 
     Parameters
     ----------
@@ -167,44 +139,36 @@ class DataWorker:
     ready : socket
         Gets the declared sources once their data are protected, or the error.
     """
+    # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
+    signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
+    session = None
+    try:
+        session = _protect(configuration)
+        told: object = dict(session.declared())
+    except WpinqError as error:  # for the curator, who started the service: it may quote rows
+        told = error
+    with ready:
+        ready.sendall(pickle.dumps(told))
+    if session is None:
+        return
+    work = partial(_release, session, InflightReleases(configuration.ledger), configuration.declared)
+    role = Role("release", partial(serve_one, channel, work), again=True)
+    workers = Supervisor()
+    for _ in range(configuration.release_workers):
+        workers.fork(role)
+    if workers.tend_until(ASKED_TO_END) is None:
+        workers.stop(role.name, ASKED_TO_END)
 
-    configuration: Configuration
-    channel: Channel
-    ready: socket.socket
 
-    def work(self) -> None:
-        """Protect the data, and fork release workers for ever."""
-        # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
-        signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
-        try:
-            session = self._protect()
-        except WpinqError as error:  # for the curator, who started the service: it may quote rows
-            self._send(error)
-            return
-        self._send(dict(session.declared()))
-        workers = Supervisor()
-        inflight = InflightReleases(self.configuration.ledger)
-        worker = ReleaseWorker(self.configuration, self.channel, session, inflight)
-        role = Role("release", worker.work, again=True)
-        for _ in range(self.configuration.release_workers):
-            workers.fork(role)
-        if workers.tend_until(ASKED_TO_END) is None:
-            workers.stop(role.name, ASKED_TO_END)
-
-    def _protect(self) -> Session:
-        configuration = self.configuration
-        session = Session(configuration.ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
-        known = {each.account: each.budget for each in session.balances()}
-        for offered in configuration.sources.values():
-            account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
-            # the curator may have changed it since, on record: the configuration has the first budget
-            budget = known.get(account, offered.budget)
-            session.protect(offered.query, offered.data, budget, version=offered.version)
-        return session
-
-    def _send(self, what: object) -> None:
-        with self.ready as ready:
-            ready.sendall(pickle.dumps(what))
+def _protect(configuration: Configuration) -> Session:
+    session = Session(configuration.ledger, sandbox=configuration.sandbox, on_suspended=_log_suspended)
+    known = {each.account: each.budget for each in session.balances()}
+    for offered in configuration.sources.values():
+        account = offered.query.plan.operator.account  # type: ignore[attr-defined]  # a source's
+        # the curator may have changed it since, on record: the configuration has the first budget
+        budget = known.get(account, offered.budget)
+        session.protect(offered.query, offered.data, budget, version=offered.version)
+    return session
 
 
 def read_declared(ready: socket.socket) -> dict[str, DeclaredSource]:
