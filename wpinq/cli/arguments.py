@@ -29,9 +29,8 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
     """Add `--param` and `--records-at-most`, the options of a text program."""
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="NAME=VALUE", help="the value of a program's parameter"
-    )
+    value = "the value of a program's parameter"
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help=value)
     told = "a public bound on the records of a source, as the program may declare it: checked, and told as its work"
     parser.add_argument("--records-at-most", action="append", default=[], metavar="NAME=N", help=told)
 

@@ -85,7 +85,8 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
     # The head moves with every other analyst's entry, so an analyst's own view has none.
     head = None if options.analyst and options.command is _show else ledger.head()
     history = ledger.events(options.analyst) if options.history else ()
-    plans = ledger.plans(options.analyst) if options.plans else {}
+    entries = ledger.plans(options.analyst) if options.plans else {}
+    plans = [(entry, digest, plan) for entry, found in entries.items() for digest, plan in found.items()]
     more = _more(measurements, accounts)
     if options.json:
         shown: dict[str, Any] = {"accounts": list(map(_account, accounts)), "history": list(map(_event, history))}
@@ -93,9 +94,7 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
         shown |= {name: told for name, told in rest.items() if told}
         if options.plans:
             shown["plans"] = [
-                {"sequence": entry, "measurement": digest, "plan": json.loads(plan)}
-                for entry, found in plans.items()
-                for digest, plan in found.items()
+                {"sequence": entry, "measurement": digest, "plan": json.loads(plan)} for entry, digest, plan in plans
             ]
         print(json.dumps(shown, indent=1))
         return
@@ -112,9 +111,8 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
         print(f"enough for {times} more of {name}")
     for event in history:
         print(f"  {event}")
-    for entry, found in plans.items():
-        for digest, plan in found.items():
-            print(f"  {entry} plan of {digest}: {plan}")
+    for entry, digest, plan in plans:
+        print(f"  {entry} plan of {digest}: {plan}")
     if head is not None:
         print(f"Head of the ledger: {head}")
 

@@ -50,9 +50,8 @@ def add_parser(commands: Any) -> None:
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     arguments.add_parameters(made)
     arguments.add_engine(made)
-    made.add_argument(
-        "--memory-limit", metavar="SIZE", help="of duckdb, such as 2GB; beyond it, it spills to nameless files"
-    )
+    spilled = "of duckdb, such as 2GB; beyond it, it spills to nameless files"
+    made.add_argument("--memory-limit", metavar="SIZE", help=spilled)
     made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
     made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")

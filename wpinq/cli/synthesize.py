@@ -174,9 +174,8 @@ def _plan(settings: Settings) -> str:
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    made = commands.add_parser(
-        "synthesize", help="measure an undirected graph, forget it, and make a public one that fits the answers"
-    )
+    what = "measure an undirected graph, forget it, and make a public one that fits the answers"
+    made = commands.add_parser("synthesize", help=what)
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
     defaults: dict[argparse.Action, Any] = {}
 
@@ -190,12 +189,8 @@ def add_parser(commands: Any) -> None:
     known = f"{', '.join(method_names())}, or several of the last with + (default {DEFAULT_METHOD})"
     measured("--query", metavar="NAME", default=DEFAULT_METHOD, help=known)
     measured("--bucket", type=int, metavar="K", default=20, help="of degrees in tbd (default 20)")
-    measured(
-        "--share",
-        action="append",
-        metavar="NAME=SHARE",
-        help="of epsilon; give all or none (with tags, triangle_count and largest_degree may be left out)",
-    )
+    shares = "of epsilon; give all or none (with tags, triangle_count and largest_degree may be left out)"
+    measured("--share", action="append", metavar="NAME=SHARE", help=shares)
     measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
     measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
     ends = "of a csv or parquet file that hold an edge"

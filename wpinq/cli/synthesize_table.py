@@ -156,9 +156,8 @@ _SHOWN = 20
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    made = commands.add_parser(
-        "synthesize-table", help="measure marginals of a table, forget it, and draw public rows that fit them"
-    )
+    what = "measure marginals of a table, forget it, and draw public rows that fit them"
+    made = commands.add_parser("synthesize-table", help=what)
     made.add_argument("table", type=Path, nargs="?", metavar="FILE", help="a csv or parquet file")
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic rows, .csv or .parquet")
     measured = made.add_argument_group("what is measured")

@@ -16,8 +16,6 @@ from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, category, deci
 from wpinq.language import syntax
 from wpinq.language.syntax import Text, shorten, suggest
 
-# The part of the reader that types and literals need: from tokens to numbers, strings and record types.
-
 DIGITS_LIMIT = 400
 """The most characters of a number."""
 
@@ -27,8 +25,8 @@ EXPONENT_LIMIT = 400
 SCALARS: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, *MOMENTS)}
 
 
-class TypeReader:
-    """One method for each rule of the grammar that makes a type or a literal."""
+class _Reader:
+    """One method for each rule of the grammar: from its children, nodes and tokens, to a node, a type or a literal."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
@@ -109,67 +107,6 @@ class TypeReader:
         except ExpressionError as error:
             raise self.text.error(str(error), position) from None
 
-
-_WORDS = {"true": True, "false": False, "null": None}
-_CLOSERS = ";,)]}=:("
-
-
-def read(text: Text) -> list[syntax.ProgramStatement]:
-    """The statements of a program, or LanguageError at the first thing that cannot be read."""
-    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
-    text.check()
-    try:
-        tree = _parser().parse(text.text)
-    except UnexpectedToken as error:
-        position = len(text.text.rstrip()) if error.token.type == "$END" else error.token.start_pos
-        raise _unexpected(text, position, error.accepts or error.expected) from None
-    except UnexpectedCharacters as error:
-        raise _unexpected(text, error.pos_in_stream, error.allowed or ()) from None
-    except UnexpectedInput as error:
-        raise text.error("this cannot be read", error.pos_in_stream or 0) from None
-    return list(_Reader(text).read(tree))
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Any:
-    from lark import Lark
-
-    grammar = resources.files("wpinq.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(f"{grammar}\nTABLE: /{syntax.TABLE}/\n", parser="lalr")
-
-
-def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageError:
-    rest = text.text[position:]
-    if rest.startswith('"'):
-        return text.error('this string is not closed on its line: end it with " (a new line is \\n)', position)
-    if rest.startswith("'"):
-        return text.error('strings stand in double quotes: "…"', position)
-    for back in (0, 1):
-        if text.text[max(0, position - back) :].startswith("/*"):
-            return text.error("this comment is never closed: end it with */", position - back)
-    names = set(expected)
-    terminals = {terminal.pattern.value: terminal.name for terminal in _parser().terminals}
-    wanted = [f"`{sign}`" for sign in _CLOSERS if terminals[sign] in names]
-    if "NUMBER" in names and "PLUS" not in names:
-        wanted = ["an expression"]
-    elif names >= {"NAME"}:
-        wanted = ["a name", *wanted]
-    if "SOURCE" in names:
-        wanted = ["a statement: source, parameter, function or var"]
-    found = "the end of the program" if not rest.strip() else f"`{shorten(rest.split()[0])}`"
-    hint = f"expected {' or '.join(wanted)}, not {found}" if wanted else f"{found} cannot stand here"
-    before = text.text[:position].rstrip()
-    if "//" in before[before.rfind("\n") + 1 :]:
-        hint += " (`//` starts a comment; between integers `/` rounds down)"
-    elif rest.startswith(("&", "|")) or rest.split(maxsplit=1)[:1] in (["and"], ["or"], ["not"]):
-        hint += " (and, or, not are written &&, ||, !)"
-    return text.error(hint, position)
-
-
-class _Reader(TypeReader):
-    """One method for each rule of the grammar: from its children, nodes and tokens, to a node."""
-
     def _children(self, *children: Any) -> tuple[Any, ...]:
         return children
 
@@ -210,7 +147,7 @@ class _Reader(TypeReader):
     # --- expressions ------------------------------------------------------------------------------------------------
 
     def word(self, token: Any) -> syntax.Syntax:
-        return syntax.Literal(token.start_pos, _WORDS[token])
+        return syntax.Literal(token.start_pos, json.loads(token))
 
     def name(self, token: Any) -> syntax.Syntax:
         return syntax.Name(token.start_pos, str(token))
@@ -287,3 +224,59 @@ class _Reader(TypeReader):
         if not parameters:
             raise self.text.error("a function needs a parameter: x => …", position)
         return syntax.ArrowFunction(position, parameters, body)
+
+
+_CLOSERS = ";,)]}=:("
+
+
+def read(text: Text) -> list[syntax.ProgramStatement]:
+    """The statements of a program, or LanguageError at the first thing that cannot be read."""
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    text.check()
+    try:
+        tree = _parser().parse(text.text)
+    except UnexpectedToken as error:
+        position = len(text.text.rstrip()) if error.token.type == "$END" else error.token.start_pos
+        raise _unexpected(text, position, error.accepts or error.expected) from None
+    except UnexpectedCharacters as error:
+        raise _unexpected(text, error.pos_in_stream, error.allowed or ()) from None
+    except UnexpectedInput as error:
+        raise text.error("this cannot be read", error.pos_in_stream or 0) from None
+    return list(_Reader(text).read(tree))
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Any:
+    from lark import Lark
+
+    grammar = resources.files("wpinq.language").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(f"{grammar}\nTABLE: /{syntax.TABLE}/\n", parser="lalr")
+
+
+def _unexpected(text: Text, position: int, expected: Iterable[str]) -> LanguageError:
+    rest = text.text[position:]
+    if rest.startswith('"'):
+        return text.error('this string is not closed on its line: end it with " (a new line is \\n)', position)
+    if rest.startswith("'"):
+        return text.error('strings stand in double quotes: "…"', position)
+    for back in (0, 1):
+        if text.text[max(0, position - back) :].startswith("/*"):
+            return text.error("this comment is never closed: end it with */", position - back)
+    names = set(expected)
+    terminals = {terminal.pattern.value: terminal.name for terminal in _parser().terminals}
+    wanted = [f"`{sign}`" for sign in _CLOSERS if terminals[sign] in names]
+    if "NUMBER" in names and "PLUS" not in names:
+        wanted = ["an expression"]
+    elif names >= {"NAME"}:
+        wanted = ["a name", *wanted]
+    if "SOURCE" in names:
+        wanted = ["a statement: source, parameter, function or var"]
+    found = "the end of the program" if not rest.strip() else f"`{shorten(rest.split()[0])}`"
+    hint = f"expected {' or '.join(wanted)}, not {found}" if wanted else f"{found} cannot stand here"
+    before = text.text[:position].rstrip()
+    if "//" in before[before.rfind("\n") + 1 :]:
+        hint += " (`//` starts a comment; between integers `/` rounds down)"
+    elif rest.startswith(("&", "|")) or rest.split(maxsplit=1)[:1] in (["and"], ["or"], ["not"]):
+        hint += " (and, or, not are written &&, ||, !)"
+    return text.error(hint, position)

@@ -212,17 +212,15 @@ class Values:
                 raise self.text.error(f"{node.name} takes no named arguments", argument.value.position)
         values = [self._value(argument.value, depth) for argument in node.arguments]
         if node.name == "range":
-            if len(values) == 2 and all(type(value) is datetime.date for value in values):
-                first, end = (value.toordinal() for value in values)
-                self._check_size(end - first, node)
-                return [datetime.date.fromordinal(day) for day in range(first, end)]
-            if len(values) != 2 or not all(type(value) is int for value in values):
+            kinds = set(map(type, values))
+            if len(values) != 2 or kinds not in ({int}, {datetime.date}):
                 raise self.text.error(
                     "a range of keys is range(first, end) with two integers or two dates, end left out", node.position
                 )
-            start, stop = values
-            self._check_size(stop - start, node)
-            return range(start, max(start, stop))
+            first, end = values if kinds == {int} else (day.toordinal() for day in values)
+            self._check_size(end - first, node)
+            keys = range(first, max(first, end))
+            return keys if kinds == {int} else list(map(datetime.date.fromordinal, keys))
         if not values or not all(isinstance(value, (list, range)) for value in values):
             raise self.text.error("product takes lists or ranges: product(range(0, 9), [true, false])", node.position)
         self._check_size(math.prod(len(value) for value in values), node)

@@ -196,14 +196,12 @@ def too_long(text: str) -> bool:
     return len(text) > TEXT_LIMIT and (len(text) > TABLES_LIMIT or size(text) > TEXT_LIMIT)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Text:
     """A program's text and name: where errors come from."""
 
-    __slots__ = ("name", "text")
-
-    def __init__(self, text: str, name: str) -> None:
-        self.text = text
-        self.name = name
+    text: str
+    name: str
 
     def check(self) -> None:
         """Refuse text that is too long, or that does not read as it looks."""

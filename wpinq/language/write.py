@@ -93,15 +93,12 @@ def _print(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
         try:
             return _Printer(named, declared).print()
         except _Hidden as hidden:
-            named = {hidden.name: Query(hidden.source), **named}
+            free, source = hidden.args
+            named = {free: Query(source), **named}
 
 
 class _Hidden(Exception):
-    """A source is needed after a variable has taken its name: it must be kept under a free one."""
-
-    def __init__(self, name: str, source: Node) -> None:
-        self.name = name
-        self.source = source
+    """A source is needed after a variable has taken its name: it must be kept under a free one. Both are told."""
 
 
 class _PrintedRelease:

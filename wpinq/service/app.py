@@ -181,7 +181,6 @@ def resume(request: schemas.ResumeRequest, user: CuratorUser, dispatcher: Dispat
 
 # The application: the routes, errors in one shape, and the page for people.
 
-PAGE = Path(__file__).parent / "page"
 _MOST_FAULTS = 3
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": schemas.ErrorResponse}
@@ -205,7 +204,7 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
     )
     app.state.dispatcher = dispatcher
     app.include_router(router)
-    app.mount("/", StaticFiles(directory=PAGE, html=True))
+    app.mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True))
     return app
 
 

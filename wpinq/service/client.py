@@ -26,9 +26,6 @@ from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 from wpinq.tables.tabulation import Table, Tabulation
 
-_NAMED = "release{}"
-"""What measurements are called on the way: their own names may be any."""
-
 
 class ServiceError(WpinqError):
     """A service could not be reached, or refused for a reason of its own, such as a token that it does not know.
@@ -163,7 +160,8 @@ class ServiceConnection:
         given = [measurements] if isinstance(measurements, (Measurement, Compound)) else measurements
         listed = given.values() if isinstance(given, Mapping) else given
         found = cast("Iterator[Measurement | Compound]", several(listed))
-        named = {_NAMED.format(number): each for number, each in enumerate(found)}
+        # names for the way there: their own may be any
+        named = {f"release{number}": each for number, each in enumerate(found)}
         plans = {name: measurement_to_json(each) for name, each in named.items() if isinstance(each, Measurement)}
         if len(plans) == len(named):
             return named, {"measurements": plans}

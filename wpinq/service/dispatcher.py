@@ -79,18 +79,15 @@ class FairQueue:
 
     def _seat(self) -> None:
         """Give free places to those who wait."""
-
-        def place(turn: asyncio.Future[None]) -> tuple[int, int]:
-            user = self._waiting[turn]
-            return self._held[user], self._last_turn.get(user, 0)
-
+        waiting, held = self._waiting, self._held
         while self._free:
-            due = [turn for turn, user in self._waiting.items() if self._held[user] < self._most and not turn.done()]
+            due = [turn for turn, user in waiting.items() if held[user] < self._most and not turn.done()]
             if not due:
                 return
-            turn = min(due, key=place)  # the first of several
-            user = self._waiting.pop(turn)
-            self._held[user] += 1
+            # the first of several
+            turn = min(due, key=lambda each: (held[waiting[each]], self._last_turn.get(waiting[each], 0)))
+            user = waiting.pop(turn)
+            held[user] += 1
             self._free -= 1
             self._turns += 1
             self._last_turn[user] = self._turns

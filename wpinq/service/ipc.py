@@ -17,8 +17,6 @@ from typing import Any
 from wpinq.errors import WpinqError
 from wpinq.service.errors import Refusal, busy, failure, refusal_of
 
-_PIECE = 1 << 16
-
 
 class NoAnswer(Exception):
     """The worker died over the request, or took longer than it may."""
@@ -95,7 +93,7 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
 def receive(end: socket.socket) -> bytes:
     """All bytes until the other side closes."""
     pieces = []
-    while piece := end.recv(_PIECE):
+    while piece := end.recv(1 << 16):
         pieces.append(piece)
     return b"".join(pieces)
 

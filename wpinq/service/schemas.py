@@ -225,11 +225,9 @@ class EventResponse(_Response):
     actor: str = Field(description="the curator's name, of an act of theirs")
 
 
-class AdmittedResponse(_Response):
+class AdmittedResponse(UserResponse):
     """Somebody in the register, with their budgets."""
 
-    name: str
-    role: UserRole
     added: str
     admitted: bool
     budgets: list[BalanceResponse]
@@ -249,8 +247,6 @@ Releases = dict[str, Measurement | Compound]
 MOST_RELEASES = 500
 """The most that one request may release together."""
 
-PROGRAM = "program"
-
 
 def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
     """The releases of a request, by name.
@@ -268,10 +264,10 @@ def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Re
     LanguageError, PlanError
         At the first thing that is wrong. They follow from the request and the declarations alone.
     """
-    if request.get(PROGRAM) is None:
+    if request.get("program") is None:
         releases = _from_plans(request, declared)
     else:
-        releases = dict(parse(request[PROGRAM], request.get("parameters") or {}, sources=declared).releases)
+        releases = dict(parse(request["program"], request.get("parameters") or {}, sources=declared).releases)
     if not releases:
         raise PlanError("nothing is released: end a query with NoisyCount(epsilon, over: ...) and give it a name")
     if len(releases) > MOST_RELEASES:
@@ -302,7 +298,7 @@ MOST_ROWS = 2_000
 """The most rows of a series for people; `data` holds all."""
 
 
-def explained(releases: Releases, confidence: float = CONFIDENCE) -> dict[str, Any]:
+def explained(releases: Releases, confidence: float) -> dict[str, Any]:
     """Bill, plans and expected intervals of releases."""
     cost = Bill(releases)
     return {
@@ -323,12 +319,8 @@ def explained(releases: Releases, confidence: float = CONFIDENCE) -> dict[str, A
     }
 
 
-def released(results: Mapping[str, Any], confidence: float = CONFIDENCE) -> dict[str, Any]:
-    """Answers by name: as data from which they are read back, and as rows for people."""
-    return {name: _released(result, confidence) for name, result in results.items()}
-
-
-def _released(result: Any, confidence: float) -> dict[str, Any]:
+def released(result: Any, confidence: float) -> dict[str, Any]:
+    """What was released: as data from which it is read back, and as rows for people."""
     if isinstance(result, Answers):
         form, series = "answers", [_series_of_answers(result, confidence)]
     elif isinstance(result, Table):

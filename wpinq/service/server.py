@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.service.app import create_app
 from wpinq.service.config import Configuration
@@ -185,8 +184,6 @@ def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type
 # and the web process, which have no data. A planner or a web process that dies is forked anew. Without the data
 # worker there is nothing to serve, and the service ends.
 
-_BACKLOG = 512
-
 
 def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None]) -> None:
     """Serve until a signal asks to stop.
@@ -211,7 +208,11 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
         children = Supervisor()
         try:
-            declared = _fork_data_worker(children, configuration, releases)
+            mine, theirs = socket.socketpair()
+            with mine:
+                with theirs:
+                    children.fork(Role("data", partial(hold_data, configuration, releases, theirs), again=False))
+                declared = read_declared(mine)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
             end_of_data = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
@@ -233,22 +234,12 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             children.stop("data", end_of_data)
 
 
-def _fork_data_worker(
-    children: Supervisor, configuration: Configuration, channel: Channel
-) -> Mapping[str, DeclaredSource]:
-    mine, theirs = socket.socketpair()
-    with mine:
-        with theirs:
-            children.fork(Role("data", partial(hold_data, configuration, channel, theirs), again=False))
-        return read_declared(mine)
-
-
 def _listener(configuration: Configuration) -> socket.socket:
     """The socket for clients: bound before data are read, so that a taken port shows at once."""
     host, port = configuration.host, configuration.port
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address, family=family, backlog=_BACKLOG)
+        return socket.create_server(address, family=family, backlog=512)
     except OSError as error:
         raise UsageError(f"cannot listen on {host}, port {port} ({system_reason(error)}): name another port") from None
 

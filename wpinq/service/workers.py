@@ -115,7 +115,8 @@ def _release(
     except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
         os._exit(1)
     left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
-    return {"answers": released(results, sent["confidence"]), "remaining": left}
+    answers = {name: released(result, sent["confidence"]) for name, result in results.items()}
+    return {"answers": answers, "remaining": left}
 
 
 # The data worker: the process with the protected data. It forks release workers, and no request reaches it.
