@@ -142,7 +142,6 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
     """
     # before engines have threads, which inherit it; SIGTERM may reach all processes, and is for the first
     signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
-    session = None
     try:
         session = _protect(configuration)
         told: object = dict(session.declared())
@@ -150,7 +149,7 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
         told = error
     with ready:
         ready.sendall(pickle.dumps(told))
-    if session is None:
+    if isinstance(told, WpinqError):
         return
     work = partial(_release, session, InflightReleases(configuration.ledger), configuration.declared)
     role = Role("release", partial(serve_one, channel, work), again=True)
