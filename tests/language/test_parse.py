@@ -224,6 +224,7 @@ ERRORS = [
     ("var q = edges.Where((a, b, c) => a);", "a lambda of 3 parameters needs a record of as many fields", "(a, b, c)"),
     ("var q = edges.Select();", "Select needs function: Select(function)", "Select"),
     ("var q = edges.Select(e => e, e => e);", "too many arguments: Select(function)", "e => e);"),
+    ("var q = edges.NoisyCount(over: [1], [2], epsilon: 1);", "`over` is given twice", "[2]"),
     ("var q = edges.SelectMany(e => [e], limits: 3);", "SelectMany takes no `limits`; did you mean `limit`?", "3"),
     ("var q = edges.Select(3);", "Select needs a function for function", "3"),
     ("var q = edges.Concat(3);", "a query starts with", "3"),

@@ -282,8 +282,8 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     if options.draw is not None:
         check_rows(options.draw, len(asked.attributes))
     find_engine(options.engine).check(asked.measurement.plan)
-    budget = options.epsilon if options.budget is None else options.budget
-    if options.budget is None:  # nothing else could be spent
+    budget = options.budget
+    if budget is None:  # nothing else could be spent
         (budget,) = asked.bill().values()
     budget_to_nano(parse_epsilon(budget))
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)

@@ -58,8 +58,8 @@ class ServiceConnection:
         if self._url.startswith("http:"):  # to this machine: a proxy would be sent the token in clear
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
-        program = parse("\n".join(each["declaration"] for each in self._ask("GET", "sources")))
-        self.sources: dict[str, Query] = program.sources
+        declared = "\n".join(each["declaration"] for each in self._ask("GET", "sources"))
+        self.sources: dict[str, Query] = parse(declared).sources
 
     def __repr__(self) -> str:
         return f"<ServiceConnection to {self._url}>"
