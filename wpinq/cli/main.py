@@ -12,7 +12,7 @@ import gc
 import io
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +64,10 @@ def _run(arguments: Sequence[str] | None, own_process: bool) -> int:
     try:
         options = _parser().parse_args(arguments)
         options.own_process = own_process
-        command: Callable[[argparse.Namespace], None] = options.command
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             warnings.simplefilter("always", WpinqWarning)  # told, never raised, whatever PYTHONWARNINGS says
-            command(options)
+            options.command(options)
         if sys.stdout is not None:
             sys.stdout.flush()  # while what goes wrong can still be told
     except WpinqError as error:

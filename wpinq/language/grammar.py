@@ -83,8 +83,7 @@ class _Reader:
 
     def tuple_type(self, opening: Any, *children: Any) -> Type:
         if len(children) == 1:  # parentheses only; one field is written (T,)
-            only: Type = children[0]
-            return only
+            return children[0]  # type: ignore[no-any-return]
         return self._made(lambda: tuple_type(c for c in children if isinstance(c, Type)), opening.start_pos)
 
     def nullable_type(self, type_: Type) -> Type:

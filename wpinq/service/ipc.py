@@ -86,8 +86,7 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     """A worker's outcome; Refusal where it refused."""
     if "refused" in answer:
         raise Refusal(*answer["refused"])
-    found: dict[str, Any] = answer["answer"]
-    return found
+    return dict(answer["answer"])
 
 
 def receive(end: socket.socket) -> bytes:

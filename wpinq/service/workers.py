@@ -179,8 +179,7 @@ def read_declared(ready: socket.socket) -> dict[str, DeclaredSource]:
     found = pickle.loads(sent)  # from our own child
     if isinstance(found, WpinqError):
         raise found
-    declared: dict[str, DeclaredSource] = found
-    return declared
+    return dict(found)
 
 
 def _log_suspended(accounts: tuple[str, ...]) -> None:
