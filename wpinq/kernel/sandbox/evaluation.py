@@ -17,6 +17,7 @@ from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import Engine, find_unoptimised
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
+from wpinq.kernel.ledger.debit import pack, unpack
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator, ProtectedOutput
 from wpinq.kernel.prepare import PreparedMeasurement, Protected
@@ -172,11 +173,7 @@ def _packed(order: PreparedMeasurement, result: Any) -> bytes:
     """Noisy numbers, or the rows of a listing, in a form that has nothing to run in it."""
     if isinstance(result, dict):
         codes = canonical_bytes_of(list(result), order.measurement.key_type)
-        rows = [
-            struct.pack(">Q", len(code)) + code + struct.pack(">d", n)
-            for code, n in zip(codes, result.values(), strict=True)
-        ]
-        return _ROWS + b"".join(rows) + _END
+        return _ROWS + pack(dict(zip(codes, result.values(), strict=True)), codes) + _END
     return _NUMBERS + struct.pack(f">{len(result)}d", *result) + _END
 
 
@@ -187,17 +184,13 @@ def _unpacked(order: PreparedMeasurement, data: bytes) -> Any:
         raise ValueError
     if kind == _NUMBERS:
         return _finite(struct.unpack(f">{len(body) // 8}d", body))
-    rows, place = {}, 0
-    while place < len(body):
-        (length,) = struct.unpack_from(">Q", body, place)
-        code = body[place + 8 : place + 8 + length]
-        (number,) = _finite(struct.unpack_from(">d", body, place + 8 + length))
-        rows[from_canonical_bytes(code, order.measurement.key_type)] = number
-        place += 16 + length
-    return rows
+    rows = unpack(body)
+    numbers = _finite(rows.values())
+    keys = (from_canonical_bytes(code, order.measurement.key_type) for code in rows)
+    return dict(zip(keys, numbers, strict=True))
 
 
-def _finite(numbers: Sequence[float]) -> list[float]:
+def _finite(numbers: Collection[float]) -> list[float]:
     if not all(map(math.isfinite, numbers)):
         raise ValueError
     return list(numbers)
