@@ -14,7 +14,7 @@ import pytest
 from tests.support.service import COUNT, configured
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.service.app import create_app
+from wpinq.service.app import create_app, security_headers
 from wpinq.service.config import read_configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.inflight import InflightReleases
@@ -53,7 +53,9 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
             alice, bob = users.add("alice"), users.add("bob")
             dispatcher = Dispatcher(configuration, {}, ledger, planners, releases)
             dispatcher.start()
-            guard = RequestGuard(create_app(dispatcher), dispatcher.users.find, configuration.limits, encrypted=False)
+            guard = RequestGuard(
+                create_app(dispatcher), dispatcher.users.find, configuration.limits, security_headers(False)
+            )
             transport = httpx.ASGITransport(app=guard)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
 

@@ -1,192 +1,51 @@
-"""The web application: routes of analysts and of curators, errors in one shape, and the page for people."""
+"""The web application: routes, errors in one shape, and the page for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import wpinq
-from wpinq.errors import LedgerError, WpinqError
-from wpinq.kernel.analysts import AnalystBudgets
-from wpinq.service import schemas
-from wpinq.service.dispatcher import Check, Dispatcher
+from wpinq.errors import WpinqError
+from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, refusal_of, response_parts
-from wpinq.service.middleware import GUARDED
-from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
-from wpinq.service.users import remove as remove_user
-from wpinq.service.users import renew as renew_token
-
-# Dependencies of the routes: the user of a request, by role, and the dispatcher.
-
-
-def _user(request: Request) -> Any:
-    return request.scope["state"]["user"]  # the middleware refused everybody else
-
-
-def _curator(user: Annotated[User, Depends(_user)]) -> Iterator[User]:
-    """Shows errors of the ledger and of the users in their own words, which a curator may read."""
-    if user.role != CURATOR:
-        raise Refusal(403, "NotCurator", "this is for the curator")
-    try:
-        yield user
-    except (LedgerError, UsersError) as error:
-        raise Refusal(409, type(error).__name__, str(error)) from None
-
-
-def _analyst(user: Annotated[User, Depends(_user)]) -> User:
-    if user.role != ANALYST:
-        raise Refusal(403, "NotAnalyst", "this is for analysts: a curator has no budget to spend; add an analyst")
-    return user
-
-
-def _check_known(request: Request) -> Any:
-    return request.scope["state"]["check_known"]
-
-
-def _dispatcher(request: Request) -> Any:
-    return request.app.state.dispatcher
-
-
-AnyUser = Annotated[User, Depends(_user)]
-AnalystUser = Annotated[User, Depends(_analyst)]
-CuratorUser = Annotated[User, Depends(_curator)]
-KnownCheck = Annotated[Check, Depends(_check_known)]
-"""Refuses a user whose token was revoked since."""
-Dispatching = Annotated[Dispatcher, Depends(_dispatcher)]
-
-
-def _known_name(name: str, user: CuratorUser, dispatcher: Dispatching) -> str:
-    if name not in {each.name for each in dispatcher.users.all()}:
-        raise Refusal(404, "NoSuchUser", "there is no user of this name")
-    return name
-
-
-KnownName = Annotated[str, Depends(_known_name)]
-"""The name of a user, in the path: for curators alone, or it would tell who there is."""
-
-
-# Routes for all users and for analysts: sources, explanations, releases, own budgets and history.
-
-router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, which the log shows
-
-
-@router.get("/me", summary="The user of this token")
-def me(user: AnyUser) -> schemas.UserResponse:
-    return schemas.UserResponse.model_validate(user)
-
-
-@router.get("/sources", summary="The sources and their declarations")
-def sources(user: AnyUser, dispatcher: Dispatching) -> list[schemas.SourceResponse]:
-    suspended = dispatcher.ledger.suspended()
-    return [schemas.source_response(*each, suspended) for each in dispatcher.declared.items()]
-
-
-@router.post("/explain", summary="The cost and accuracy of a program; nothing is spent")
-async def explain(
-    request: schemas.ProgramRequest, user: AnyUser, check: KnownCheck, dispatcher: Dispatching
-) -> schemas.ExplanationResponse:
-    analyst = user.name if user.role == ANALYST else None
-    return schemas.ExplanationResponse(**await dispatcher.explain(request.model_dump(), analyst, check))
-
-
-@router.post("/release", summary="Debit the own budgets, and answer")
-async def release(
-    request: schemas.ReleaseRequest, user: AnalystUser, check: KnownCheck, dispatcher: Dispatching
-) -> schemas.AnswersResponse:
-    program = request.model_dump(exclude={"label"})
-    return schemas.AnswersResponse(**await dispatcher.release(program, user.name, request.label, check))
-
-
-@router.get("/remaining", summary="The own budgets")
-def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
-    own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return list(map(schemas.BalanceResponse.model_validate, own.balances()))
-
-
-@router.get("/history", summary="The debits from the own budgets")
-def history(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return list(map(schemas.EventResponse.model_validate, own.history()))
-
-
-# Routes for curators: users, budgets, events, and sources to resume.
-
-
-def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[schemas.BalanceResponse]:
-    return list(map(schemas.BalanceResponse.model_validate, dispatcher.ledger.balances(analyst)))
-
-
-@router.get("/accounts", summary="All budgets, of sources and of analysts (curator)")
-def accounts(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
-    return _balances(dispatcher)
-
-
-@router.put("/accounts", summary="Set budgets of sources (curator)")
-def set_source_budgets(
-    request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
-) -> list[schemas.BalanceResponse]:
-    set_budgets(dispatcher.ledger, request.budgets, actor=user.name)
-    return _balances(dispatcher)
-
-
-@router.get("/events", summary="The events of all accounts (curator)")
-def events(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events()))
-
-
-@router.get("/users", summary="The users, with their budgets (curator)")
-def users(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.AdmittedResponse]:
-    return [
-        schemas.AdmittedResponse(**asdict(each), budgets=_balances(dispatcher, each.name))
-        for each in dispatcher.users.all()
-    ]
-
-
-@router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
-def add(request: schemas.NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
-    token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets, user.name)
-    return schemas.TokenResponse(name=request.name, token=token)
-
-
-@router.put("/users/{name}/budgets", summary="Set budgets of an analyst (curator)")
-def set_analyst_budgets(
-    name: KnownName, request: schemas.BudgetsRequest, user: CuratorUser, dispatcher: Dispatching
-) -> list[schemas.BalanceResponse]:
-    set_budgets(dispatcher.ledger, request.budgets, name, user.name)
-    return _balances(dispatcher, name)
-
-
-@router.post("/users/{name}/token", summary="A new token for a user, shown this once (curator)")
-def renew(name: KnownName, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
-    return schemas.TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
-
-
-@router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)
-def remove(name: KnownName, user: CuratorUser, dispatcher: Dispatching) -> None:
-    remove_user(dispatcher.users, dispatcher.ledger, name, user.name)
-
-
-@router.post("/resume", summary="Resume the sources of an account that a failure suspended (curator)")
-def resume(request: schemas.ResumeRequest, user: CuratorUser, dispatcher: Dispatching) -> bool:
-    return dispatcher.ledger.resume(request.account, actor=user.name)
-
-
-# The application: the routes, errors in one shape, and the page for people.
+from wpinq.service.routes import router
+from wpinq.service.schemas import ErrorResponse
 
 _MOST_FAULTS = 3
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": schemas.ErrorResponse}
+    status: {"model": ErrorResponse}
     for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 503, "default")  # the last instead of FastAPI's own 422
 }
 _WORDS = {404: "there is nothing at this address", 405: "this address does not take this method"}
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_STRICT_TRANSPORT = "max-age=31536000"
+
+
+def security_headers(encrypted: bool) -> list[tuple[bytes, bytes]]:
+    """The headers of every response."""
+    headers = _HEADERS | ({"strict-transport-security": _STRICT_TRANSPORT} if encrypted else {})
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def create_app(dispatcher: Dispatcher) -> FastAPI:

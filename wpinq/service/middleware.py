@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -63,21 +63,6 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 GUARDED = "/v1/"
 """The beginning of all paths that need a token."""
 
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "content-security-policy": _POLICY,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-}
-_STRICT_TRANSPORT = "max-age=31536000"
 _NO_TOKEN = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
 
 
@@ -93,18 +78,20 @@ class RequestGuard:
         The user of a token, if there is one.
     limits : ServiceLimits
         Sizes, rates, times.
-    encrypted : bool
-        Whether the service itself does the TLS.
+    headers : sequence of (bytes, bytes)
+        Those of every response.
     """
 
     def __init__(
-        self, inner: Application, find: Callable[[str], User | None], limits: ServiceLimits, encrypted: bool
+        self,
+        inner: Application,
+        find: Callable[[str], User | None],
+        limits: ServiceLimits,
+        headers: Sequence[tuple[bytes, bytes]],
     ) -> None:
-        self._inner, self._find, self._limits = inner, find, limits
+        self._inner, self._find, self._limits, self._headers = inner, find, limits, headers
         self._rates = Rates(limits.requests_a_minute)
         self._at_work: Counter[str] = Counter()
-        headers = _HEADERS | ({"strict-transport-security": _STRICT_TRANSPORT} if encrypted else {})
-        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request."""

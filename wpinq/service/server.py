@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.sandbox.process import ASKED_TO_END
-from wpinq.service.app import create_app
+from wpinq.service.app import create_app, security_headers
 from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
@@ -74,7 +74,9 @@ def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
     dispatcher.start()
     configuration = dispatcher.configuration
     limits, context = configuration.limits, server_context(configuration)
-    application = RequestGuard(create_app(dispatcher), dispatcher.users.find, limits, context is not None)
+    application = RequestGuard(
+        create_app(dispatcher), dispatcher.users.find, limits, security_headers(context is not None)
+    )
     config = uvicorn.Config(
         application,
         http=_protocol(limits.slow_seconds, limits.connections, context),
