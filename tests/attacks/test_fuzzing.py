@@ -20,7 +20,7 @@ from wpinq import functions as F
 from wpinq.engines.sql.engine import _Execution
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.measurement import Measurement
-from wpinq.plan import properties as certificates
+from wpinq.plan import work
 from wpinq.plan.operators import GroupBy
 from wpinq.sinks.laplace import NoisyCount
 
@@ -62,7 +62,7 @@ def test_many_releases_of_one_chain_are_certified_step_by_step_and_not_release_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two hundred releases of a chain of three hundred GroupBys: each certified all steps below it anew."""
-    monkeypatch.setattr(certificates, "_ROWS", {})
+    monkeypatch.setattr(work, "_ROWS", {})
     calls: list[object] = []
     rows = GroupBy.rows
     monkeypatch.setattr(GroupBy, "rows", lambda self, *given: (calls.append(self), rows(self, *given))[1])

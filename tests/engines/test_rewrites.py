@@ -21,6 +21,7 @@ from wpinq.engines.sql.script import Rewrite
 from wpinq.graphs.recipes import joint_degrees, paths, squares_by_degree, triangles_by_degree, triangles_by_intersect
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import equal_weights
 
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 ANY = wp.source("edges", src=int, dst=int)
@@ -212,6 +213,6 @@ def test_a_proven_weight_that_is_not_one_is_read_as_what_it_is() -> None:
     rows = wp.source("rows", group=int, item=int, facts=["unit_weights"])
     halves = rows.group_by(lambda r: r.group, lambda g: F.count(g))
     both = halves.union(halves.select(lambda x: (x[0], x[1])))
-    assert plan_properties(both.plan).equal_weights[both.plan.digest] == Fraction(1, 2)
+    assert equal_weights(both.plan)[both.plan.digest] == Fraction(1, 2)
     pairs, data = both.join(both, lambda x: x[1], lambda y: y[1]), {"rows": [(i % 4, i) for i in range(22)]}
     assert wp.evaluate(pairs, data, "duckdb").distance(wp.evaluate(pairs, data, exact=True)) < 1e-12

@@ -14,7 +14,7 @@ from wpinq import graphs
 from wpinq.api.query import Query
 from wpinq.graphs.tags import half_edges
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import counted
 
 HALF = Fraction(1, 2)
 ROWS = wp.source("rows", a=int, b=int, facts=["whole_weights"])
@@ -113,7 +113,7 @@ NO_COUNTS: dict[str, tuple[Query, str]] = {
 @for_each("name", COUNTS)
 def test_what_is_counted(name: str) -> None:
     query, factor, of = COUNTS[name]
-    found = plan_properties(query.plan).counted
+    found = counted(query.plan)
     assert isinstance(found, Counted)
     assert found.factor == factor
     assert of in found.of
@@ -126,7 +126,7 @@ def test_what_is_counted(name: str) -> None:
 @for_each("name", NO_COUNTS)
 def test_what_is_no_count_says_at_which_step(name: str) -> None:
     query, step = NO_COUNTS[name]
-    found = plan_properties(query.plan).counted
+    found = counted(query.plan)
     assert isinstance(found, NoCount)
     assert found.step == step
     kind = query.noisy_count(1).kind
@@ -158,7 +158,7 @@ def test_numbers_of_nodes_groups_rows_and_elements() -> None:
     symmetric = graphs.symmetrize(EDGES)
 
     def counts(query: Query) -> dict[Any, Fraction]:
-        found = plan_properties(query.plan).counted
+        found = counted(query.plan)
         assert isinstance(found, Counted)
         weights = wp.evaluate(query, {"edges": edges, "rows": both + both}, exact=True)
         return {record: weight / found.factor for record, weight in weights.items()}
@@ -207,7 +207,7 @@ def test_weights_are_multiples_and_even_ones_the_factor_on_random_plans() -> Non
     random, multiples, even = Random(5), 0, 0
     for _ in range(1000):
         query = grown(random)
-        found = plan_properties(query.plan).counted
+        found = counted(query.plan)
         if isinstance(found, NoCount):
             continue
         pairs = [(a, b) for a in range(4) for b in range(4)]

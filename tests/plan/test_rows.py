@@ -26,7 +26,7 @@ from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operators import GroupBy, Join, Source
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.work import plan_work
+from wpinq.plan.work import plan_work, row_bounds
 
 PLANS = 12  # for each operator at the root
 
@@ -87,7 +87,7 @@ def test_no_step_has_more_records_than_its_bound(operator: str) -> None:
     for _ in range(PLANS):
         case = random_case(rng, operator)
         plan = tightly_declared(case)
-        rows, outputs = plan_properties(plan).rows, dict[bytes, Mapping[Any, Any]]()
+        rows, outputs = row_bounds(plan), dict[bytes, Mapping[Any, Any]]()
         for node in topological([plan]):
             found = {record: weight for record, weight in reference.evaluate(node, case.data, EXACT).items() if weight}
             outputs[node.digest], bound = found, rows[node.digest]
@@ -106,7 +106,7 @@ EDGES = wp.source("edges", src=int, dst=int, records_at_most=1000, keys_at_most=
 
 
 def bound(query: wp.Query) -> int | None:
-    return plan_properties(query.plan).rows[query.plan.digest].records
+    return row_bounds(query.plan)[query.plan.digest].records
 
 
 def test_bounds_worked_out_by_hand() -> None:
@@ -262,9 +262,9 @@ def test_a_key_of_more_fields_than_are_followed_is_not_taken_for_some_of_them() 
     first = groups.select(lambda g: (g.key.f0, g.key.f1))
     assert bound(groups.join(groups, lambda x: x.key, lambda y: y.key)) == 100
     for query in (groups, first):
-        for known, most in plan_properties(query.plan).rows[query.plan.digest].a_key.items():
+        for known, most in row_bounds(query.plan)[query.plan.digest].a_key.items():
             assert most == 100 or frozenset([(0,)]) <= known or len(known) == 70
     rows = [tuple([0] * place + [1] + [0] * (69 - place)) for place in range(70)]
     assert len(wp.evaluate(groups.where(lambda g: g.key.f0 == 0), {"wide": rows})) == 69  # that agree in what is shown
     held = wp.source("held", key=dict.fromkeys(fields, int), v=int, keys_at_most={"key": 3})
-    assert [len(known) for known in plan_properties(held.plan).rows[held.plan.digest].a_key] == [1]
+    assert [len(known) for known in row_bounds(held.plan)[held.plan.digest].a_key] == [1]

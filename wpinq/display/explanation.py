@@ -18,7 +18,7 @@ from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
-from wpinq.plan.work import plan_work
+from wpinq.plan.work import plan_work, row_bounds
 from wpinq.sinks.answer_kinds import WEIGHT, Kind
 from wpinq.sinks.count_above import Listing
 from wpinq.sinks.laplace import NoisyCount
@@ -86,7 +86,7 @@ def explain_plan(
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
     """A row for each step: drawing, type, uses and weight. A shared step is drawn once and then referred to."""
-    certain, rows = plan_properties(root).steps, plan_properties(root).rows
+    certain, rows = plan_properties(root).steps, row_bounds(root)
     users: dict[bytes, int] = {}
     for node in topological([root]):
         for child in node.inputs:

@@ -22,7 +22,7 @@ from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
-from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import ClosedForm
 from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, StarCount, TriangleCount
 from wpinq.sinks.largest_degree import LargestDegree
@@ -371,7 +371,7 @@ def _forms(edges: Node) -> Iterator[tuple[Callable[[Query], Query], ClosedForm]]
         check_edges(Query(edges))
     except PlanError:
         return
-    found = plan_properties(edges).counted
+    found = counted(edges)
     if isinstance(found, Counted) and found.even and found.factor == 1:
         yield joint_degrees, _JOINT_DEGREES
         made = _made_symmetric(edges)

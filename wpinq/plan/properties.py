@@ -9,23 +9,20 @@ printed on every bill, because they narrow which neighbours the promise covers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TypeVar
 
 from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, UNIT_ROUNDOFF, NoLattice
-from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.demand import demand, least_on_a_way, norm_bounds_over_parts
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized
+from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.sensitivity.stability import stability
-from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, WeightBound
 
 PARTITION_SLACK = Fraction(1, 2**12)
 """The least widening of noise over parts of a partition: see `PlanProperties.slack`."""
@@ -212,69 +209,6 @@ facts=["unit_weights"], or use Laplace noise
         return upward(self.root, of_step)[self.root.digest]
 
     @cached_property
-    def counted(self) -> Counted | NoCount:
-        """What the output's weights count, in which factor; or the step at which they stop to be counts, and why.
-
-        Where a weight is at least the factor and at most a bound of the same size, each record is one thing.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> from wpinq import functions as F
-        >>> items = wp.source("items", group=int, facts=["unit_weights"])
-        >>> plan_properties(items.group_by(lambda r: r.group, lambda g: F.count(g)).plan).counted
-        Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
-        """
-        return self._counts[self.root.digest][0]
-
-    @cached_property
-    def equal_weights(self) -> Mapping[bytes, Fraction]:
-        """Digest to what every record of a step weighs, for all data: of the steps where the plan proves one weight.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> from wpinq import functions as F
-        >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
-        >>> both = edges.concat(edges.select(lambda e: F.record(src=e.dst, dst=e.src)))
-        >>> [str(weight) for weight in plan_properties(both.plan).equal_weights.values()]
-        ['1', '1', '1']
-        """
-        return MappingProxyType(
-            {
-                digest: found.factor
-                for digest, (found, nonnegative, _) in self._counts.items()
-                if nonnegative and isinstance(found, Counted) and found.even
-            }
-        )
-
-    @cached_property
-    def rows(self) -> Mapping[bytes, RowBounds]:
-        """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
-
-        def of_step(node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
-            return _remembered(_ROWS, node, lambda: self._rows_of(node, inputs))
-
-        return MappingProxyType({digest: rows for digest, (rows, _) in upward(self.root, of_step).items()})
-
-    def _rows_of(self, node: Node, inputs: list[_RowsAndMass]) -> _RowsAndMass:
-        below = zip(node.inputs, inputs, strict=True)
-        rows = node.operator.rows(*(self._sized(child, *found) for child, found in below))
-        if isinstance(node.operator, Source):  # at most so many records of weight 1
-            counted = rows.records if node.operator.exact else None
-            return rows, node.operator.cap if counted is None else min(node.operator.cap, Fraction(counted))
-        return rows, node.operator.norm_bound(*(norm_bound for _, norm_bound in inputs))
-
-    def _sized(self, node: Node, rows: RowBounds, norm_bound: Fraction) -> Sized:
-        step, (_, _, weight_bound) = self.steps[node.digest], self._counts[node.digest]
-        even = node.digest in self.equal_weights
-        return Sized(rows, norm_bound, weight_bound.largest if step.nonnegative else None, even, step.nonnegative)
-
-    @cached_property
-    def _counts(self) -> Mapping[bytes, _Counts]:
-        return upward(self.root, _counted)
-
-    @cached_property
     def domain(self) -> Domain | None:
         """Every record that the output can hold, in canonical order of construction; None where no query tells."""
         inference = Inference()
@@ -305,60 +239,13 @@ def plan_properties(root: Node) -> PlanProperties:
 def _step(node: Node, inputs: list[StepProperties], paths: int) -> StepProperties:
     operator = node.operator
     norm_bound = operator.norm_bound(*(below.norm_bound for below in inputs))
-    splits = max((below.splits for below in inputs), default=0)
-    if isinstance(operator, Source):
-        least, known = min(norm_bound, Fraction(1)), operator.nonnegative()
-        return StepProperties(node, paths, norm_bound, least, operator.rounding_units() * norm_bound, known, splits)
+    weight_left = operator.norm_bound(*(below.weight_left for below in inputs))
     return StepProperties(
         node,
         paths,
         norm_bound,
-        operator.norm_bound(*(below.weight_left for below in inputs)),
+        min(norm_bound, Fraction(1)) if isinstance(operator, Source) else weight_left,
         operator.rounding_units() * norm_bound,
         operator.nonnegative(*(below.nonnegative for below in inputs)),
-        splits + isinstance(operator, Partition),
+        max((below.splits for below in inputs), default=0) + isinstance(operator, Partition),
     )
-
-
-_Counts = tuple[Counted | NoCount, bool, WeightBound]
-"""What a step counts, whether no weight is negative, and what none exceeds."""
-
-_RowsAndMass = tuple[RowBounds, Fraction]
-"""Bounds on the rows of a step, and its norm as far as the number of records of its sources bounds it."""
-
-_COUNTS: dict[bytes, _Counts] = {}
-_ROWS: dict[bytes, _RowsAndMass] = {}
-"""Of steps by digest: plans of a batch share most of them."""
-
-_REMEMBERED = 8192
-"""The most steps of either."""
-
-T = TypeVar("T")
-
-
-def _remembered(known: dict[bytes, T], node: Node, find: Callable[[], T]) -> T:
-    """What is known of a step, or is found now: it is a function of the step."""
-    if node.digest not in known:
-        if len(known) >= _REMEMBERED:
-            known.clear()
-        known[node.digest] = find()
-    return known[node.digest]
-
-
-def _counted(node: Node, inputs: list[_Counts]) -> _Counts:
-    return _remembered(_COUNTS, node, lambda: _counts_of(node, inputs))
-
-
-def _counts_of(node: Node, inputs: list[_Counts]) -> _Counts:
-    operator = node.operator
-    nonnegative = operator.nonnegative(*(known for _, known, _ in inputs))
-    weight_bound = operator.weight_bound(*(bound for _, _, bound in inputs)) if nonnegative else NO_WEIGHT_BOUND
-    things = [found for found, _, _ in inputs if isinstance(found, Counted)]
-    broken = (found for found, _, _ in inputs if isinstance(found, NoCount))
-    found = next(broken) if len(things) < len(inputs) else operator.counted(*things)
-    if isinstance(found, Counted) and nonnegative:
-        one_of_one = all(below.even for below in things) and operator.disjoint_images(
-            *(bound for _, _, bound in inputs)
-        )
-        found = replace(found, even=found.even or weight_bound.largest == found.factor or one_of_one)
-    return found, nonnegative, weight_bound

@@ -1,7 +1,7 @@
-"""The work of a plan from public bounds: how many rows its steps handle at most, and which of them handles most.
+"""What a plan tells of numbers: of what its weights count, of its records, and of the work that it takes.
 
-Rows are those of the plan's own steps. An engine that joins several tables at once may choose another order than the
-plan has, and make others; it mostly makes fewer.
+All from public bounds, and no bill and no noise follows from them. Rows are those of the plan's own steps. An engine
+that joins several tables at once may choose another order than the plan has, and make others; it mostly makes fewer.
 """
 
 from __future__ import annotations
@@ -11,16 +11,126 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
+from typing import TypeVar
 
 from wpinq.expr.declarations import Sizes
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf
 from wpinq.expr.work import work
-from wpinq.plan.domain import RowBounds, both, times
+from wpinq.plan.count_units import Counted, NoCount
+from wpinq.plan.domain import RowBounds, Sized, both, times
 from wpinq.plan.lowering import redeclared
-from wpinq.plan.node import Node
+from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Source
-from wpinq.plan.properties import plan_properties
+from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, WeightBound
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """What is known of the weights of a step: what they count, whether none is negative, and what none exceeds."""
+
+    counted: Counted | NoCount
+    nonnegative: bool
+    bound: WeightBound
+
+    @property
+    def of_each(self) -> Fraction | None:
+        """What every record weighs, where the plan proves one weight."""
+        found = self.counted
+        return found.factor if self.nonnegative and isinstance(found, Counted) and found.even else None
+
+
+_Rows = tuple[RowBounds, Fraction]
+"""Bounds on the rows of a step, and its norm as far as the number of records of its sources bounds it."""
+
+_WEIGHTS: dict[bytes, _Weights] = {}
+_ROWS: dict[bytes, _Rows] = {}
+"""Of steps by digest: plans of a batch share most of them."""
+
+_REMEMBERED = 8192
+"""The most steps of either."""
+
+T = TypeVar("T")
+
+
+def _upward(root: Node, known: dict[bytes, T], of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:
+    """What is known of each step, or is found now: it is a function of the step."""
+
+    def of_known(node: Node, inputs: list[T]) -> T:
+        if node.digest not in known:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[node.digest] = of_step(node, inputs)
+        return known[node.digest]
+
+    return upward(root, of_known)
+
+
+def _weights(root: Node) -> dict[bytes, _Weights]:
+    return _upward(root, _WEIGHTS, _weights_of)
+
+
+def _weights_of(node: Node, inputs: list[_Weights]) -> _Weights:
+    operator, bounds = node.operator, [below.bound for below in inputs]
+    nonnegative = operator.nonnegative(*(below.nonnegative for below in inputs))
+    bound = operator.weight_bound(*bounds) if nonnegative else NO_WEIGHT_BOUND
+    things = [below.counted for below in inputs if isinstance(below.counted, Counted)]
+    broken = (below.counted for below in inputs if isinstance(below.counted, NoCount))
+    found = next(broken) if len(things) < len(inputs) else operator.counted(*things)
+    if isinstance(found, Counted) and nonnegative:
+        one_of_one = all(below.even for below in things) and operator.disjoint_images(*bounds)
+        found = replace(found, even=found.even or bound.largest == found.factor or one_of_one)
+    return _Weights(found, nonnegative, bound)
+
+
+def counted(root: Node) -> Counted | NoCount:
+    """What a plan's output weights count, in which factor; or the step at which they stop to be counts, and why.
+
+    Where a weight is at least the factor and at most a bound of the same size, each record is one thing.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from wpinq import functions as F
+    >>> items = wp.source("items", group=int, facts=["unit_weights"])
+    >>> counted(items.group_by(lambda r: r.group, lambda g: F.count(g)).plan)
+    Counted(factor=Fraction(1, 2), of='groups of rows of items', even=True)
+    """
+    return _weights(root)[root.digest].counted
+
+
+def equal_weights(root: Node) -> Mapping[bytes, Fraction]:
+    """Digest to what every record of a step weighs, for all data: of the steps where the plan proves one weight.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> from wpinq import functions as F
+    >>> edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+    >>> both = edges.concat(edges.select(lambda e: F.record(src=e.dst, dst=e.src)))
+    >>> [str(weight) for weight in equal_weights(both.plan).values()]
+    ['1', '1', '1']
+    """
+    found = ((digest, known.of_each) for digest, known in _weights(root).items())
+    return {digest: weight for digest, weight in found if weight is not None}
+
+
+def row_bounds(root: Node) -> Mapping[bytes, RowBounds]:
+    """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
+    weights = _weights(root)
+
+    def of_step(node: Node, inputs: list[_Rows]) -> _Rows:
+        operator, below = node.operator, []
+        for child, (rows, norm_bound) in zip(node.inputs, inputs, strict=True):
+            known = weights[child.digest]
+            below.append(Sized(rows, norm_bound, known.bound.largest, known.of_each is not None, known.nonnegative))
+        rows = operator.rows(*below)
+        if isinstance(operator, Source):  # at most so many records of weight 1
+            most = rows.records if operator.exact else None
+            return rows, operator.cap if most is None else min(operator.cap, Fraction(most))
+        return rows, operator.norm_bound(*(norm_bound for _, norm_bound in inputs))
+
+    return {digest: rows for digest, (rows, _) in _upward(root, _ROWS, of_step).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +205,8 @@ def plan_work(root: Node) -> PlanWork:
     >>> found.dominant.node.operator.name, found.dominant.rows, found.rows
     ('Join', 52000, 53000)
     """
-    rows = plan_properties(root).rows
-    steps = [_of_step(step.node, rows) for step in plan_properties(root).steps.values()]
+    rows = row_bounds(root)
+    steps = [_of_step(node, rows) for node in topological([root])]
     unknown = [step for step in steps if step.steps is None]
     total, taken = 0, 0
     for step in steps:
@@ -145,7 +255,7 @@ def advice(plan: Node, seconds: Callable[[Node], float]) -> str:
 
 def _declared_otherwise(plan: Node) -> Iterator[tuple[str, Node]]:
     """The plan over each source with one declaration more, and what it is called."""
-    for name, source in plan_properties(plan).sources.items():
+    for name, source in sources([plan]).items():
         sizes = source.sizes or Sizes()
         fields = source.record.names if isinstance(source.record, TupleOf) else ()
         for field in [field for field in fields if field is not None][:FIELDS_TRIED]:

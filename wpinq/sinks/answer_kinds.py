@@ -17,7 +17,7 @@ from wpinq.expr.values import Value
 from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import GroupBy, Join
-from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import counted
 
 COUNT, RESCALED, WEIGHT, STATISTIC = "count", "rescaled count", "weight, not a count", "statistic"
 """The four kinds, as tables and columns call them."""
@@ -114,7 +114,7 @@ _CLOSED_FORMS = "wpinq.graphs.counts"
 @lru_cache(maxsize=256)
 def kind_of_weights(plan: Node) -> Kind:
     """What the weights of a plan are, where these are what is released."""
-    found = plan_properties(plan).counted
+    found = counted(plan)
     if isinstance(found, Counted):
         return Kind(COUNT if found.factor == 1 else RESCALED, f"of {found.of}", found.factor)
     if {GroupBy, Join} <= {type(node.operator) for node in topological([plan])}:

@@ -13,7 +13,7 @@ from wpinq.expr.values import Value
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.count_units import Counted
 from wpinq.plan.node import Node
-from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import NotStated, Stated
 from wpinq.sinks.clamped_sum import (
     CLAMPED,
@@ -89,7 +89,7 @@ class NoisyAverage(ClampedSink):
             raise NotStated("state count=…")
         off = half_width(self.scales(plan, epsilon)[0], (1 + confidence) / 2)
         (averaged,) = plan.inputs
-        things = plan_properties(averaged).counted
+        things = counted(averaged)
         weight = stated.count * float(things.factor if isinstance(things, Counted) else 1)
         return (self.upper - self.lower) * min(1.0, 2 * off / weight)
 

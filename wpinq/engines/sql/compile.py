@@ -30,6 +30,7 @@ from wpinq.expr.types import Type
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import equal_weights
 
 PLANS_LIMIT = 4096
 """The most programs that are cached: a table has a choice in each of thousands of groups, and reads all in turn."""
@@ -130,13 +131,11 @@ def _compile(plan: Plan, script: Script, prefixes: PrefixCache) -> Compiled:
 
 def _facts(root: Node) -> Callable[[Node], Relation]:
     """The facts of the dataset at a node, as a relation without blocks."""
-    properties = plan_properties(root)
+    steps, weights = plan_properties(root).steps, equal_weights(root)
 
     def facts(node: Node) -> Relation:
-        step = properties.steps[node.digest]
-        return Relation(
-            (), node.type, step.norm_bound, step.nonnegative, each=properties.equal_weights.get(node.digest)
-        )
+        step = steps[node.digest]
+        return Relation((), node.type, step.norm_bound, step.nonnegative, each=weights.get(node.digest))
 
     return facts
 

@@ -21,8 +21,7 @@ from wpinq.kernel.sandbox.limits import Limits
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators import GroupBy
 from wpinq.plan.operators.source import Source
-from wpinq.plan.properties import plan_properties
-from wpinq.plan.work import PlanWork, advice, plan_work
+from wpinq.plan.work import PlanWork, advice, plan_work, row_bounds
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
 from wpinq.sinks.sink import SINKS
 
@@ -88,7 +87,7 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
     holds = contents(root, record)
     if work.rows is None or any(held is None for held in holds.values()):
         return work
-    bounds = plan_properties(root).rows
+    bounds = row_bounds(root)
     seconds, size = START_SECONDS, START_BYTES
     for step in work.each:
         rows, steps = step.rows or 0, step.steps or 0
@@ -126,7 +125,7 @@ def contents(root: Node, record: int) -> dict[bytes, int | None]:
 
     A source's holds at most `record`, and a list of a group's records as much as all of them.
     """
-    rows = plan_properties(root).rows
+    rows = row_bounds(root)
     found: dict[bytes, int | None] = {}
 
     def held(node: Node, inputs: list[int | None]) -> int | None:
