@@ -17,11 +17,10 @@ from tests.support.plans import OPERATORS, Case, random_case
 from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.expr.compile import compile_lambda
-from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import TupleOf
 from wpinq.graphs import symmetrize
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.domain import RowBounds, Sized, pieces
+from wpinq.plan.domain import RowBounds, Sized, Sizes, pieces
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operators import GroupBy, Join, Source

@@ -17,10 +17,11 @@ from wpinq.data.rows import check_no_columns
 from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
-from wpinq.expr.declarations import FACTS, Sizes
+from wpinq.expr.declarations import FACTS
 from wpinq.expr.types import TupleOf, Type, physical
 from wpinq.expr.values import UnfitValue, Value, presenter
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
+from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 

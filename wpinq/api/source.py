@@ -9,11 +9,12 @@ from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError
-from wpinq.expr.declarations import Person, check_facts, check_listed, sizes_of
+from wpinq.expr.declarations import Person, check_facts, check_listed
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
 from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.plan.domain import sizes_of
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 

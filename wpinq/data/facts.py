@@ -16,8 +16,8 @@ from wpinq.columns.unlinked_file import in_order
 from wpinq.data.rejection import Tally
 from wpinq.data.relation import Relation, listed
 from wpinq.errors import SourceRejected
-from wpinq.expr.declarations import Sizes
 from wpinq.expr.types import TupleOf, Type
+from wpinq.plan.domain import Sizes
 
 
 def enforce(

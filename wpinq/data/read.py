@@ -23,8 +23,9 @@ from wpinq.data.rows import cursor_relation, is_cursor, mapping_relation, rows_r
 from wpinq.data.sources import is_table, table_relation
 from wpinq.data.spark import read_frame
 from wpinq.errors import PlanError, SourceRejected, warn
-from wpinq.expr.declarations import Person, Sizes, check_facts
+from wpinq.expr.declarations import Person, check_facts
 from wpinq.expr.types import TupleOf, Type
+from wpinq.plan.domain import Sizes
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
 

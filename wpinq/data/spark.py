@@ -17,8 +17,9 @@ from wpinq.data.layout import Layout
 from wpinq.data.people import SPARK, asymmetric, kept_of, weighed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
-from wpinq.expr.declarations import Person, Sizes
+from wpinq.expr.declarations import Person
 from wpinq.expr.values import limits
+from wpinq.plan.domain import Sizes
 
 # Columns of Spark frames: the canonical value of the declared type, and what of the given one is unfit.
 

@@ -12,9 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from numbers import Integral
+from typing import Any
 
+from wpinq.errors import PlanError
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
-from wpinq.expr.types import BOOL, CategoryOf, Type
+from wpinq.expr.types import BOOL, CategoryOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.plan.sensitivity.change import Term
 from wpinq.plan.sensitivity.weights import Fields
@@ -128,6 +131,98 @@ def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:
     if expr.name == "record":
         return tuple((item, False) for item in expr.arguments)
     return ((expr.arguments[0], False),) if expr.name in ("weighted", "field") else ()
+
+
+# Upper bounds that a source may declare: on its records, and on those that agree in some fields.
+
+SIZE_LIMIT = 2**53
+"""The largest bound that may be declared."""
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """At most so many records, and at most so many with one value of some fields. Part of a source's declaration.
+
+    Upper bounds only: what holds of a dataset holds without any one unit too. They bound the work of plans, and never
+    cut rows nor sharpen a bill.
+
+    Attributes
+    ----------
+    records : int or None
+        The most records, each counted once.
+    keys : tuple of (tuple of str, int)
+        Fields, and the most records that hold the same values there.
+    """
+
+    records: int | None = None
+    keys: tuple[tuple[Names, int], ...] = ()
+
+    def check(self, record: Type) -> None:
+        """Refuse bounds that records of a type cannot have.
+
+        Raises
+        ------
+        PlanError
+            With what to declare instead.
+        """
+        if not isinstance(self.keys, tuple) or not self.bounds:
+            raise PlanError("sizes bound the records of a source, or those of a key")
+        for _, number in self.bounds:
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
+                raise PlanError(f"a bound on records is an integer from 1 to 2^53, not {number!r}")
+        for names, _ in self.keys:
+            fields = record.names if isinstance(record, TupleOf) and not record.nullable else ()
+            if not names or len(set(names)) < len(names) or not all(name in fields for name in names):
+                named = ", ".join(str(field) for field in fields if field is not None) or "none with a name"
+                raise PlanError(
+                    f"keys_at_most bounds the records that agree in fields of the source, which are {named}: write "
+                    'keys_at_most={"src": 500}, or {("src", "dst"): 3} for several fields together'
+                )
+        if len({frozenset(names) for names, _ in self.keys}) < len(self.keys):
+            raise PlanError("keys_at_most has one bound for the same fields")
+
+    @property
+    def bounds(self) -> tuple[tuple[Names, int], ...]:
+        """Each bound, with the fields that its records agree in: none where it is on all of them."""
+        return self.keys if self.records is None else (((), self.records), *self.keys)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is promised, for bills, in the order of the bounds."""
+        numbers = ("1 record" if most == 1 else f"{most:,} records" for _, most in self.bounds)
+        keys = (f" with one {' and '.join(names)}" if names else "" for names, _ in self.bounds)
+        return tuple(f"at most {number}{key}" for number, key in zip(numbers, keys, strict=True))
+
+    @property
+    def text(self) -> str:
+        """The same for the ledger: what an account fixes."""
+        # repr: no name of a field may read like the rest of a declaration
+        counted = (f"{most} a key {names!r}" if names else f"{most} records" for names, most in self.bounds)
+        return ", ".join(f"at most {number}" for number in counted)
+
+
+def sizes_of(records: object, keys: object) -> Sizes | None:
+    """The bounds as they are declared in Python, in one order; None where there are none."""
+    if records is None and keys is None:
+        return None
+    if keys is not None and not isinstance(keys, Mapping):
+        raise PlanError('keys_at_most names fields and how many records may agree there: keys_at_most={"src": 500}')
+    pairs = [(_names(names), _whole(most)) for names, most in (keys or {}).items()]
+    return Sizes(_whole(records), tuple(sorted(pairs)))
+
+
+def _names(names: object) -> Names:
+    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else ()
+    if not found or not all(isinstance(name, str) for name in found):
+        raise PlanError('keys_at_most names fields: keys_at_most={"src": 500, ("src", "dst"): 3}')
+    return tuple(sorted(found))
+
+
+def _whole(number: Any) -> Any:
+    """An integer, numpy's too; anything else is refused by `Sizes.check`, which says what it is for."""
+    return int(number) if isinstance(number, Integral) and not isinstance(number, bool) else number
 
 
 # How many records a step can have, and how many rows it handles: upper bounds from what the sources declare.

@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
-from wpinq.expr.declarations import Sizes
 from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.types import Type, physical
+from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, upward
 from wpinq.plan.operators.source import Source
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,25 +12,19 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator, limited
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, public_numbers, show, written_list
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import (
-    EXACT,
-    SUM_ROUNDING_UNITS,
-    Arithmetic,
-    NoLattice,
-    Weight,
-    accumulate,
-    listed,
-    of_shares,
-)
+from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, accumulate, common_divisor
 from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, times
 from wpinq.plan.operator import InputChange, Parameter, PerRecord, register, required_bound
 from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
 from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, summed
+
+_LONGEST = 64
+"""The longest list of a length that depends on the record: the lattice is divided by the lcm of 1 … that."""
 
 
 @register
@@ -103,12 +98,25 @@ class SelectMany(PerRecord):
         return inputs[0] and not self.weighted
 
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
-        share = of_shares(self.function, self.bound)
-        return share if isinstance(share, NoLattice) else inputs[0] * share
+        share = self._divisor_of_shares()
+        return NoLattice(f"SelectMany({show(self.function)})", share) if isinstance(share, str) else inputs[0] * share
+
+    def _divisor_of_shares(self) -> Fraction | str:
+        """What divides every share, the weight of an element over the norm of its list; or why nothing does."""
+        items = written_list(self.function.core.body)
+        if self.weighted:
+            if items is None:
+                return "has weights in a list whose elements depend on the record; write the list in place"
+            return _divisor_of_weights(items[: self.bound])
+        if items is not None:
+            return Fraction(1, max(1, min(len(items), self.bound)))
+        if self.bound <= _LONGEST:
+            return Fraction(1, math.lcm(*range(1, max(2, self.bound + 1))))
+        return f"divides by lengths up to {self.bound}; give a limit of at most {_LONGEST}"
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         (things,) = inputs
-        items = listed(self.function.core.body)
+        items = written_list(self.function.core.body)
         shares = None if items is None else self._shares(items)
         if shares is None or len({share for _, share in shares}) != 1 or not shares[0][1]:
             return NoCount(self.name, "shares weight out by lists whose lengths or weights differ")
@@ -193,6 +201,34 @@ class SelectMany(PerRecord):
             return ((item, weight / norm) for item, weight in merged.items())
 
         return images
+
+
+def _divisor_of_weights(items: tuple[Expr, ...]) -> Fraction | str:
+    """What divides the shares of elements with these weights; or why nothing does."""
+    sizes: list[Fraction] = []
+    signed = False
+    for item in items:
+        values = public_numbers(item.arguments[1]) if isinstance(item, Call) and item.name == "weighted" else None
+        magnitudes = set(map(abs, values or ()))
+        if len(magnitudes) != 1:
+            return "has weights that depend on the record beyond their sign; make them constants"
+        signed = signed or any(value < 0 for value in values or ())
+        sizes.append(magnitudes.pop())
+    if signed and not _distinct([item.children[0] for item in items]):
+        return "may merge elements of opposite sign; tell its records apart by a constant field"
+    nonzero = [size for size in sizes if size]
+    return common_divisor(*nonzero) / max(Fraction(1), sum(nonzero, Fraction(0))) if nonzero else Fraction(1)
+
+
+def _distinct(records: list[Expr]) -> bool:
+    """Whether a field holds another constant in every record."""
+    if not all(isinstance(record, Call) and record.name == "record" for record in records):
+        return False
+    columns = zip(*(record.children for record in records), strict=False)
+    return any(
+        all(isinstance(field, Constant) for field in column) and len({field.digest for field in column}) == len(records)
+        for column in columns
+    )
 
 
 def _element(item: Expr) -> tuple[Expr, Fraction] | None:

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator, limited
-from wpinq.expr.nodes import Lambda
+from wpinq.expr.nodes import Lambda, public_numbers, show, written_list
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor, of_widths
+from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor
 from wpinq.plan.count_units import NUMBERED, Counted, NoCount, numbered
 from wpinq.plan.domain import RowBounds, Sized, both, kept, pieces, times
 from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register, required_bound
@@ -120,14 +120,14 @@ class Shave(RecordKeyed):
 
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
         if isinstance(self.widths, Lambda):
-            return of_widths(self.widths, inputs[0])
+            return _of_widths(self.widths, inputs[0])
         return common_divisor(inputs[0], Fraction(self.widths))
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         (things,) = inputs
         if not isinstance(self.widths, Lambda):
             return numbered(things, Fraction(self.widths))
-        if of_widths(self.widths, things.factor) != things.factor:
+        if _of_widths(self.widths, things.factor) != things.factor:
             return NoCount(self.name, "cuts by widths that are not all whole things")
         return Counted(things.factor, things.of.removesuffix(NUMBERED) + NUMBERED)
 
@@ -183,6 +183,15 @@ class Shave(RecordKeyed):
                     yield (record, index), arithmetic.number(piece)
 
         return pieces
+
+
+def _of_widths(widths: Lambda, below: Fraction) -> Fraction | NoLattice:
+    """What divides the pieces that widths of each record make of multiples of `below`."""
+    items = written_list(widths.body.core)
+    values = None if items is None else [public_numbers(item) for item in items]
+    if values is None or any(value is None for value in values):
+        return NoLattice(f"Shave({show(widths)})", "cuts by widths that depend on the record; give constants")
+    return common_divisor(below, *(width for value in values for width in value or () if width > 0))
 
 
 def _rounded(number: Fraction) -> str:

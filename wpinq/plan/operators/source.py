@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.declarations import Person, Sizes, check_facts
+from wpinq.expr.declarations import Person, check_facts
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import KEYS_LIMIT, Domain, Inference, RowBounds, Sized, lower, of_type
+from wpinq.plan.domain import KEYS_LIMIT, Domain, Inference, RowBounds, Sized, Sizes, lower, of_type
 from wpinq.plan.operator import Operator
 from wpinq.plan.sensitivity.change import ONE, Change, added, any_record, record
 from wpinq.plan.sensitivity.weights import WeightBound
