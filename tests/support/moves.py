@@ -20,7 +20,7 @@ from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Source
 from wpinq.plan.sensitivity import change, stability
 from wpinq.plan.sensitivity.change import Change, ChangeBounds, Path, Term
-from wpinq.plan.sensitivity.weights import WeightBound
+from wpinq.plan.sensitivity.weights import WeightBound, ratio_of
 
 Weights = Mapping[Any, Fraction]
 
@@ -254,7 +254,7 @@ def out_of_ratio(node: Node, sides: Sequence[InputChange], data: Mapping[bytes, 
     """Whether the sides of a Join are not in the ratio at some key that is said of them at all."""
     operator = node.operator
     assert isinstance(operator, Join)
-    ratio = operator._ratio(*sides)
+    ratio = ratio_of(*(side.proportions for side in sides), operator._keys)
     if ratio is None:
         return False
     balance: dict[Any, Fraction] = {}

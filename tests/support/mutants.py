@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from wpinq.plan import properties
 from wpinq.plan.operator import Combination
-from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, select_many
+from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, join, select_many
 from wpinq.plan.operators.extreme import Extreme
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.sensitivity import change, closed_wedges, stability, weights
@@ -41,9 +42,9 @@ KNOWN_ANYWAY = (
     'if expression.name != "list" and not all(argument.known for argument in arguments):',
 )
 KEPT_AS_IT_CAME = (
-    "atoms += [(self._record(key), move) for move in moves]",
+    "atoms += [(self._record(key), move) for move in unknown]",
     "atoms += [(applied(self.result, [t, matching(self.right_key, key)]), m) for t, m in left.change.atoms.items() "
-    "if _key_of(self.left_key, t) == key] + [(self._record(key), moves[1])]",
+    "if _key_of(self.left_key, t) == key] + [(self._record(key), unknown[1])]",
 )
 ONE_SCALE = (
     ("gain = max(gained + lost / 4 for gained, lost in _corners(move))", "gain = move.increase"),
@@ -69,20 +70,25 @@ CLOSURE_IS_BODY = Mutant(
 )
 LIMIT_IGNORED = Mutant("shares of a list as if it were not cut", select_many.SelectMany, "_shares", (LISTED_WHOLE,))
 RECORD_KEPT = Mutant("a join's records are those that changed", Join, "change", (KEPT_AS_IT_CAME,))
-ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", change, "at_unknown_keys", ONE_SCALE)
+ONE_UNKNOWN_KEY = Mutant("an unknown key is one key", join, "at_unknown_keys", ONE_SCALE)
 SAME_EDGES_APART = Mutant("edges twice weigh what edges weigh", Concat, "weight_bound", (TWICE_IS_ONCE,))
 LARGER_OF_KEYS = Mutant(
     "of two sides a key weighs what the heavier does",
     Union,
     "weight_bound",
-    (("left.a_key[fields] + right.a_key[fields]", "max(left.a_key[fields], right.a_key[fields])"),),
+    (
+        (
+            "of_both(left.a_key, right.a_key)",
+            "{f: max(w, right.a_key[f]) for f, w in left.a_key.items() if f in right.a_key}",
+        ),
+    ),
 )
 EITHER_DIRECTION = Mutant(
     "edges and their reverse are edges", Union, "weight_bound", ((" if left.oriented == right.oriented else None", ""),)
 )
 PART_OF_A_KEY = Mutant(
     "a key is known by one of its fields",
-    weights.WeightBound,
+    weights,
     "at_key",
     (("if all(record.at(path).known", "if any(record.at(path).known"),),
 )
@@ -144,12 +150,12 @@ MUTANTS = (
         "demand",
         (
             (
-                "owed.get(alone, Fraction(0)) + max(held.values()) - largest",
-                "max(owed.get(alone, Fraction(0)), max(held.values()) - largest)",
+                "owed[alone] += max(held.values()) - largest",
+                "owed[alone] = max(owed[alone], max(held.values()) - largest)",
             ),
             (
-                "by_source.get(operator.source, Fraction(0)) + asked_here",
-                "max(by_source.get(operator.source, Fraction(0)), asked_here)",
+                "asked_of[cut.digest][payer] += amount * rate(found)",
+                "asked_of[cut.digest][payer] = max(asked_of[cut.digest][payer], amount * rate(found))",
             ),
         ),
     ),
@@ -218,12 +224,12 @@ MUTANTS = (
         "change",
         (("signed = not (left.nonnegative and right.nonnegative)", "signed = False"),),
     ),
-    Mutant("a scale stands still", change, "at_one_key", (("abs(drift)", "abs(drift) * 0"),)),
-    Mutant("a scale takes nothing away", change, "at_one_key", (("max(_ZERO, drift)", "_ZERO"),)),
-    Mutant("a scale gives nothing back", change, "at_one_key", (("max(_ZERO, -drift)", "_ZERO"),)),
+    Mutant("a scale stands still", join, "at_one_key", (("abs(drift)", "abs(drift) * 0"),)),
+    Mutant("a scale takes nothing away", join, "at_one_key", (("max(_ZERO, drift)", "_ZERO"),)),
+    Mutant("a scale gives nothing back", join, "at_one_key", (("max(_ZERO, -drift)", "_ZERO"),)),
     Mutant(
         "of two sides of any sign the larger",
-        change,
+        join,
         "at_one_key_of_any_sign",
         (("left + right - left * right / (left + right)", "max(left, right)"),),
     ),
@@ -260,7 +266,12 @@ MUTANTS = (
         "two bounds a key: the smaller",
         Concat,
         "weight_bound",
-        (("left.a_key[fields] + right.a_key[fields]", "min(left.a_key[fields], right.a_key[fields])"),),
+        (
+            (
+                "of_both(left.a_key, right.a_key)",
+                "{f: min(w, right.a_key[f]) for f, w in left.a_key.items() if f in right.a_key}",
+            ),
+        ),
     ),
     Mutant(
         "two weights: the larger",
@@ -277,10 +288,10 @@ MUTANTS = (
     Mutant(
         "a bound outlives its key",
         weights,
-        "following",
+        "followed",
         (
             (
-                "if all(term in shown for term in terms):",
+                "if all(term.known and term in shown for term in terms):",
                 "terms = [term for term in terms if term in shown]\n        if True:",
             ),
         ),
@@ -428,9 +439,10 @@ def forget() -> None:
     for remembered in (
         stability.stability,
         plan_properties,
-        change.at_one_key,
-        change.at_one_key_of_any_sign,
-        change.at_unknown_keys,
+        properties._slack,
+        join.at_one_key,
+        join.at_one_key_of_any_sign,
+        join.at_unknown_keys,
         closed_wedges.closed_wedges,
     ):
         getattr(remembered, "cache_clear", lambda: None)()

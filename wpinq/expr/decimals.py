@@ -5,6 +5,8 @@ Sums, differences and products are exact or, beyond 64 bits, null. Comparisons a
 
 from __future__ import annotations
 
+from functools import partial, reduce
+
 from wpinq.errors import ExpressionError
 from wpinq.expr.build import call, constant, stored
 from wpinq.expr.nodes import Constant, Expr, show
@@ -47,7 +49,7 @@ def below(a: Expr | float, b: Expr | float) -> Expr:
     return call("less", _expr(a), _expr(b))
 
 
-def same(a: Expr | float, b: Expr | float) -> Expr:
+def same(a: Expr | float | str, b: Expr | float | str) -> Expr:
     """Whether `a == b`."""
     return call("equal", _expr(a), _expr(b))
 
@@ -65,6 +67,16 @@ def no(condition: Expr) -> Expr:
 def choose(condition: Expr, yes: Expr | float | str | None, other: Expr | float | str | None) -> Expr:
     """`yes` where the condition holds, else `other`."""
     return call("where", condition, _expr(yes), _expr(other))
+
+
+def part(text: Expr | str, start: Expr | float, length: Expr | float) -> Expr:
+    """At most so many characters of a text, from a place."""
+    return call("substring", _expr(text), _expr(start), _expr(length))
+
+
+def joined(*texts: Expr | str) -> Expr:
+    """The texts, one after the other."""
+    return reduce(partial(call, "concatenate"), map(_expr, texts))
 
 
 def least(a: Expr | float, b: Expr | float) -> Expr:
@@ -144,12 +156,7 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
         return stored(name, decimal(scale), times, left, right)
     left, right = met(left, right)
     scale = max(scale_of(left), scale_of(right))
-    up, down = (10 ** (scale - scale_of(side)) for side in (left, right))
-
-    def combined(a: Expr, b: Expr) -> Expr:
-        return call(name, _times(a, up), _times(b, down))
-
-    return stored(name, decimal(scale), combined, left, right)
+    return stored(name, decimal(scale), lambda *sides: call(name, *_in_units(left, right, *sides)), left, right)
 
 
 def _times(units: Expr, factor: int) -> Expr:
@@ -318,7 +325,7 @@ def to_float(value: Expr) -> Expr:
     def nearest(units: Expr) -> Expr:
         # both sides of the quotient are floats without rounding up to 2⁵³; beyond, the digits are read as a float
         small = call("divide", call("to_float", units), constant(float(10**scale)))
-        digits = call("to_float", call("concatenate", call("to_str", units), constant(f"e-{scale}")))
+        digits = call("to_float", joined(call("to_str", units), f"e-{scale}"))
         return call("where", call("is_null", within(units, -_EXACT, _EXACT)), digits, small)
 
     return stored("to_float", FLOAT, nearest, value)
@@ -332,24 +339,12 @@ def to_str(value: Expr) -> Expr:
         if scale == 0:
             return call("to_str", units)
         negative = below(units, 0)
-        text = call("to_str", units)
-        digits = call("substring", text, choose(negative, 1, 0), constant(20))
-        zeros = call("substring", constant("0" * (scale + 1)), call("length", digits), constant(scale + 1))
-        digits = call("concatenate", zeros, digits)
+        digits = part(call("to_str", units), choose(negative, 1, 0), 20)
+        digits = joined(part("0" * (scale + 1), call("length", digits), scale + 1), digits)
         point = minus(call("length", digits), scale)
-        whole = call("substring", digits, constant(0), point)
-        decimals = call("substring", digits, point, constant(scale))
-        sign = call("where", negative, constant("-"), constant(""))
-        return _joined(sign, whole, constant("."), decimals)
+        return joined(choose(negative, "-", ""), part(digits, 0, point), ".", part(digits, point, scale))
 
     return stored("to_str", STR, written, value)
-
-
-def _joined(*texts: Expr) -> Expr:
-    joined = texts[0]
-    for text in texts[1:]:
-        joined = call("concatenate", joined, text)
-    return joined
 
 
 def floor(value: Expr) -> Expr:

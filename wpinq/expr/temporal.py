@@ -20,8 +20,8 @@ _HINT = (
 
 
 def kept(moment: Expr, type_: Type) -> Expr:
-    """What stands for a moment where it lies within the type's range; else null."""
-    return within(moment, *RANGES[type_])
+    """What stands for a moment where it lies within the type's range; else null. A duration may be all of 64 bits."""
+    return within(moment, *RANGES[type_]) if type_ in RANGES else moment
 
 
 def arithmetic(name: str, left: Expr, right: Expr) -> Expr:

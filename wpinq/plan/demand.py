@@ -9,6 +9,7 @@ demands do add up to those of other plans. Numbers are exact rationals.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -139,48 +140,35 @@ def demand(
     rate : callable
         What is asked of a cut for each epsilon: the sharp bound, or the number of paths.
     """
-    reaching: dict[bytes, Fraction] = {}
-    waiting: dict[bytes, dict[tuple[str, bytes], dict[str, Fraction]]] = {}
-    asked_of: dict[bytes, dict[bytes, Fraction]] = {}
-    by_source: dict[str, Fraction] = {}
+    reaching, by_source = defaultdict[bytes, Fraction](Fraction), defaultdict[str, Fraction](Fraction)
+    asked_of: dict[bytes, dict[bytes, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    waiting: dict[bytes, dict[tuple[str, bytes], dict[str, Fraction]]] = defaultdict(dict)
     parts: dict[PartKey, Fraction] = {}
-    parted: list[Node] = []
     for root, epsilon in roots:
-        cuts = stability(root)
-        if any(isinstance(cut.operator, Partition) for cut in cuts):
-            reaching[root.digest] = reaching.get(root.digest, Fraction(0)) + epsilon
-            parted.append(root)
-            continue
-        for cut, found in cuts.items():  # straight to the sources: no step between has a budget of its own
-            assert isinstance(cut.operator, Source)
-            name = cut.operator.source
-            by_source[name] = by_source.get(name, Fraction(0)) + epsilon * rate(found)
-    for node in reversed(list(topological(parted))):
-        owed: dict[bytes, Fraction] = {}  # by the plan that pays in full, and together for all others
+        reaching[root.digest] += epsilon
+    for node in reversed(list(topological(root for root, _ in roots))):
+        owed = defaultdict[bytes, Fraction](Fraction)  # by the plan that pays in full, and together for all others
         if node.digest in reaching:
-            owed[b""] = reaching.pop(node.digest)
-        for (partition, alone), asked in waiting.pop(node.digest, {}).items():
+            owed[b""] = reaching[node.digest]
+        for (partition, alone), asked in waiting[node.digest].items():
             held = dict(earlier(partition))
             largest = max(held.values(), default=Fraction(0))
             for part, epsilon in asked.items():
-                held[part] = held.get(part, Fraction(0)) + epsilon
-                parts[partition, part] = held[part]
-            owed[alone] = owed.get(alone, Fraction(0)) + max(held.values()) - largest
+                held[part] = parts[partition, part] = held.get(part, Fraction(0)) + epsilon
+            owed[alone] += max(held.values()) - largest
         for alone, amount in owed.items():
             payer = alone or (node.digest if unshared(node) else b"")
             for cut, found in stability(node).items():
-                asked_cut = asked_of.setdefault(cut.digest, {})
-                asked_cut[payer] = asked_cut.get(payer, Fraction(0)) + amount * rate(found)
+                asked_of[cut.digest][payer] += amount * rate(found)
         operator = node.operator
-        for alone, asked_here in asked_of.pop(node.digest, {}).items():
+        for alone, asked_here in asked_of[node.digest].items():
             if isinstance(operator, Source):
-                by_source[operator.source] = by_source.get(operator.source, Fraction(0)) + asked_here
+                by_source[operator.source] += asked_here
                 continue
             assert isinstance(operator, Partition)
             partition, part = _part_key(node, operator, scope, alone)
-            asked = waiting.setdefault(node.inputs[0].digest, {}).setdefault((partition, alone), {})
-            asked[part] = asked.get(part, Fraction(0)) + asked_here
-    return Demand(by_source, parts)
+            waiting[node.inputs[0].digest].setdefault((partition, alone), defaultdict(Fraction))[part] += asked_here
+    return Demand(dict(by_source), parts)
 
 
 def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes) -> PartKey:
@@ -205,8 +193,8 @@ def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> di
     declared : mapping
         The sources by name.
     """
-    owed: dict[str, Fraction] = {}
+    owed = defaultdict[str, Fraction](Fraction)
     for name, source in declared.items():
         if name in asked:
-            owed[source.account] = owed.get(source.account, Fraction(0)) + asked[name] * source.unit_weight
-    return owed
+            owed[source.account] += asked[name] * source.unit_weight
+    return dict(owed)

@@ -20,7 +20,8 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
 from wpinq.expr.types import BOOL, CategoryOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.plan.sensitivity.change import Term
-from wpinq.plan.sensitivity.weights import Fields
+from wpinq.plan.sensitivity.change import record as record_of
+from wpinq.plan.sensitivity.weights import Fields, at_key, least
 
 DOMAIN_LIMIT = 1_000_000
 """The most values that are inferred; beyond it a domain must be given."""
@@ -254,8 +255,7 @@ class RowBounds:
 
     def at_key(self, record: Term) -> int | None:
         """The most records of which a key shows what is known in this symbolic record."""
-        known = [most for fields, most in self.a_key.items() if all(record.at(path).known for path in fields)]
-        return fewest([self.records, *known])
+        return least([self.records, at_key(self.a_key, record)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,11 +283,6 @@ class Sized:
     nonnegative: bool = False
 
 
-def fewest(bounds: Iterable[int | None]) -> int | None:
-    """The smallest bound that there is."""
-    return min((bound for bound in bounds if bound is not None), default=None)
-
-
 def both(one: int | None, other: int | None) -> int | None:
     """A sum, of which nothing is known where one is unknown."""
     return None if one is None or other is None else one + other
@@ -306,11 +301,11 @@ def pieces(below: Sized, width: Fraction, limit: int | None) -> tuple[int | None
     if below.largest is not None:  # a weight that was rounded up leaves one rest more
         ratio = below.largest / width
         largest = math.ceil(ratio) if below.even else math.floor(ratio) + 1
-    one = fewest([limit, largest])
+    one = least([limit, largest])
     shared = both(
         below.rows.records, math.floor(below.norm_bound / width) + 1
     )  # whole ones share the norm; a rest each
-    return fewest([times(below.rows.records, one), shared]), one
+    return least([times(below.rows.records, one), shared]), one
 
 
 def kept(a_key: Mapping[Fields, int], limit: int = KEYS_LIMIT) -> dict[Fields, int]:
@@ -319,18 +314,10 @@ def kept(a_key: Mapping[Fields, int], limit: int = KEYS_LIMIT) -> dict[Fields, i
     return dict(order[:limit])
 
 
-def lower(a_key: dict[Fields, int], fields: Fields, most: int) -> None:
-    """Take the smaller of two bounds on one key."""
-    a_key[fields] = min(most, a_key.get(fields, most))
-
-
-def followed(a_key: Mapping[Fields, int], record: Term, image: Term) -> dict[Fields, int]:
-    """Bounds a key on the images of records: they stay where the image shows the fields of the key."""
-    shown = {term: path for path, term in reversed(list(image.paths()))}
-    found: dict[Fields, int] = {}
-    for fields, most in a_key.items():
-        terms = [record.at(path) for path in fields]
-        if all(term.known and term in shown for term in terms):
-            key = frozenset(shown[term] for term in terms)
-            found[key] = min(most, found.get(key, most))
-    return found
+def overlaid(term: Term, known: Term) -> Term:
+    """A symbolic record with what is known of some of its fields in their place."""
+    if known.known:
+        return known
+    if not known.fields or len(known.fields) != len(term.fields):
+        return term
+    return record_of([overlaid(part, of_part) for part, of_part in zip(term.fields, known.fields, strict=True)])

@@ -24,20 +24,7 @@ from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Source
 
 Json = Any
-_SCALARS = {
-    type_.name: type_
-    for type_ in (
-        types.INT,
-        types.FLOAT,
-        types.BOOL,
-        types.STR,
-        types.NULL,
-        types.DATE,
-        types.TIMESTAMP,
-        types.TIME,
-        types.DURATION,
-    )
-}
+_SCALARS = {type_.name: type_ for type_ in vars(types).values() if isinstance(type_, types.Scalar)}
 
 
 _RATIO = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)
@@ -90,16 +77,12 @@ def plan_from_json(data: Mapping[str, Json]) -> Node:
 
 
 def _check_source(source: Source) -> None:
-    for text in (source.source, source.unit, *source.facts):
-        if not isinstance(text, str):
-            raise TypeError
+    if not all(isinstance(text, str) for text in (source.source, source.unit, *source.facts)):
+        raise TypeError
     if source.schema != repr(source.record):
         raise PlanError(f"the schema of the source {source.source!r} is not that of its records")
-    if not (isinstance(source.unit_weight, Fraction) and isinstance(source.cap, Fraction)):
-        raise TypeError
-    if not (source.person is None or isinstance(source.person, Person)):
-        raise TypeError
-    if not (source.sizes is None or isinstance(source.sizes, Sizes)):
+    kinds = (Fraction, Fraction, Person | None, Sizes | None)
+    if not all(map(isinstance, (source.unit_weight, source.cap, source.person, source.sizes), kinds)):
         raise TypeError
     if min(source.unit_weight, source.cap) <= 0:
         raise PlanError(f"the declaration of the source {source.source!r} makes no sense")

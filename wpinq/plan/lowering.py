@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 from wpinq.expr.nodes import Call, Constant, Lambda
 from wpinq.expr.types import Type, physical
 from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, upward
+from wpinq.plan.operator import Operator
 from wpinq.plan.operators.source import Source
 
 
@@ -30,11 +32,21 @@ def physical_plan(root: Node) -> Node:
     >>> print(physical_plan(visits.select(lambda v: F.truncate(v.day, "month")).plan).type)
     int
     """
-    return upward(root, _erased)[root.digest]
+    return _over(root, _erased)
 
 
-def _erased(node: Node, inputs: list[Node]) -> Node:
-    operator = node.operator
+def _over(root: Node, changed: Callable[[Operator], Operator]) -> Node:
+    """The plan of other operators: each step as it was where neither its operator nor an input is another."""
+
+    def again(node: Node, inputs: list[Node]) -> Node:
+        operator = changed(node.operator)
+        same = operator is node.operator and all(map(is_, inputs, node.inputs))
+        return node if same else Node(operator, tuple(inputs))
+
+    return upward(root, again)[root.digest]
+
+
+def _erased(operator: Operator) -> Operator:
     changed: dict[str, Any] = {}
     for item in fields(operator):  # type: ignore[arg-type]  # every operator is a dataclass
         value = getattr(operator, item.name)
@@ -43,9 +55,7 @@ def _erased(node: Node, inputs: list[Node]) -> Node:
             changed[item.name] = plain
     if isinstance(operator, Source) and changed:
         changed["schema"] = repr(changed["record"])
-    if not changed and all(one is other for one, other in zip(inputs, node.inputs, strict=True)):
-        return node
-    return Node(replace(operator, **changed), tuple(inputs))  # type: ignore[type-var]
+    return replace(operator, **changed) if changed else operator  # type: ignore[type-var]
 
 
 def _plain(value: Any) -> Any:
@@ -59,7 +69,7 @@ def _plain(value: Any) -> Any:
 def _plain_function(function: Lambda) -> Lambda:
     """The function from what stands for records to what stands for what it gives: known by its core only."""
     core = function.core
-    same = all(one is other for one, other in zip(core.parameters, function.parameters, strict=True))
+    same = all(map(is_, core.parameters, function.parameters))
     if same and physical(function.type) is function.type:
         return function
     body = Call(core.type, "core", core.parameters, (function.digest.hex(),), core.body)
@@ -131,12 +141,8 @@ def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
 def redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
     """The plan over sources that are declared otherwise, each of them as it is told."""
 
-    def again(node: Node, inputs: list[Node]) -> Node:
-        operator = node.operator
-        if isinstance(operator, Source):
-            source = declared(operator)
-            return node if source == operator else Node(source)
-        same = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
-        return node if same else Node(operator, tuple(inputs))
+    def again(operator: Operator) -> Operator:
+        source = declared(operator) if isinstance(operator, Source) else operator
+        return operator if source == operator else source
 
-    return upward(root, again)[root.digest]
+    return _over(root, again)

@@ -24,7 +24,7 @@ from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Wei
 from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both
 from wpinq.plan.sensitivity.change import Change, anything, together
-from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, WeightBound
+from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, WeightBound, of_both
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +264,7 @@ class Merging(Operator):
     def rows(self, *inputs: Sized) -> RowBounds:
         left, right = (below.rows for below in inputs)
         every = both(left.records, right.records)
-        a_key = {fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key}
-        return RowBounds(every, a_key, every)
+        return RowBounds(every, of_both(left.a_key, right.a_key), every)
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.merge(inputs)

@@ -150,29 +150,7 @@ class PlanProperties:
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
         the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
-        known = self._slacks.get((readouts, exact))
-        if known is None:
-            known = self._slacks[readouts, exact] = self._slack(readouts, exact)
-        return known
-
-    @cached_property
-    def _slacks(self) -> dict[tuple[int, bool], Fraction]:
-        return {}
-
-    def _slack(self, readouts: int, exact: bool) -> Fraction:
-        over_parts = self.output.splits > 0
-        moved = least_on_a_way(self.root) if over_parts else self.stability
-        least = min(source.unit_weight * min(Fraction(1), moved[name]) for name, source in self.sources.items())
-        each = {digest: step.norm_bound for digest, step in self.steps.items()}
-        norm_bounds = norm_bounds_over_parts(self.root) if over_parts else each
-        rounded = readouts * SUM_ROUNDING_UNITS * norm_bounds[self.root.digest]
-        for digest, step in self.steps.items():
-            rounded += step.paths * step.node.operator.rounding_units() * norm_bounds[digest]
-        widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
-        if over_parts:
-            shares = (2 << self.output.splits) * widening / PARTITION_SLACK
-            return (1 + PARTITION_SLACK) * max(Fraction(1), shares) - 1
-        return widening
+        return _slack(self, readouts, exact)
 
     @property
     def lattice(self) -> Fraction | None:
@@ -234,6 +212,20 @@ def plan_properties(root: Node) -> PlanProperties:
     Privacy cost: none. It depends on the plan and the declarations of its sources alone.
     """
     return PlanProperties(root)
+
+
+@lru_cache(maxsize=4096)
+def _slack(certificate: PlanProperties, readouts: int, exact: bool) -> Fraction:
+    root, splits = certificate.root, certificate.output.splits
+    moved, norm_bounds = least_on_a_way(root), norm_bounds_over_parts(root)
+    least = min(source.unit_weight * min(Fraction(1), moved[name]) for name, source in certificate.sources.items())
+    rounded = readouts * SUM_ROUNDING_UNITS * norm_bounds[root.digest]
+    for digest, step in certificate.steps.items():
+        rounded += step.paths * step.node.operator.rounding_units() * norm_bounds[digest]
+    widening = Fraction(0) if exact else 2 * UNIT_ROUNDOFF * rounded / least
+    if not splits:
+        return widening
+    return (1 + PARTITION_SLACK) * max(Fraction(1), (2 << splits) * widening / PARTITION_SLACK) - 1
 
 
 def _step(node: Node, inputs: list[StepProperties], paths: int) -> StepProperties:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import ClassVar
 
 from wpinq.plan.count_units import Counted, NoCount, both
 from wpinq.plan.operator import Combination, InputChange, register
-from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound, summed
+from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, of_both, summed
 
 
 @register
@@ -43,9 +42,7 @@ class Concat(Combination):
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs
-        a_key: dict[Fields, Fraction] = {
-            fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key
-        }
+        a_key = of_both(left.a_key, right.a_key)
         if left.largest is None or right.largest is None:
             return WeightBound(None, a_key)
         # of a simple source and its own reverse no record is in both

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, fewest, kept
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, kept
 from wpinq.plan.operator import PartsRead, register
 from wpinq.plan.operators.extreme import Extreme
-from wpinq.plan.sensitivity.weights import WeightBound, least
+from wpinq.plan.sensitivity.weights import WeightBound, least, of_either
 
 
 @register
@@ -36,19 +36,15 @@ class Intersect(Extreme):
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs  # the output is no more than either
-        a_key = {**left.a_key, **right.a_key}
-        for fields in left.a_key.keys() & right.a_key.keys():
-            a_key[fields] = min(left.a_key[fields], right.a_key[fields])
+        a_key = of_either(left.a_key, right.a_key)
         return WeightBound(least([left.largest, right.largest]), a_key, left.oriented or right.oriented)
 
     def rows(self, *inputs: Sized) -> RowBounds:
         left, right = (below.rows for below in inputs)
         if not all(below.nonnegative for below in inputs):
             return Extreme.rows(self, *inputs)  # a negative weight is the smaller one, also beside none
-        a_key = {**left.a_key, **right.a_key}
-        for fields in left.a_key.keys() & right.a_key.keys():
-            a_key[fields] = min(left.a_key[fields], right.a_key[fields])
-        return RowBounds(fewest([left.records, right.records]), kept(a_key), both(left.records, right.records))
+        a_key = kept(of_either(left.a_key, right.a_key))
+        return RowBounds(least([left.records, right.records]), a_key, both(left.records, right.records))
 
     def dominating_partitions(self, *inputs: PartsRead) -> frozenset[bytes]:
         left, right = inputs  # |min(a, b)| <= |a| where b >= 0

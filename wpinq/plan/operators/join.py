@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from itertools import chain
+from functools import lru_cache, partial
+from itertools import chain, product
 from typing import ClassVar
 
 from wpinq.errors import PlanError
@@ -16,24 +16,11 @@ from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, fewest, followed, kept, lower, times
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, kept, overlaid, times
 from wpinq.plan.operator import InputChange, Keyed, Parameter, PartsRead, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
-from wpinq.plan.sensitivity.change import (
-    NOTHING,
-    Change,
-    ChangeBounds,
-    Term,
-    added,
-    any_record,
-    applied,
-    at_one_key,
-    at_one_key_of_any_sign,
-    at_unknown_keys,
-    matching,
-    overlaid,
-)
-from wpinq.plan.sensitivity.weights import Fields, KnownProportions, Ratio, WeightBound, ratio_of, some
+from wpinq.plan.sensitivity.change import NOTHING, Change, ChangeBounds, Term, added, any_record, applied, matching
+from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound, followed, least, lower, ratio_of, some
 
 SIDE_KEYS = 8
 """The most keys of a side that are put together with those of the other."""
@@ -111,13 +98,13 @@ class Join(Keyed):
         signed = not (left.nonnegative and right.nonnegative)
         limit = None if signed else self._at_key(left.weight_bound, right.weight_bound)
         rules = set(left.change.rules | right.change.rules)
-        sides = [dict(moved.change.by(partial(_key_of, key))) for moved, key in zip(inputs, self._keys, strict=True)]
+        sides = [dict(moved.change.by(key)) for moved, key in zip(inputs, self._keys, strict=True)]
         atoms: list[tuple[Term, ChangeBounds]] = []
         for key in dict.fromkeys(term for side in sides for term in side):
             one, other = (side.get(key, NOTHING) for side in sides)
             if not key.known:  # many keys, each with a scale of its own
-                moves = [self._unknown(move, signed) for move in (one, other)]
-                atoms += [(self._record(key), move) for move in moves]
+                unknown = [ChangeBounds.any_sign(m.total) if signed else at_unknown_keys(m) for m in (one, other)]
+                atoms += [(self._record(key), move) for move in unknown]
                 continue
             move = at_one_key_of_any_sign(one.total, other.total) if signed else at_one_key(one, other)
             if move.total < one.total + other.total:
@@ -136,7 +123,7 @@ class Join(Keyed):
 
         A record that changes on one side has the partners that it has; the scale moves all pairs of a key.
         """
-        ratio = self._ratio(left, right)
+        ratio = ratio_of(left.proportions, right.proportions, self._keys)
         if ratio is None:
             return None
         atoms = [
@@ -146,12 +133,9 @@ class Join(Keyed):
         ]
         return added(atoms, left.change.rules | right.change.rules | ratio.scale.rules | {RATIO})
 
-    def _ratio(self, left: InputChange, right: InputChange) -> Ratio | None:
-        return ratio_of(left.proportions, right.proportions, [partial(_key_of, key) for key in self._keys])
-
     def proportions(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs
-        ratio = self._ratio(left, right)
+        ratio = ratio_of(left.proportions, right.proportions, self._keys)
         if ratio is None:
             return ()
         by_left = (of.mapped(self._of_left).times(ratio.left) for of in left.proportions)
@@ -159,8 +143,8 @@ class Join(Keyed):
         return some(chain(by_left, by_right))
 
     @property
-    def _keys(self) -> tuple[Lambda, Lambda]:
-        return self.left_key, self.right_key
+    def _keys(self) -> list[Callable[[Term], Term]]:
+        return [partial(_key_of, key) for key in (self.left_key, self.right_key)]
 
     def _of_left(self, term: Term) -> Term:
         """The pairs of a record of the left side: its partners share its key."""
@@ -168,9 +152,6 @@ class Join(Keyed):
 
     def _of_right(self, term: Term) -> Term:
         return applied(self.result, [matching(self.left_key, _key_of(self.right_key, term)), term])
-
-    def _unknown(self, move: ChangeBounds, signed: bool) -> ChangeBounds:
-        return ChangeBounds.any_sign(move.total) if signed else at_unknown_keys(move)
 
     def _record(self, key: Term) -> Term:
         # The scale of a key moves all pairs there, not only those of the record that changed.
@@ -181,7 +162,7 @@ class Join(Keyed):
         key = self._any_key()
         matches = [matching(function, key) for function in (self.left_key, self.right_key)]
         partners = [side.at_key(match) for side, match in zip((left, right), matches, strict=True)]
-        pairs = fewest([times(left.records, partners[1]), times(right.records, partners[0])])
+        pairs = least([times(left.records, partners[1]), times(right.records, partners[0])])
         records = [
             overlaid(any_record(name, function.core.parameters[0].type), match)
             for name, function, match in zip(("left", "right"), (self.left_key, self.right_key), matches, strict=True)
@@ -255,3 +236,75 @@ def _same_shape(left: Type, right: Type) -> bool:
             _same_shape(a, b) for a, b in zip(left.elements, right.elements, strict=True)
         )
     return unify(left, right) is not None
+
+
+# What a Join does to changes of its inputs: rule J where weights have any sign, rule S where none is negative.
+#
+# At one key, with a = ‖A_k‖, b = ‖B_k‖ and p = a/(a + b), every rate of `A_k ⊗ B_k / (a + b)` along the straight line
+# between two inputs is a function of p and of the rates of the inputs; its largest value over p and over what the
+# inputs may do is the bound. docs/proofs/stability.md derives the forms.
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
+
+
+@lru_cache(maxsize=4096)
+def at_one_key(left: ChangeBounds, right: ChangeBounds) -> ChangeBounds:
+    """The change of a Join's output at one key, where no input weight is negative (rule S).
+
+    With d = p_L − n_L + p_R − n_R, the rates of gain, loss and both are at most
+
+        p_L(1−p) + p_R·p + p(1−p)·max(0, −d)        n_L(1−p) + n_R·p + p(1−p)·max(0, d)
+        (p_L+n_L)(1−p) + (p_R+n_R)·p + p(1−p)·|d|
+
+    They are convex in (p_L, n_L, p_R, n_R), so the largest value is at a corner of what the inputs may do.
+
+    Examples
+    --------
+    >>> from wpinq.plan.sensitivity.change import ONE
+    >>> at_one_key(ONE, ONE)
+    ChangeBounds(increase=Fraction(1, 1), decrease=Fraction(1, 2), total=Fraction(3, 2))
+    """
+    gain = loss = both = _ZERO
+    for (gained, lost), (won, missed) in product(_corners(left), _corners(right)):
+        drift = gained - lost + won - missed
+        gain = max(gain, _largest(gained, won, max(_ZERO, -drift)))
+        loss = max(loss, _largest(lost, missed, max(_ZERO, drift)))
+        both = max(both, _largest(gained + lost, won + missed, abs(drift)))
+    return ChangeBounds.of(gain, loss, both)
+
+
+@lru_cache(maxsize=4096)
+def at_one_key_of_any_sign(left: Fraction, right: Fraction) -> ChangeBounds:
+    """The change at one key where weights may be negative (rule J): `α + β − αβ/(α + β)`, all of it of either sign."""
+    if not left + right:
+        return ChangeBounds.any_sign(_ZERO)
+    return ChangeBounds.any_sign(left + right - left * right / (left + right))
+
+
+@lru_cache(maxsize=4096)
+def at_unknown_keys(move: ChangeBounds) -> ChangeBounds:
+    """The change of the output where that of one input lies at keys that are unknown, and may be many.
+
+    At each, what is gained can be lost by up to a quarter at once, as the scale of the key moves, and each key has a
+    scale of its own: `max (p + n/4)` over what the input may do.
+    """
+    gain = max(gained + lost / 4 for gained, lost in _corners(move))
+    loss = max(lost + gained / 4 for gained, lost in _corners(move))
+    return ChangeBounds.of(gain, loss, move.total)
+
+
+def _corners(move: ChangeBounds) -> Iterator[tuple[Fraction, Fraction]]:
+    """The corners of `0 ≤ gained ≤ increase, 0 ≤ lost ≤ decrease, gained + lost ≤ total`."""
+    yield _ZERO, _ZERO
+    yield move.increase, _ZERO
+    yield _ZERO, move.decrease
+    yield move.increase, move.total - move.increase
+    yield move.total - move.decrease, move.decrease
+
+
+def _largest(left: Fraction, right: Fraction, scale: Fraction) -> Fraction:
+    """The largest value over 0 ≤ p ≤ 1 of `left·(1−p) + right·p + scale·p(1−p)`."""
+    ends = max(left, right)
+    if abs(right - left) >= scale:  # the slope has one sign between the ends
+        return ends
+    return (left + right) / 2 + scale / 4 + (right - left) ** 2 / (4 * scale)

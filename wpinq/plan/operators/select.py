@@ -12,10 +12,10 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.count_units import Counted
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, followed
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized
 from wpinq.plan.operator import InputChange, Parameter, Passing, function_type, register
 from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, record
-from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, following, injective
+from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, followed, injective
 
 
 @register
@@ -69,7 +69,7 @@ class Select(Passing):
         oriented = below.oriented
         if oriented is not None and after != before:
             oriented = (oriented[0], not oriented[1]) if self.reverses else None
-        return WeightBound(largest, following(below.a_key, before, after), oriented)
+        return WeightBound(largest, followed(below.a_key, before, after), oriented)
 
     def rows(self, *inputs: Sized) -> RowBounds:
         below = inputs[0].rows

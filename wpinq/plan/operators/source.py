@@ -12,10 +12,10 @@ from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import KEYS_LIMIT, Domain, Inference, RowBounds, Sized, Sizes, lower, of_type
+from wpinq.plan.domain import KEYS_LIMIT, Domain, Inference, RowBounds, Sized, Sizes, of_type
 from wpinq.plan.operator import Operator
 from wpinq.plan.sensitivity.change import ONE, Change, added, any_record, record
-from wpinq.plan.sensitivity.weights import WeightBound
+from wpinq.plan.sensitivity.weights import WeightBound, lower
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.operator import register
 from wpinq.plan.operators.extreme import Extreme
-from wpinq.plan.sensitivity.weights import WeightBound
+from wpinq.plan.sensitivity.weights import WeightBound, of_both
 
 
 @register
@@ -39,7 +39,7 @@ class Union(Extreme):
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         left, right = inputs
-        a_key = {fields: left.a_key[fields] + right.a_key[fields] for fields in left.a_key if fields in right.a_key}
+        a_key = of_both(left.a_key, right.a_key)
         if left.largest is None or right.largest is None:
             return WeightBound(None, a_key)
         oriented = left.oriented if left.oriented == right.oriented else None

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from itertools import product
 
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, below_first, digest_of, walk
 from wpinq.expr.types import TupleOf, Type, signature
@@ -194,15 +192,6 @@ def _path(body: Expr, level: int) -> Path | None:
     return tuple(path) if isinstance(body, Variable) and body.level == level else None
 
 
-def overlaid(term: Term, known: Term) -> Term:
-    """A symbolic record with what is known of some of its fields in their place."""
-    if known.known:
-        return known
-    if not known.fields or len(known.fields) != len(term.fields):
-        return term
-    return record([overlaid(part, of_part) for part, of_part in zip(term.fields, known.fields, strict=True)])
-
-
 def _with(type_: Type, known: dict[Path, Term], path: Path) -> Term:
     """The record of a type in which these paths are known and nothing else."""
     if path in known:
@@ -347,75 +336,3 @@ def anything(changes: Iterable[Change]) -> Change:
     changes = list(changes)
     total = sum((change.total for change in changes), Fraction(0))
     return added([(UNKNOWN, ChangeBounds.any_sign(total))], [r for change in changes for r in change.rules])
-
-
-# What a Join does to changes of its inputs: rule J where weights have any sign, rule S where none is negative.
-#
-# At one key, with a = ‖A_k‖, b = ‖B_k‖ and p = a/(a + b), every rate of `A_k ⊗ B_k / (a + b)` along the straight line
-# between two inputs is a function of p and of the rates of the inputs; its largest value over p and over what the
-# inputs may do is the bound. docs/proofs/stability.md derives the forms.
-
-_ZERO, _ONE = Fraction(0), Fraction(1)
-
-
-@lru_cache(maxsize=4096)
-def at_one_key(left: ChangeBounds, right: ChangeBounds) -> ChangeBounds:
-    """The change of a Join's output at one key, where no input weight is negative (rule S).
-
-    With d = p_L − n_L + p_R − n_R, the rates of gain, loss and both are at most
-
-        p_L(1−p) + p_R·p + p(1−p)·max(0, −d)        n_L(1−p) + n_R·p + p(1−p)·max(0, d)
-        (p_L+n_L)(1−p) + (p_R+n_R)·p + p(1−p)·|d|
-
-    They are convex in (p_L, n_L, p_R, n_R), so the largest value is at a corner of what the inputs may do.
-
-    Examples
-    --------
-    >>> from wpinq.plan.sensitivity.change import ONE
-    >>> at_one_key(ONE, ONE)
-    ChangeBounds(increase=Fraction(1, 1), decrease=Fraction(1, 2), total=Fraction(3, 2))
-    """
-    gain = loss = both = _ZERO
-    for (gained, lost), (won, missed) in product(_corners(left), _corners(right)):
-        drift = gained - lost + won - missed
-        gain = max(gain, _largest(gained, won, max(_ZERO, -drift)))
-        loss = max(loss, _largest(lost, missed, max(_ZERO, drift)))
-        both = max(both, _largest(gained + lost, won + missed, abs(drift)))
-    return ChangeBounds.of(gain, loss, both)
-
-
-@lru_cache(maxsize=4096)
-def at_one_key_of_any_sign(left: Fraction, right: Fraction) -> ChangeBounds:
-    """The change at one key where weights may be negative (rule J): `α + β − αβ/(α + β)`, all of it of either sign."""
-    if not left + right:
-        return ChangeBounds.any_sign(_ZERO)
-    return ChangeBounds.any_sign(shorter(left + right - left * right / (left + right)))
-
-
-@lru_cache(maxsize=4096)
-def at_unknown_keys(move: ChangeBounds) -> ChangeBounds:
-    """The change of the output where that of one input lies at keys that are unknown, and may be many.
-
-    At each, what is gained can be lost by up to a quarter at once, as the scale of the key moves, and each key has a
-    scale of its own: `max (p + n/4)` over what the input may do.
-    """
-    gain = max(gained + lost / 4 for gained, lost in _corners(move))
-    loss = max(lost + gained / 4 for gained, lost in _corners(move))
-    return ChangeBounds.of(gain, loss, move.total)
-
-
-def _corners(move: ChangeBounds) -> Iterator[tuple[Fraction, Fraction]]:
-    """The corners of `0 ≤ gained ≤ increase, 0 ≤ lost ≤ decrease, gained + lost ≤ total`."""
-    yield _ZERO, _ZERO
-    yield move.increase, _ZERO
-    yield _ZERO, move.decrease
-    yield move.increase, move.total - move.increase
-    yield move.total - move.decrease, move.decrease
-
-
-def _largest(left: Fraction, right: Fraction, scale: Fraction) -> Fraction:
-    """The largest value over 0 ≤ p ≤ 1 of `left·(1−p) + right·p + scale·p(1−p)`."""
-    ends = max(left, right)
-    if abs(right - left) >= scale:  # the slope has one sign between the ends
-        return ends
-    return (left + right) / 2 + scale / 4 + (right - left) ** 2 / (4 * scale)

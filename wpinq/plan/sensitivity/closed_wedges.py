@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 
 from wpinq import functions as F
 from wpinq.errors import ExpressionError
-from wpinq.expr.nodes import Constant, Lambda, written_list
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value
@@ -181,11 +181,19 @@ def _tags(node: Node) -> tuple[Node, Sequence[Fraction]] | None:
     if found is None or node.operator.limit is not None:
         return None
     source, edge, elements = found
-    items = written_list(node.operator.widths.core.body)
-    widths = [item.value if isinstance(item, Constant) else None for item in items or ()]
-    if elements != {*edge} or items is None or not all(map(_whole_halves, widths)):
+    widths = _constants(node.operator.widths.core.body)
+    if elements != {*edge} or widths is None or not all(map(_whole_halves, widths)):
         return None
     return source, [2 * Fraction(width) for width in widths]
+
+
+def _constants(body: Expr) -> tuple[Value, ...] | None:
+    if isinstance(body, Constant) and isinstance(body.value, tuple):
+        return body.value
+    if isinstance(body, Call) and body.name == "list":
+        items = [item.value for item in body.arguments if isinstance(item, Constant)]
+        return tuple(items) if len(items) == len(body.arguments) else None
+    return None
 
 
 def _whole_halves(width: Value) -> bool:

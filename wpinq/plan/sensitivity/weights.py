@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, product
+from typing import TypeVar
 
 from wpinq.expr.types import Type
 from wpinq.plan.sensitivity.change import Change, Path, Term, any_record, together
@@ -38,25 +39,56 @@ class WeightBound:
 
     def at_key(self, record: Term) -> Fraction | None:
         """What the records together weigh of which a key shows what is known in this symbolic record, at most."""
-        known = [bound for fields, bound in self.a_key.items() if all(record.at(path).known for path in fields)]
-        return min(known, default=None)
+        return at_key(self.a_key, record)
 
 
 NO_WEIGHT_BOUND = WeightBound()
 
+# Bounds a key: fields to what all records that hold the same values there are together, at most, in weight or number.
 
-def following(bounds: Mapping[Fields, Fraction], record: Term, image: Term) -> dict[Fields, Fraction]:
-    """Bounds a key on the images of records, all of whose fields are told apart in `record`.
+N = TypeVar("N", int, Fraction)
+
+
+def least(bounds: Iterable[N | None]) -> N | None:
+    """The smallest bound that there is."""
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def at_key(a_key: Mapping[Fields, N], record: Term) -> N | None:
+    """The bound on the records of which a key shows what is known in this symbolic record."""
+    return least(bound for fields, bound in a_key.items() if all(record.at(path).known for path in fields))
+
+
+def lower(a_key: dict[Fields, N], fields: Fields, most: N) -> None:
+    """Take the smaller of two bounds on one key."""
+    a_key[fields] = min(most, a_key.get(fields, most))
+
+
+def of_both(left: Mapping[Fields, N], right: Mapping[Fields, N]) -> dict[Fields, N]:
+    """Bounds a key on two datasets together."""
+    return {fields: left[fields] + right[fields] for fields in left if fields in right}
+
+
+def of_either(left: Mapping[Fields, N], right: Mapping[Fields, N]) -> dict[Fields, N]:
+    """Bounds a key on what is no more than either of two datasets."""
+    a_key = dict(left)
+    for fields, bound in right.items():
+        lower(a_key, fields, bound)
+    return a_key
+
+
+def followed(a_key: Mapping[Fields, N], record: Term, image: Term) -> dict[Fields, N]:
+    """Bounds a key on the images of records.
 
     They stay where the image shows the fields of the key: whatever merges held the same values there.
     """
     shown = {term: path for path, term in reversed(list(image.paths()))}
-    kept: dict[Fields, Fraction] = {}
-    for fields, bound in bounds.items():
+    found: dict[Fields, N] = {}
+    for fields, bound in a_key.items():
         terms = [record.at(path) for path in fields]
-        if all(term in shown for term in terms):
-            kept[frozenset(shown[term] for term in terms)] = bound
-    return kept
+        if all(term.known and term in shown for term in terms):
+            lower(found, frozenset(shown[term] for term in terms), bound)
+    return found
 
 
 def injective(record: Term, image: Term) -> bool:
@@ -67,11 +99,6 @@ def injective(record: Term, image: Term) -> bool:
 
 def _stands(term: Term, shown: set[Term]) -> bool:
     return term in shown or (bool(term.fields) and all(_stands(part, shown) for part in term.fields))
-
-
-def least(bounds: Iterable[Fraction | None]) -> Fraction | None:
-    """The smallest bound that there is."""
-    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 # What a dataset's weight descends from: the records of one below, put through functions, in fixed parts.
