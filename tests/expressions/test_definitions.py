@@ -50,9 +50,7 @@ def nothing_stays() -> Iterator[None]:
 
 
 def test_the_names_that_type_checkers_see_are_those_that_are_defined() -> None:
-    assert sorted(seen_by_type_checkers()) == sorted(IN_PYTHON), (
-        "import it in wpinq/functions.py, for editors"
-    )
+    assert sorted(seen_by_type_checkers()) == sorted(IN_PYTHON), "import it in wpinq/functions.py, for editors"
 
 
 @pytest.mark.parametrize("name", sorted(IN_PYTHON))

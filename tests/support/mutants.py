@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from wpinq.plan import node as nodes
 from wpinq.plan import properties
 from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, join, select_many
@@ -386,7 +387,7 @@ MUTANTS = (
         "proportions",
         (("return summed(product(left.proportions, right.proportions))", "return left.proportions"),),
     ),
-    Mutant("paths alone, counted once", stability, "_paths", (("counts.get(child.digest, 0) + counts", "counts"),)),
+    Mutant("paths alone, counted once", nodes, "paths_from", (("counts.get(child.digest, 0) + counts", "counts"),)),
     Mutant("half a way", stability, "_bound", (("moved.total / weight)", "moved.total / (2 * weight))"),)),
     Mutant(
         "of two bounds the larger would do",

@@ -248,16 +248,19 @@ def _cut(expr: Expr, most: int, depth: int) -> Expr:
     return expr
 
 
-def first_of(items: Expr, most: int) -> Expr:
+def _there(held: Expr, index: Expr) -> Expr:
+    """An element that is there: it is null only where it is null in the list."""
+    assert isinstance(held.type, ListOf)
+    return Call(held.type.element, "element", (held, index))
+
+
+def first_of(items: Expr, most: int, element: Callable[[Expr, Expr], Expr] = _there) -> Expr:
     """The first elements of a list, in a list of a bound."""
 
     def taken(held: Expr, level: int) -> Expr:
-        assert isinstance(held.type, ListOf)
         index = Variable(INT, level, "i")
         indices = call("range_list", constant(0), call("length", held), attributes=(most,))
-        # no index is beyond the end, so the element is null only where it is null in the list
-        element = Call(held.type.element, "element", (held, index))
-        return call("map", indices, make_lambda((index,), element, level))
+        return call("map", indices, make_lambda((index,), element(held, index), level))
 
     return of_one(items, taken)
 

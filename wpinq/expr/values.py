@@ -93,17 +93,19 @@ def to_stored(value: Any, type_: types.Logical) -> Value:
             return fit(_units(value, type_.scale), type_)
         raise UnfitValue(f"a value that is not of type {type_} (a decimal.Decimal, or an int)")
     else:
+        zone = getattr(value, "tzinfo", None)
+        value = getattr(value, "asm8", value)  # of pandas, in UTC: it has moments that no difference of its own can say
         kind = _kind_of_numpy(value)
         if type_ == types.TIMESTAMP and (kind == "M" or isinstance(value, datetime.datetime)):
             return fit(_of_numpy(value) if kind else _microseconds(value), type_)
         if type_ == types.DATE and (kind == "M" or isinstance(value, datetime.datetime)):
             days, rest = divmod(_of_numpy(value) if kind else _microseconds(value), DAY)
-            if rest == 0 and getattr(value, "tzinfo", None) is None:
+            if rest == 0 and zone is None:
                 return fit(days, type_)
             raise UnfitValue("a timestamp, where date is declared, that is not midnight without a zone")
         if type_ == types.DATE and isinstance(value, datetime.date):
             return value.toordinal() - _FIRST_ORDINAL
-        if type_ == types.TIME and isinstance(value, datetime.time) and value.tzinfo is None:
+        if type_ == types.TIME and isinstance(value, datetime.time) and zone is None:
             return ((value.hour * 60 + value.minute) * 60 + value.second) * SECOND + value.microsecond
         if type_ == types.DURATION and (kind == "m" or isinstance(value, datetime.timedelta)):
             return fit(_of_numpy(value) if kind else _length(value), type_)
@@ -151,20 +153,10 @@ _FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 
 
 def _microseconds(value: datetime.datetime) -> int:
-    if value != value:  # what pandas has for a missing one is a datetime, and not itself
-        raise UnfitValue("a missing timestamp")
-    exact = getattr(value, "asm8", None)  # in UTC; pandas has moments that no difference of its own can say
-    if exact is not None:
-        return _of_numpy(exact)
     return _length(value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC))
 
 
 def _length(value: datetime.timedelta) -> int:
-    if value != value:
-        raise UnfitValue("a missing duration")
-    exact = getattr(value, "asm8", None)  # of pandas
-    if exact is not None:
-        return _of_numpy(exact)
     return int((value.days * 86_400 + value.seconds) * SECOND + value.microseconds)
 
 
@@ -174,22 +166,15 @@ def _units(value: Decimal | int, scale: int) -> int:
         return int(value) * int(10**scale)
     if not value.is_finite():
         raise UnfitValue("nan or infinity")
+    if value and value.adjusted() + scale > 40:
+        raise UnfitValue(f"a decimal({scale}) outside 64 bits")
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    shift = exponent + scale
-    count: int = int(Decimal((0, digits, 0)))
-    if count == 0:
-        return 0
-    if shift > 40 or len(digits) + shift > 40:
-        raise UnfitValue(f"a decimal({scale}) outside 64 bits")
-    power = int(10 ** min(abs(shift), len(digits) + 40))
-    if shift < 0:
-        count, rest = divmod(count, power)
-        if rest:
-            raise UnfitValue(f"a number of more than {scale} decimals")
-    else:
-        count *= power
-    return -count if sign else count
+    units = Decimal((sign, digits, exponent + scale)) if value else Decimal(0)
+    whole = units.to_integral_value()
+    if whole != units:
+        raise UnfitValue(f"a number of more than {scale} decimals")
+    return int(whole)
 
 
 # --- outside ----------------------------------------------------------------------------------------------------------

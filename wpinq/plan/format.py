@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -35,14 +35,7 @@ def plan_to_json(root: Node) -> dict[str, Json]:
     nodes: list[Json] = []
     places: dict[bytes, int] = {}
     for node in topological([root]):
-        arguments = {
-            item.name: _argument_to_json(getattr(node.operator, item.name))
-            for item in fields(node.operator)  # type: ignore[arg-type]  # every operator is a dataclass
-        }
-        if isinstance(node.operator, Source):
-            for name in ("person", "sizes"):  # written as it was before sources could have one
-                if getattr(node.operator, name) is None:
-                    del arguments[name]
+        arguments = {name: _argument_to_json(value) for name, value in node.operator.arguments()}
         places[node.digest] = len(nodes)
         nodes.append(
             {

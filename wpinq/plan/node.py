@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -241,6 +241,15 @@ def upward(root: Node, of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:
     for node in topological([root]):
         found[node.digest] = of_step(node, [found[child.digest] for child in node.inputs])
     return found
+
+
+def paths_from(root: Node, below: Callable[[Node], Sequence[Node]] = attrgetter("inputs")) -> dict[bytes, int]:
+    """The number of paths from a step to each of those `below` it, by digest."""
+    counts = {root.digest: 1}
+    for node in reversed(list(below_first([root], below))):
+        for child in below(node):
+            counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
+    return counts
 
 
 def sources(roots: Iterable[Node]) -> dict[str, Source]:

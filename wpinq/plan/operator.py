@@ -10,13 +10,12 @@ coverage tests) reads the registry.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from wpinq.errors import PlanError
-from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Expr, Lambda, digest_of
 from wpinq.expr.types import ListOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
@@ -104,6 +103,8 @@ class Operator(ABC):
         What it takes besides the dataset that it is called on.
     stability : str
         Why one unit of change in an input changes the output by at most one unit.
+    later : frozenset of str
+        Arguments that came later: without them it has the identity, and the form in files, that it had before.
     """
 
     name: ClassVar[str]
@@ -111,6 +112,7 @@ class Operator(ABC):
     arity: ClassVar[int] = 1
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     stability: ClassVar[str]
+    later: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def output_type(self, *inputs: Type) -> Type:
@@ -196,10 +198,16 @@ class Operator(ABC):
     def identity(self) -> bytes:
         """The digest of the operator with its arguments."""
         parts: list[bytes | str] = [self.name]
+        for name, value in self.arguments():
+            parts += [name, value.digest if isinstance(value, Expr) else repr(value)]
+        return digest_of(*parts)
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        """Its arguments by name, as far as they are part of its identity."""
         for item in fields(self):  # type: ignore[arg-type]  # every operator is a dataclass
             value = getattr(self, item.name)
-            parts += [item.name, value.digest if isinstance(value, Expr) else repr(value)]
-        return digest_of(*parts)
+            if value is not None or item.name not in self.later:
+                yield item.name, value
 
 
 class PerRecord(Operator):
@@ -373,20 +381,3 @@ def common_type(operator: str, left: Type, right: Type) -> Type:
             "the other's form first (for fields, e.g. `lambda e: (e.dst, e.src)` or F.record(src=e.dst, dst=e.src))"
         )
     return common
-
-
-def required_bound(operator: str, bound: int | None, limit: int | None, what: str) -> int:
-    """The static bound on a list's length that a plan must have: from its type, or a public limit."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise PlanError(f"{operator}: limit must be a positive integer, not {limit!r}")
-    if limit is not None and limit > LIST_LIMIT:
-        raise PlanError(f"{operator}: limit must be at most {LIST_LIMIT:,}; declare a smaller one")
-    known = [value for value in (bound, limit) if value is not None]
-    if not known:
-        raise PlanError(
-            f"{operator}: nothing bounds the length of {what}; give a public limit=…, "
-            "so that one record cannot blow up time and memory (longer lists are cut)"
-        )
-    if min(known) > LIST_LIMIT:
-        raise PlanError(f"{operator}: {what} may be longer than {LIST_LIMIT:,}; give a public limit=…")
-    return min(known)

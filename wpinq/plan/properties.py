@@ -20,7 +20,7 @@ from wpinq.errors import PlanError
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, UNIT_ROUNDOFF, NoLattice
 from wpinq.plan.demand import demand, least_on_a_way, norm_bounds_over_parts
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.node import Node, sources, topological, upward
+from wpinq.plan.node import Node, paths_from, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.sensitivity.stability import stability
 
@@ -116,11 +116,7 @@ class PlanProperties:
     @cached_property
     def paths(self) -> Mapping[bytes, int]:
         """The number of paths from the root to each step, by digest."""
-        counts = {self.root.digest: 1}
-        for node in reversed(list(topological([self.root]))):
-            for child in node.inputs:
-                counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
-        return MappingProxyType(counts)
+        return MappingProxyType(paths_from(self.root))
 
     @property
     def output(self) -> StepProperties:

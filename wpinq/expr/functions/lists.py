@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from wpinq.expr import build, catalogue
 from wpinq.expr.build import call, constant, static_int
-from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, of_one
+from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, first_of, of_one
 from wpinq.expr.declare import derived, function, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
@@ -198,13 +199,7 @@ def _subsets(items: Expr, size: Expr) -> Expr:
 def _first(items: Expr, count: Expr) -> Expr:
     most = static_int(count, "the number of elements", 1, LIST_LIMIT)
     list_type(items.type)
-
-    def taken(held: Expr, level: int) -> Expr:
-        index = Variable(INT, level, "i")
-        indices = call("range_list", constant(0), call("length", held), attributes=(most,))
-        return call("map", indices, make_lambda((index,), call("element", held, index), level))
-
-    return of_one(items, taken)
+    return first_of(items, most, partial(call, "element"))
 
 
 @derived(_range)

@@ -25,18 +25,7 @@ from wpinq.expr.definition import (
     strict,
 )
 from wpinq.expr.nodes import Expr, Lambda, show
-from wpinq.expr.types import (
-    DURATION,
-    FLOAT,
-    INT,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    Scalar,
-    Type,
-    is_number,
-    is_record_type,
-)
+from wpinq.expr.types import DURATION, FLOAT, INT, CategoryOf, DecimalOf, ListOf, Scalar, Type, is_record_type
 from wpinq.expr.values import Value, order_key
 
 
@@ -48,7 +37,7 @@ def _sort_list(types: Types, attributes: CallAttributes) -> Type:
 
 def _sum(types: Types, attributes: CallAttributes) -> Type:
     element = list_type(types[0]).element
-    if not is_number(element):
+    if element not in (INT, FLOAT):
         raise Mistyped(f"sum takes a list of numbers, not {types[0]}")
     return element.with_nullable()
 

@@ -12,13 +12,14 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator, limited
+from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, public_numbers, show, written_list
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, accumulate, common_divisor
 from wpinq.plan.count_units import Counted, NoCount
 from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, times
-from wpinq.plan.operator import InputChange, Parameter, PerRecord, register, required_bound
+from wpinq.plan.operator import InputChange, Parameter, PerRecord, register
 from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
 from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, summed
@@ -242,3 +243,20 @@ def _element(item: Expr) -> tuple[Expr, Fraction] | None:
         return None
     size = Fraction(float(weight.value or 0))  # a float, also where an integer was written: it may be rounded
     return (element, size) if size >= 0 else None
+
+
+def required_bound(operator: str, bound: int | None, limit: int | None, what: str) -> int:
+    """The static bound on a list's length that a plan must have: from its type, or a public limit."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise PlanError(f"{operator}: limit must be a positive integer, not {limit!r}")
+    if limit is not None and limit > LIST_LIMIT:
+        raise PlanError(f"{operator}: limit must be at most {LIST_LIMIT:,}; declare a smaller one")
+    known = [value for value in (bound, limit) if value is not None]
+    if not known:
+        raise PlanError(
+            f"{operator}: nothing bounds the length of {what}; give a public limit=…, "
+            "so that one record cannot blow up time and memory (longer lists are cut)"
+        )
+    if min(known) > LIST_LIMIT:
+        raise PlanError(f"{operator}: {what} may be longer than {LIST_LIMIT:,}; give a public limit=…")
+    return min(known)

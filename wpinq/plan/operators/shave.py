@@ -17,7 +17,8 @@ from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor
 from wpinq.plan.count_units import NUMBERED, Counted, NoCount, numbered
 from wpinq.plan.domain import RowBounds, Sized, both, kept, pieces, times
-from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register, required_bound
+from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register
+from wpinq.plan.operators.select_many import required_bound
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, record
 from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.declarations import Person, check_facts
-from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
 from wpinq.plan.count_units import Counted, NoCount
@@ -44,6 +43,7 @@ class Source(Operator):
     method: ClassVar[str] = "source"
     arity: ClassVar[int] = 0
     stability: ClassVar[str] = "it is the input"
+    later: ClassVar[frozenset[str]] = frozenset({"person", "sizes"})
 
     source: str
     record: Type
@@ -132,14 +132,6 @@ class Source(Operator):
             return ""
         rows = "1 row" if self.person.at_most == 1 else f"{self.person.at_most:,} rows"
         return f", at most {rows}" + (" in one record" if self.person.nested else "")
-
-    def identity(self) -> bytes:
-        parts: list[bytes | str] = [self.name]
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name not in ("person", "sizes") or value is not None:  # sources without are what they were
-                parts += [item.name, repr(value)]
-        return digest_of(*parts)
 
     def output_type(self, *inputs: Type) -> Type:
         return self.record

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.expr.nodes import below_first
-from wpinq.plan.node import Node, upward
+from wpinq.plan.node import Node, paths_from, upward
 from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Partition, Source
 from wpinq.plan.operators.join import RATIO
@@ -71,8 +71,8 @@ def stability(root: Node) -> Mapping[Node, Stability]:
     >>> [(found.paths, str(found.bound)) for query in (paths, meeting) for found in stability(query.plan).values()]
     [(2, '2'), (2, '3/2')]
     """
-    steps = _above_cuts(root)
-    paths = _paths(root, steps)
+    steps = list(below_first([root], _below))
+    paths = paths_from(root, _below)
     signs = upward(root, lambda node, inputs: node.operator.nonnegative(*inputs))
     return {node: _from_cut(node, paths[node.digest], steps, signs) for node in steps if _is_cut(node)}
 
@@ -81,22 +81,9 @@ def _is_cut(node: Node) -> bool:
     return isinstance(node.operator, (Source, Partition))
 
 
-def _above_cuts(root: Node) -> list[Node]:
-    """The steps between the cuts and the root, cuts first: inputs before what uses them."""
-
-    def below(node: Node) -> tuple[Node, ...]:
-        return () if _is_cut(node) else node.inputs
-
-    return list(below_first([root], below))
-
-
-def _paths(root: Node, steps: list[Node]) -> Mapping[bytes, int]:
-    counts = {root.digest: 1}
-    for node in reversed(steps):
-        if not _is_cut(node):
-            for child in node.inputs:
-                counts[child.digest] = counts.get(child.digest, 0) + counts[node.digest]
-    return counts
+def _below(node: Node) -> tuple[Node, ...]:
+    """What a step reads above the cuts."""
+    return () if _is_cut(node) else node.inputs
 
 
 def _from_cut(cut: Node, paths: int, steps: list[Node], signs: Mapping[bytes, bool]) -> Stability:
@@ -165,7 +152,7 @@ def _at(node: Node, found: Mapping[bytes, InputChange], nonnegative: bool, way: 
 
     Bounds on weights, and forms, are of use only where steps are of whole records of weight 1.
     """
-    below = () if _is_cut(node) else tuple(found[child.digest] for child in node.inputs)
+    below = tuple(found[child.digest] for child in _below(node))
     of_cut = way.change if node == way.cut else NOTHING_MOVES
     of_node = of_cut if _is_cut(node) else node.operator.change(*below)
     exact = isinstance(way.cut.operator, Source) and way.cut.operator.exact
