@@ -7,14 +7,14 @@ name after a dot is a field.
 
 from __future__ import annotations
 
-import ast
+import dis
 import functools
 import inspect
-import re
+import linecache
 import reprlib
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from types import CodeType
 from typing import Any, NoReturn
 
 from wpinq.errors import ExpressionError, warn
@@ -30,9 +30,6 @@ from wpinq.expr.types import INT, STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 # A lambda of two parameters over pieces, as Shave makes them, takes the record first and its index second. The paper's
 # listing of nodes has them the other way around; where nodes are numbers, it runs and answers nonsense.
 
-SOURCE_LIMIT = 1000
-"""How many characters of a lambda are searched; beyond it the warning is a general one."""
-
 _GENERAL = (
     "this lambda tests identity, membership or a Python type, which is decided while the query is written, "
     "not for each record: use F.is_null(x), == and F.cast"
@@ -44,11 +41,40 @@ def warn_about(function: Callable[..., Any]) -> None:
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(function, "__code__", None)
-    if code is None or not _mentions_trap(code):
-        return
-    found = dict.fromkeys(message for tree in _sources(function) for message in _traps_in(tree))
-    for message in found or (_GENERAL,):
+    for message in dict.fromkeys(() if code is None else _traps_in(code)):
         warn(message)
+
+
+def _traps_in(code: CodeType) -> Iterator[str]:
+    """What its byte code decides while the query is written, as it is written where the source can be read."""
+    asked = set()  # where isinstance(...) and type(...) begin
+    for instruction in dis.get_instructions(code):
+        name, at = instruction.opname, instruction.positions
+        assert at is not None
+        begin = at.lineno, at.col_offset
+        if name == "IS_OP" or "NONE" in name:
+            fix = "use F.is_null(x) or =="
+        elif name == "CONTAINS_OP":
+            fix = "combine == with |"
+        elif name.startswith("CALL") and begin in asked:
+            fix = "types are known from the schema"
+        else:
+            if name == "LOAD_GLOBAL" and instruction.argval in ("isinstance", "type"):
+                asked.add(begin)
+            continue
+        text = _written(code.co_filename, at)
+        yield f"`{text}` is decided while the query is written: {fix}" if text else _GENERAL
+
+
+def _written(file: str, at: dis.Positions) -> str:
+    """What stands at a place of a source file; nothing where it cannot be read."""
+    if at.lineno is None or at.end_lineno is None:
+        return ""
+    lines = [line.encode() for line in linecache.getlines(file)[at.lineno - 1 : at.end_lineno]]
+    if lines:
+        lines[-1] = lines[-1][: at.end_col_offset]
+        lines[0] = lines[0][at.col_offset :]
+    return " ".join(b" ".join(lines).decode(errors="replace").split())
 
 
 PIECE = ("record", "index")
@@ -82,46 +108,6 @@ def warn_of_swapped(names: Sequence[str], type_: TupleOf, fields: Sequence[Expr]
     if compared and index not in parts:
         told = _SWAPPED.format(names[0], ", and compared with a number; if the index is meant")
         warn(told)
-
-
-def _mentions_trap(code: Any) -> bool:
-    """A cheap look at the byte code, so that source is read only where there may be something to find."""
-    if "isinstance" in code.co_names or "type" in code.co_names:
-        return True
-    import dis
-
-    return any(
-        instruction.opname in ("IS_OP", "CONTAINS_OP") or "NONE" in instruction.opname
-        for instruction in dis.get_instructions(code)
-    )
-
-
-def _sources(function: Callable[..., Any]) -> Iterator[ast.AST]:
-    """The syntax of a function; of a lambda, what can be made of the lines on which it is written."""
-    try:
-        source = textwrap.dedent(inspect.getsource(function))
-        if function.__code__.co_name != "<lambda>":
-            yield ast.parse(source)
-            return
-    except (OSError, TypeError, SyntaxError):
-        return
-    for start in (match.start() for match in re.finditer(r"\blambda\b", source[:SOURCE_LIMIT])):
-        for end in range(min(len(source), start + SOURCE_LIMIT), start, -1):
-            try:  # the rest of the line belongs to the call around the lambda: the longest part that can be read is it
-                yield ast.parse(source[start:end], mode="eval")
-            except SyntaxError:
-                continue
-            break
-
-
-def _traps_in(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-            yield f"`{ast.unparse(node)}` is decided while the query is written: use F.is_null(x) or =="
-        elif isinstance(node, ast.Compare) and any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
-            yield f"`{ast.unparse(node)}` is decided while the query is written: combine == with |"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
-            yield f"`{ast.unparse(node)}` is decided while the query is written: types are known from the schema"
 
 
 UserFunction = Callable[..., Any]
