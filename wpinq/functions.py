@@ -19,14 +19,7 @@ from wpinq.expr.declare import IN_PYTHON
 if TYPE_CHECKING:
     from wpinq.expr.functions.casts import cast as cast
     from wpinq.expr.functions.dates import *  # noqa: F403
-    from wpinq.expr.functions.lists import element as element
-    from wpinq.expr.functions.lists import first as first
-    from wpinq.expr.functions.lists import flatten as flatten
-    from wpinq.expr.functions.lists import length as length
-    from wpinq.expr.functions.lists import map as map
-    from wpinq.expr.functions.lists import range as range
-    from wpinq.expr.functions.lists import subsets as subsets
-    from wpinq.expr.functions.lists import weighted as weighted
+    from wpinq.expr.functions.lists import *  # noqa: F403
     from wpinq.expr.functions.logic import *  # noqa: F403
     from wpinq.expr.functions.numbers import *  # noqa: F403
     from wpinq.expr.functions.records import *  # noqa: F403

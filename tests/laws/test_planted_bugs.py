@@ -27,9 +27,8 @@ from tests.support.stability import check_stability
 from wpinq.plan import arithmetic, operator
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operator import Combination
 from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where, group_by
-from wpinq.plan.operators.extreme import Extreme
+from wpinq.plan.operators.merging import Combination, Extreme
 from wpinq.plan.properties import PlanProperties, plan_properties
 from wpinq.plan.sensitivity.stability import stability
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from wpinq.expr.definition import primitive_named
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, below_first
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import Node, upward
@@ -141,7 +141,7 @@ class Followed:
 
 def followed(root: Node) -> list[Followed]:
     """A plan from each of its cuts."""
-    steps = stability._above_cuts(root)
+    steps = list(below_first([root], stability._below))
     signs = upward(root, lambda node, inputs: node.operator.nonnegative(*inputs))
     found = []
     for cut, claimed in stability.stability.__wrapped__(root).items():

@@ -147,8 +147,7 @@ def _hashes_of_table(connection: Any, table: str, names: Sequence[str], count: i
     hashes = f"SELECT {hash_sql(names)} AS h FROM {table}"
     for part in range(2**bits):
         where = f" WHERE h >> {64 - bits} = {part}" if bits else ""
-        found = connection.execute(f"SELECT h FROM ({hashes}){where}").fetchnumpy()["h"]
-        yield found
+        yield connection.execute(f"SELECT h FROM ({hashes}){where}").fetchnumpy()["h"]
 
 
 def _group(connection: Any, table: str, names: Sequence[str], weight: str, condition: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
@@ -17,7 +16,7 @@ def constant(value: object) -> Constant:
     """A public value as an expression."""
     if value is None:
         return Constant(types.NULL, None)
-    for python, type_ in _CONSTANTS:
+    for python, type_ in types.PYTHON_TYPES.items():
         if isinstance(value, python):
             return _checked(value, type_)
     if isinstance(value, Decimal):
@@ -29,19 +28,6 @@ def constant(value: object) -> Constant:
         f"a {type(value).__name__} cannot stand in an expression: use int, float, bool, str, None, Decimal, date, "
         "datetime, time, timedelta, tuples, lists, or F.record(...)"
     )
-
-
-_CONSTANTS: tuple[tuple[type, types.Type], ...] = (
-    (bool, types.BOOL),
-    (int, types.INT),
-    (float, types.FLOAT),
-    (str, types.STR),
-    (datetime.datetime, types.TIMESTAMP),
-    (datetime.date, types.DATE),
-    (datetime.time, types.TIME),
-    (datetime.timedelta, types.DURATION),
-)
-"""Python types of constants and what they mean; a datetime is a date too, so it comes before."""
 
 
 def _checked(value: object, type_: types.Type) -> Constant:

@@ -98,6 +98,13 @@ def _kind(left: Expr, right: Expr) -> ModuleType | None:
     return decimals if any(isinstance(side.type, types.DecimalOf) for side in (left, right)) else None
 
 
+def _of_kind(operation: str, left: Expr, right: Expr) -> Expr | None:
+    """What the arithmetic that two values call for has for an operation; None where it is that of numbers."""
+    kind = _kind(left, right)
+    found: Expr | None = None if kind is None else getattr(kind, operation)(left, right)
+    return found
+
+
 def divide(left: Expr, right: Expr) -> Expr:
     """`/`: always a float; null on division by zero."""
     kind = _kind(left, right)
@@ -116,18 +123,12 @@ def divide(left: Expr, right: Expr) -> Expr:
 
 def floor_divide(left: Expr, right: Expr) -> Expr:
     """`//`, rounded down; null on division by zero."""
-    kind = _kind(left, right)
-    if kind is decimals:
-        return decimals.floor_quotient(left, right)
-    return temporal.floor_quotient(left, right) if kind is temporal else call("floor_divide", left, right)
+    return _of_kind("floor_quotient", left, right) or call("floor_divide", left, right)
 
 
 def modulo(left: Expr, right: Expr) -> Expr:
     """`%`, with the sign of the divisor; null on division by zero."""
-    kind = _kind(left, right)
-    if kind is decimals:
-        return decimals.remainder(left, right)
-    return temporal.remainder(left, right) if kind is temporal else call("modulo", left, right)
+    return _of_kind("remainder", left, right) or call("modulo", left, right)
 
 
 def negate(value: Expr) -> Expr:

@@ -200,16 +200,17 @@ class Weighted(Type):
         return f"weighted[{self.record}]"
 
 
-_ANNOTATIONS: dict[object, Type] = {
+PYTHON_TYPES: dict[type, Scalar] = {
+    bool: BOOL,
     int: INT,
     float: FLOAT,
-    bool: BOOL,
     str: STR,
-    datetime.date: DATE,
     datetime.datetime: TIMESTAMP,
+    datetime.date: DATE,
     datetime.time: TIME,
     datetime.timedelta: DURATION,
 }
+"""What Python's types mean; a bool is an int too, and a datetime a date, so they come before."""
 
 
 def physical(type_: Type) -> Type:
@@ -332,8 +333,8 @@ def type_from_annotation(annotation: object) -> Type:
         return annotation
     if isinstance(annotation, Mapping):
         return record_type({name: type_from_annotation(item) for name, item in annotation.items()})
-    if isinstance(annotation, type) and annotation in _ANNOTATIONS:
-        return _ANNOTATIONS[annotation]
+    if isinstance(annotation, type) and annotation in PYTHON_TYPES:
+        return PYTHON_TYPES[annotation]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is list and len(arguments) == 1:
         return ListOf(type_from_annotation(arguments[0]))

@@ -43,12 +43,7 @@ RANGES: dict[types.Type, tuple[int, int]] = {
 }
 """The least and the greatest int that stands for a value; 64 bits for the other types."""
 
-PYTHON_NAMES: dict[types.Type, str] = {
-    types.DATE: "a datetime.date",
-    types.TIMESTAMP: "a datetime.datetime",
-    types.TIME: "a datetime.time without a zone",
-    types.DURATION: "a datetime.timedelta",
-}
+_PYTHON: dict[types.Type, Any] = {type_: python for python, type_ in types.PYTHON_TYPES.items()}
 
 
 class UnfitValue(ValueError):
@@ -109,7 +104,8 @@ def to_stored(value: Any, type_: types.Logical) -> Value:
             return ((value.hour * 60 + value.minute) * 60 + value.second) * SECOND + value.microsecond
         if type_ == types.DURATION and (kind == "m" or isinstance(value, datetime.timedelta)):
             return fit(_of_numpy(value) if kind else _length(value), type_)
-        raise UnfitValue(f"a value that is not of type {type_} ({PYTHON_NAMES[type_]})")
+        without = " without a zone" if type_ == types.TIME else ""
+        raise UnfitValue(f"a value that is not of type {type_} (a datetime.{_PYTHON[type_].__name__}{without})")
     raise UnfitValue(f"a value that is not of type {type_}")
 
 
@@ -258,10 +254,7 @@ def parse(text: str, type_: types.Logical) -> Value:
         try:
             if type_ == types.DURATION:
                 return fit(_duration_of(match), type_)
-            read: Any = {types.DATE: datetime.date, types.TIMESTAMP: datetime.datetime, types.TIME: datetime.time}[
-                type_
-            ]
-            return to_stored(read.fromisoformat(text), type_)
+            return to_stored(_PYTHON[type_].fromisoformat(text), type_)
         except UnfitValue:
             raise
         except ValueError:

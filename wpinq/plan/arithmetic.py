@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from wpinq.expr.values import Value
@@ -36,11 +37,7 @@ class Arithmetic:
     total: Callable[[Iterable[Weight]], Weight]
 
 
-def _exact_total(weights: Iterable[Fraction]) -> Fraction:
-    return sum(weights, Fraction(0))
-
-
-EXACT = Arithmetic("exact", Fraction, _exact_total)
+EXACT = Arithmetic("exact", Fraction, partial(sum, start=Fraction(0)))
 FLOAT = Arithmetic("float", float, math.fsum)
 
 

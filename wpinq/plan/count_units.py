@@ -39,7 +39,7 @@ class NoCount:
     reason: str
 
 
-def both(step: str, left: Counted, right: Counted, joined: str, *, even: bool = False) -> Counted | NoCount:
+def counted_together(step: str, left: Counted, right: Counted, joined: str, *, even: bool = False) -> Counted | NoCount:
     """What two sides count together, where one thing weighs the same on both; `joined` has the words for it."""
     if left.factor != right.factor:
         return NoCount(step, f"puts together things that weigh {left.factor} and {right.factor}")

@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Literal
 
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Expr, Lambda, digest_of
-from wpinq.expr.types import ListOf, Type, is_record_type, unify
+from wpinq.expr.types import ListOf, Type, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights, accumulate, common_divisor
+from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights, accumulate
 from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both
-from wpinq.plan.sensitivity.change import Change, anything, together
-from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, WeightBound, of_both
+from wpinq.plan.domain import Domain, Inference, RowBounds, Sized
+from wpinq.plan.sensitivity.change import Change, anything
+from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, WeightBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,56 +251,6 @@ class Passing(PerRecord):
         return inputs[0]
 
 
-class Merging(Operator):
-    """Operators on two datasets of one record type: a record weighs a sum, a difference or one of its two weights."""
-
-    arity = 2
-    parameters = (Parameter("other", "query"),)
-
-    def output_type(self, *inputs: Type) -> Type:
-        return common_type(self.name, *inputs)
-
-    def norm_bound(self, *inputs: Fraction) -> Fraction:
-        return sum(inputs, Fraction(0))
-
-    def rounding_units(self) -> Fraction:
-        return SUM_ROUNDING_UNITS  # also where it is one of two weights: an engine may put it together from parts
-
-    def lattice(self, *inputs: Fraction) -> Fraction:
-        return common_divisor(*inputs)
-
-    def rows(self, *inputs: Sized) -> RowBounds:
-        left, right = (below.rows for below in inputs)
-        every = both(left.records, right.records)
-        return RowBounds(every, of_both(left.a_key, right.a_key), every)
-
-    def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
-        return inference.merge(inputs)
-
-
-class Combination(Merging):
-    """Sums of the inputs with a coefficient of 1 or -1 each. Stability: the triangle inequality."""
-
-    coefficients: ClassVar[tuple[int, int]]
-
-    def nonnegative(self, *inputs: bool) -> bool:
-        return all(inputs) and min(self.coefficients) >= 0
-
-    def change(self, *inputs: InputChange) -> Change:
-        sides = zip(self.coefficients, (moved.change for moved in inputs), strict=True)
-        return together(side if sign > 0 else side.each(lambda move: move.reversed) for sign, side in sides)
-
-    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
-        return accumulate(
-            (
-                (record, coefficient * weight)
-                for coefficient, weights in zip(self.coefficients, inputs, strict=True)
-                for record, weight in weights.items()
-            ),
-            arithmetic,
-        )
-
-
 class Keyed(Operator):
     """Operators that split every input by a key and work on the parts of each key independently.
 
@@ -370,14 +320,3 @@ def function_type(operator: str, function: Lambda) -> Type:
     if not is_record_type(function.type):
         raise PlanError(f"{operator}: the function gives {function.type}, which cannot be a record")
     return function.type
-
-
-def common_type(operator: str, left: Type, right: Type) -> Type:
-    """The record type of two inputs that must agree."""
-    common = unify(left, right)
-    if common is None:
-        raise PlanError(
-            f"{operator} needs both sides to have one record type, got {left} and {right}: select one side into "
-            "the other's form first (for fields, e.g. `lambda e: (e.dst, e.src)` or F.record(src=e.dst, dst=e.src))"
-        )
-    return common

@@ -207,9 +207,7 @@ def plan_work(root: Node) -> PlanWork:
     rows = row_bounds(root)
     steps = [_of_step(node, rows) for node in topological([root])]
     unknown = [step for step in steps if step.steps is None]
-    total, taken = 0, 0
-    for step in steps:
-        total, taken = total + (step.rows or 0), taken + (step.steps or 0)
+    total, taken = sum(step.rows or 0 for step in steps), sum(step.steps or 0 for step in steps)
     sources = (step.node.operator for step in steps if isinstance(step.node.operator, Source))
     unbounded = tuple(one.source for one in sources if one.sizes is None or one.sizes.records is None)
     if unknown:

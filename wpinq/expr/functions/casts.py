@@ -1,7 +1,8 @@
-"""Casts between types, and constants of the logical types as text writes them."""
+"""Casts between types, and what text writes in place: lists, and constants of the logical types."""
 
 from __future__ import annotations
 
+import builtins
 import datetime
 import re
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from functools import reduce
 from typing import Any
 
 from wpinq.errors import ExpressionError
-from wpinq.expr import decimals, types
-from wpinq.expr.build import call, constant, static_int, static_text, stored
+from wpinq.expr import decimals, definition, types
+from wpinq.expr.build import call, constant, listed, static_int, static_text, stored
+from wpinq.expr.catalogue import promote
 from wpinq.expr.catalogue import to_float as number_to_float
 from wpinq.expr.decimals import below, both, choose, joined, minus, no, over, part, plus, rest, same, times
 from wpinq.expr.declare import derived, function, in_python, primitive
@@ -302,22 +304,22 @@ def _to_decimal(value: Expr, written: Expr) -> Expr:
     raise Mistyped(f"{value.type} cannot be cast to decimal({scale})")
 
 
-def _to_category(value: Expr, listed: Expr) -> Expr:
+def _to_category(value: Expr, values: Expr) -> Expr:
     """The category of a string; null where it is none of the list."""
-    if not isinstance(listed, Constant) or not isinstance(listed.value, tuple):
+    if not isinstance(values, Constant) or not isinstance(values.value, tuple):
         raise Mistyped("a category is a list of strings written in the query")
     if value.type != types.STR and not isinstance(value.type, types.CategoryOf):
         raise Mistyped(f"{value.type} cannot be cast to a category: cast it to str first")
-    type_ = types.category(*listed.value)
+    type_ = types.category(*values.value)
 
     def known(text: Expr, _: Expr) -> Expr:
-        found: list[Expr] = [same(text, item) for item in listed.value]
+        found: builtins.list[Expr] = [same(text, item) for item in values.value]
         while len(found) > 1:  # in pairs: as deep as the logarithm of their number
             pairs = zip(found[::2], [*found[1::2], constant(False)], strict=False)
             found = [call("not", call("and", call("not", a), call("not", b))) for a, b in pairs]
         return choose(found[0], text, None)
 
-    return stored("to_category", type_, known, value, listed)
+    return stored("to_category", type_, known, value, values)
 
 
 @primitive(_cast_to(INT, INT, FLOAT, BOOL, STR), _int_of, work=handled, call=_to_int, in_python=False)
@@ -381,6 +383,11 @@ def decimal(text: str) -> Any:
     """A constant decimal, with the decimals that it is written with: `decimal("1.50")`."""
 
 
+@function(lambda *items: listed(*promote(*items)), counts=(0, definition.LIST_LIMIT), in_python=False)
+def list(*items: object) -> Any:
+    """A list written in place; an int beside a float is a float."""
+
+
 @derived(_to_moment(types.DATE, types.TIMESTAMP, lambda moment: over(moment, DAY), date_of_text), in_python=False)
 def to_date(value: object) -> Any:
     """The day of a timestamp, of text `YYYY-MM-DD`, or of days since 1970-01-01; null where there is none."""
@@ -416,7 +423,7 @@ def to_decimal(value: object, scale: int) -> Any:
 
 
 @derived(_to_category, in_python=False)
-def to_category(value: object, values: list[str]) -> Any:
+def to_category(value: object, values: builtins.list[str]) -> Any:
     """The string as a category of this list; null where it is none of it."""
 
 
@@ -431,7 +438,7 @@ def cast(value: object, target: Any) -> Any:
     if isinstance(target, types.DecimalOf):
         return to_decimal(value, target.scale)
     if isinstance(target, types.CategoryOf):
-        return to_category(value, list(target.listed))
+        return to_category(value, builtins.list(target.listed))
     casts: dict[object, Callable[[object], Any]] = {
         int: to_int,
         float: to_float,

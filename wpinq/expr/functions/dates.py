@@ -27,11 +27,15 @@ _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _UNITS = ("year", "quarter", "month", "week", *_LENGTHS)
 
 
-def _days(name: str, value: Expr, of_days: Callable[[Expr], Expr]) -> Expr:
+def _of_date(name: str, of_days: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
     """A number that a date has, or the date of a timestamp."""
-    if value.type not in (DATE, TIMESTAMP):
-        raise Mistyped(f"{name} takes a date or a timestamp, not {value.type}")
-    return stored(name, INT, lambda count: of_days(over(count, DAY) if value.type == TIMESTAMP else count), value)
+
+    def rule(value: Expr) -> Expr:
+        if value.type not in (DATE, TIMESTAMP):
+            raise Mistyped(f"{name} takes a date or a timestamp, not {value.type}")
+        return stored(name, INT, lambda count: of_days(over(count, DAY) if value.type == TIMESTAMP else count), value)
+
+    return rule
 
 
 def _clock(name: str, unit: int, modulus: int) -> Callable[[Expr], Expr]:
@@ -43,10 +47,6 @@ def _clock(name: str, unit: int, modulus: int) -> Callable[[Expr], Expr]:
         return stored(name, INT, lambda moment: rest(over(moment, unit), modulus), value)
 
     return rule
-
-
-def _of_date(name: str, of_days: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    return lambda value: _days(name, value, of_days)
 
 
 def _day_of_year(days: Expr) -> Expr:

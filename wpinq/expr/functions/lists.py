@@ -11,7 +11,7 @@ from typing import Any
 from wpinq.expr import build, catalogue
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, first_of, of_one
-from wpinq.expr.declare import derived, function, primitive
+from wpinq.expr.declare import derived, primitive
 from wpinq.expr.definition import (
     LIST_LIMIT,
     Amount,
@@ -120,10 +120,6 @@ def _weighted(types: Types, attributes: CallAttributes) -> Type:
     return Weighted(record)
 
 
-def _written(*items: Expr) -> Expr:
-    return build.listed(*catalogue.promote(*items))
-
-
 def _weigh(value: Expr, weight: Expr) -> Expr:
     return build.call("weighted", value, catalogue.widened(weight))
 
@@ -155,11 +151,6 @@ def flatten(lists: object) -> Any:
 @primitive(_weighted, lambda record, weight: (record, weight), work=moved, call=_weigh)
 def weighted(value: object, weight: object) -> Any:
     """An element of a SelectMany list with its own weight, of either sign."""
-
-
-@function(_written, counts=(0, LIST_LIMIT), in_python=False)
-def list(*items: object) -> Any:
-    """A list written in place; an int beside a float is a float."""
 
 
 SUBSET_LIMIT = 16

@@ -13,17 +13,7 @@ from wpinq.expr import build
 from wpinq.expr.build import call
 from wpinq.expr.catalogue import less, null_if_any, promote
 from wpinq.expr.declare import derived, function
-from wpinq.expr.definition import (
-    CallAttributes,
-    Meaning,
-    Mistyped,
-    Types,
-    define,
-    fit_number,
-    handled,
-    list_type,
-    strict,
-)
+from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, fit_number, handled, list_type, strict
 from wpinq.expr.nodes import Expr, Lambda, show
 from wpinq.expr.types import DURATION, FLOAT, INT, CategoryOf, DecimalOf, ListOf, Scalar, Type, is_record_type
 from wpinq.expr.values import Value, order_key
@@ -67,12 +57,12 @@ def _sum_floats(items: Iterable[float | None]) -> Value:
             return None
 
 
-def _sum_of(attributes: CallAttributes) -> Meaning:
+def _sum_of(attributes: CallAttributes) -> Callable[..., Value]:
     (element,) = attributes
     return strict(_sum_floats if element == FLOAT.name else _sum_ints)
 
 
-def _extreme_of(choose: Callable[[Iterable[Any]], Any]) -> Meaning:
+def _extreme_of(choose: Callable[[Iterable[Any]], Any]) -> Callable[..., Value]:
     def extreme(items: tuple[Value, ...] | None) -> Value:
         present = [item for item in items or () if item is not None]
         return choose(present) if present else None

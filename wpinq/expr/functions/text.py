@@ -7,24 +7,14 @@ from typing import Any
 from wpinq.expr.build import call, constant
 from wpinq.expr.catalogue import null_if_any
 from wpinq.expr.declare import derived, primitive
-from wpinq.expr.definition import (
-    TEXT_LIMIT,
-    Amount,
-    CallAttributes,
-    Types,
-    TypingRule,
-    any_null,
-    expect,
-    handled,
-    strict,
-)
+from wpinq.expr.definition import TEXT_LIMIT, Amount, Types, TypingRule, any_null, expect, handled, strict
 from wpinq.expr.nodes import Expr
 from wpinq.expr.types import INT, STR, ListOf, Type
 from wpinq.expr.values import Value
 
 
 def _text(result: Type, *parameters: Type) -> TypingRule:
-    def typing(types: Types, attributes: CallAttributes) -> Type:
+    def typing(types: Types, attributes: object) -> Type:
         for type_, expected in zip(types, parameters, strict=True):
             expect((type_,), expected, what=f"expected {expected}")
         return result.with_nullable(any_null(types))
@@ -32,8 +22,8 @@ def _text(result: Type, *parameters: Type) -> TypingRule:
     return typing
 
 
-def _concatenated(types: Types, attributes: CallAttributes) -> Type:
-    return _text(STR, STR, STR)(types, attributes).with_nullable()
+def _concatenated(types: Types, attributes: object) -> Type:
+    return _text(STR, STR, STR)(types, ()).with_nullable()
 
 
 def _within_limit(a: str, b: str) -> Value:
@@ -52,8 +42,8 @@ def _part(text: str, start: int, length: int) -> Value:
     return text[max(0, start) : max(0, start, start + length)]
 
 
-def _pieces(types: Types, attributes: CallAttributes) -> Type:
-    return ListOf(STR, nullable=_text(STR, STR, STR)(types, attributes).nullable)
+def _pieces(types: Types, attributes: object) -> Type:
+    return ListOf(STR, nullable=_text(STR, STR, STR)(types, ()).nullable)
 
 
 @primitive(_concatenated, strict(_within_limit), work=_both)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from wpinq.plan.count_units import Counted, NoCount, both
-from wpinq.plan.operator import Combination, InputChange, register
+from wpinq.plan.count_units import Counted, NoCount, counted_together
+from wpinq.plan.operator import InputChange, register
+from wpinq.plan.operators.merging import Combination
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, of_both, summed
 
 
@@ -34,7 +35,7 @@ class Concat(Combination):
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
         of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
-        return both(self.name, left, right, of)
+        return counted_together(self.name, left, right, of)
 
     def proportions(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wpinq.plan.count_units import Counted, NoCount, both
-from wpinq.plan.operator import Combination, register
+from wpinq.plan.count_units import Counted, NoCount, counted_together
+from wpinq.plan.operator import register
+from wpinq.plan.operators.merging import Combination
 
 
 @register
@@ -31,4 +32,4 @@ class Except(Combination):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
-        return both(self.name, left, right, f"{left.of}, less {right.of}")
+        return counted_together(self.name, left, right, f"{left.of}, less {right.of}")

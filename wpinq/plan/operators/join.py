@@ -170,10 +170,9 @@ class Join(Keyed):
         image = applied(self.result, records)
         shown = [followed(side.a_key, record, image) for side, record in zip((left, right), records, strict=True)]
         a_key: dict[Fields, int] = {}
-        for side, other in ((0, 1), (1, 0)):
-            matched = partners[other]
+        for found, matched in zip(shown, partners[::-1], strict=True):
             if matched is not None:
-                for fields, most in shown[side].items():
+                for fields, most in found.items():
                     lower(a_key, fields, most * matched)
         for fields, most in kept(shown[0], SIDE_KEYS).items():
             for others, more in kept(shown[1], SIDE_KEYS).items():

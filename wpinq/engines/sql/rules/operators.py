@@ -35,7 +35,8 @@ from wpinq.engines.sql.rules.shave import shave_constant, shave_varying
 from wpinq.engines.sql.script import Script, grouping, numbered
 from wpinq.expr.nodes import Lambda
 from wpinq.plan import operators as ops
-from wpinq.plan.operator import Combination, Operator
+from wpinq.plan.operator import Operator
+from wpinq.plan.operators.merging import Combination
 
 TABLES_LIMIT = 6
 """The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first."""
