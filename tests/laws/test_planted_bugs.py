@@ -361,15 +361,15 @@ PLANTS = (
     Plant(
         "a shared node counted once",
         STABILITY,
-        "_paths",
+        "paths_from",
         ((PATHS, "counts[child.digest] = max(counts.get(child.digest, 0), counts[node.digest])"),),
         ("bounds", "stability"),
     ),
     Plant(
         "a node that is both inputs counted once",
         STABILITY,
-        "_paths",
-        (("for child in node.inputs:", "for child in dict.fromkeys(node.inputs):"),),
+        "paths_from",
+        (("for child in below(node):", "for child in dict.fromkeys(below(node)):"),),
         ("bounds", "stability"),
     ),
     Plant(

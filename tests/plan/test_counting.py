@@ -13,7 +13,7 @@ from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.query import Query
 from wpinq.graphs.tags import half_edges
-from wpinq.plan.count_units import Counted, NoCount
+from wpinq.plan.domain import Counted, NoCount
 from wpinq.plan.work import counted
 
 HALF = Fraction(1, 2)

@@ -42,6 +42,8 @@ RANGES: dict[types.Type, tuple[int, int]] = {
     types.TIME: (0, DAY - 1),
 }
 """The least and the greatest int that stands for a value; 64 bits for the other types."""
+_YEARS = "the years 1 to 9999"
+_RANGES_IN_WORDS = {types.DATE: _YEARS, types.TIMESTAMP: _YEARS, types.TIME: "a day"}
 
 _PYTHON: dict[types.Type, Any] = {type_: python for python, type_ in types.PYTHON_TYPES.items()}
 
@@ -63,14 +65,7 @@ def fit(value: Value, type_: types.Logical) -> Value:
         raise UnfitValue("a value that is none of the declared categories")
     least, most = limits(type_)
     if not least <= value <= most:
-        beyond = (
-            "the years 1 to 9999"
-            if type_ in (types.DATE, types.TIMESTAMP)
-            else "a day"
-            if type_ == types.TIME
-            else "64 bits"
-        )
-        raise UnfitValue(f"a {type_} outside {beyond}")
+        raise UnfitValue(f"a {type_} outside {_RANGES_IN_WORDS.get(type_, '64 bits')}")
     return value
 
 
@@ -176,16 +171,8 @@ def _units(value: Decimal | int, scale: int) -> int:
 # --- outside ----------------------------------------------------------------------------------------------------------
 
 
-def _date(days: int) -> datetime.date:
-    return datetime.date.fromordinal(days + _FIRST_ORDINAL)
-
-
 def _timestamp(moment: int) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(microseconds=moment)
-
-
-def _duration(length: int) -> datetime.timedelta:
-    return datetime.timedelta(microseconds=length)
 
 
 def _decimal(units: int, scale: int) -> Decimal:
@@ -199,10 +186,10 @@ def _python_of(type_: types.Logical) -> Callable[[Value], Value]:
     if isinstance(type_, types.CategoryOf):
         return str
     made: dict[types.Type, Callable[[Value], Value]] = {
-        types.DATE: _date,
+        types.DATE: lambda days: datetime.date.fromordinal(days + _FIRST_ORDINAL),
         types.TIMESTAMP: _timestamp,
         types.TIME: lambda moment: _timestamp(moment).time(),
-        types.DURATION: _duration,
+        types.DURATION: lambda length: datetime.timedelta(microseconds=length),
     }
     return made[type_]
 

@@ -98,7 +98,7 @@ class _Measure:
     def of_body(self, body: Expr, bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
         """Each distinct expression once; the functions that are mapped, where they are used."""
         known, steps = dict(bound), Amount.of(1)
-        for expr in below_first([body], _values_below, known):
+        for expr in below_first([body], lambda expr: [c for c in expr.children if not isinstance(c, Lambda)], known):
             taken, known[expr.digest] = self.of_call(expr, known, bound)
             steps = steps + taken
         return steps, known[body.digest]
@@ -149,10 +149,6 @@ class _Measure:
         made = together(value.content)  # engines copy what each element is given, be it but a value from outside
         content = made + (Amount() if held.counts[0].known else held.counts[0])
         return taken + made, _Held(text, content, (held.counts[0], *map(together, value.counts)))
-
-
-def _values_below(expr: Expr) -> list[Expr]:
-    return [child for child in expr.children if not isinstance(child, Lambda)]
 
 
 def _size(type_: Type, held: _Held) -> Amount:

@@ -19,7 +19,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs.recipes import check_edges, joint_degrees, squares_by_degree, triangles_by_degree
 from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.plan.count_units import Counted
+from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
 from wpinq.plan.work import counted

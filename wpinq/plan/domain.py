@@ -1,8 +1,8 @@
-"""Output domains that are public by construction: inferred from the query alone, never from data.
+"""What is public of a step's records by construction: which there can be, what their weights count, how many there are.
 
-A constant has one value, `x % n` has n, a bool has two, a partition's key has one, a record has the product of
-its fields' values. A null that comes of the data is left out, and so is what Intersect could keep only by a
-negative weight: what is listed is asked for, the rest is simply not released.
+Domains are inferred from the query alone, never from data. A constant has one value, `x % n` has n, a bool has two, a
+partition's key has one, a record has the product of its fields' values. A null that comes of the data is left out, and
+so is what Intersect could keep only by a negative weight: what is listed is asked for, the rest is simply not released.
 """
 
 from __future__ import annotations
@@ -132,6 +132,58 @@ def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:
     if expr.name == "record":
         return tuple((item, False) for item in expr.arguments)
     return ((expr.arguments[0], False),) if expr.name in ("weighted", "field") else ()
+
+
+# What weights count: a public factor such that every weight is that many times a number of things, for all data.
+#
+# Static, from the plan and what its sources declare, never from whether weights happen to be whole. Each operator says
+# its own part (`Operator.counted`); where it does not, its output is weights and no counts.
+
+NUMBERED = ", as Shave numbers them"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Weights of a step's output that are multiples of a public factor: `A(x) = factor · #{things with record x}`.
+
+    Attributes
+    ----------
+    factor : Fraction
+        What one thing weighs, more than 0.
+    of : str
+        What the things are, in the plural.
+    even : bool
+        Whether no record stands for more than one thing: every record that is there weighs the factor.
+    """
+
+    factor: Fraction
+    of: str
+    even: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NoCount:
+    """A step whose weights are no counts, as far as the plan tells, and why."""
+
+    step: str
+    reason: str
+
+
+def counted_together(step: str, left: Counted, right: Counted, joined: str, *, even: bool = False) -> Counted | NoCount:
+    """What two sides count together, where one thing weighs the same on both; `joined` has the words for it."""
+    if left.factor != right.factor:
+        return NoCount(step, f"puts together things that weigh {left.factor} and {right.factor}")
+    return Counted(left.factor, joined, even)
+
+
+def numbered(things: Counted, width: Fraction) -> Counted | NoCount:
+    """The pieces of things that are cut by one width: each whole, or some to each, or each of several."""
+    if (width / things.factor).denominator == 1:
+        of = things.of if things.of.endswith(NUMBERED) else things.of + NUMBERED
+        return Counted(things.factor, of, things.even or width == things.factor)
+    if (things.factor / width).denominator == 1:  # every piece is a whole one
+        return Counted(width, f"slices of {things.of}", even=True)
+    return NoCount("Shave", f"cuts what weighs {things.factor} into pieces of {width}, neither a multiple of the other")
 
 
 # Upper bounds that a source may declare: on its records, and on those that agree in some fields.
@@ -302,9 +354,8 @@ def pieces(below: Sized, width: Fraction, limit: int | None) -> tuple[int | None
         ratio = below.largest / width
         largest = math.ceil(ratio) if below.even else math.floor(ratio) + 1
     one = least([limit, largest])
-    shared = both(
-        below.rows.records, math.floor(below.norm_bound / width) + 1
-    )  # whole ones share the norm; a rest each
+    # whole ones share the norm; a rest each
+    shared = both(below.rows.records, math.floor(below.norm_bound / width) + 1)
     return least([times(below.rows.records, one), shared]), one
 
 

@@ -20,8 +20,7 @@ from wpinq.expr.nodes import Expr, Lambda, digest_of
 from wpinq.expr.types import ListOf, Type, is_record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights, accumulate
-from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized
+from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized
 from wpinq.plan.sensitivity.change import Change, anything
 from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, WeightBound
 

@@ -16,8 +16,7 @@ from typing import TypeVar
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf
 from wpinq.expr.work import work
-from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import RowBounds, Sized, Sizes, both, times
+from wpinq.plan.domain import Counted, NoCount, RowBounds, Sized, Sizes, both, times
 from wpinq.plan.lowering import redeclared
 from wpinq.plan.node import Node, sources, topological, upward
 from wpinq.plan.operators import Source

@@ -14,7 +14,7 @@ from importlib import import_module
 
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.plan.count_units import Counted
+from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import GroupBy, Join
 from wpinq.plan.work import counted

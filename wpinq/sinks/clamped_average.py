@@ -11,7 +11,7 @@ from wpinq.expr import catalogue
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.values import Value
 from wpinq.noise.noise_distributions import half_width
-from wpinq.plan.count_units import Counted
+from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node
 from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import NotStated, Stated

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from wpinq.plan.count_units import Counted, NoCount, counted_together
+from wpinq.plan.domain import Counted, NoCount, counted_together
 from wpinq.plan.operator import InputChange, register
 from wpinq.plan.operators.merging import Combination
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, of_both, summed

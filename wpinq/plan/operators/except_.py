@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wpinq.plan.count_units import Counted, NoCount, counted_together
+from wpinq.plan.domain import Counted, NoCount, counted_together
 from wpinq.plan.operator import register
 from wpinq.plan.operators.merging import Combination
 

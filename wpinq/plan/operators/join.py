@@ -15,8 +15,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights
-from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, kept, overlaid, times
+from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, kept, overlaid, times
 from wpinq.plan.operator import InputChange, Keyed, Parameter, PartsRead, function_type, register
 from wpinq.plan.operators.group_by import HALF_A_KEY
 from wpinq.plan.sensitivity.change import NOTHING, Change, ChangeBounds, Term, added, any_record, applied, matching

@@ -10,8 +10,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.types import Type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights, accumulate, common_divisor
-from wpinq.plan.count_units import Counted, NoCount, counted_together
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both
+from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, counted_together
 from wpinq.plan.operator import InputChange, Operator, Parameter, RecordKeyed
 from wpinq.plan.sensitivity.change import Change, ChangeBounds, added, together
 from wpinq.plan.sensitivity.weights import of_both
@@ -80,7 +79,6 @@ ONE_SIDE = "both sides at one record: the larger"
 class Extreme(Merging, RecordKeyed):
     """One of the two weights of each record, absent records weighing 0."""
 
-    __slots__ = ()
     choose: ClassVar[Callable[[Weight, Weight], Weight]]
     which: ClassVar[str]
     """Which of two counts it gives, in words."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
@@ -13,15 +12,14 @@ from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize, presenter
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.count_units import Counted
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import InputChange, Parameter, Passing, register
-from wpinq.plan.sensitivity.change import Change
+from wpinq.plan.operator import Parameter, register
+from wpinq.plan.operators.where import Keeping
 
 
 @register
 @dataclass(frozen=True, slots=True)
-class Partition(Passing):
+class Partition(Keeping):
     """The records whose key equals a public constant: one part of a dataset split by a key.
 
     `out(x) = A(x) if key(x) == part else 0`   (PINQ, McSherry 2009, section 3.3)
@@ -58,17 +56,8 @@ class Partition(Passing):
     def output_type(self, *inputs: Type) -> Type:
         return inputs[0]
 
-    def rounding_units(self) -> Fraction:
-        return Fraction(0)  # a weight stays or goes
-
-    def counted(self, *inputs: Counted) -> Counted:
-        return inputs[0]
-
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return (self.part.value,) if self.key.body == self.key.parameters[0] else inputs[0]
-
-    def change(self, *inputs: InputChange) -> Change:
-        return inputs[0].change
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         key, part = compile_lambda(self.key), self.part.value

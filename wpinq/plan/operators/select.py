@@ -11,8 +11,7 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.count_units import Counted
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized
+from wpinq.plan.domain import Counted, Domain, Inference, RowBounds, Sized
 from wpinq.plan.operator import InputChange, Parameter, Passing, function_type, register
 from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, record
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, followed, injective

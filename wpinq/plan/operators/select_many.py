@@ -17,8 +17,7 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, public_numbers, show,
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, accumulate, common_divisor
-from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import Domain, Inference, RowBounds, Sized, both, times
+from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, times
 from wpinq.plan.operator import InputChange, Parameter, PerRecord, register
 from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
 from wpinq.plan.sensitivity.change import record as record_of

@@ -15,8 +15,7 @@ from wpinq.expr.nodes import Lambda, public_numbers, show, written_list
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor
-from wpinq.plan.count_units import NUMBERED, Counted, NoCount, numbered
-from wpinq.plan.domain import RowBounds, Sized, both, kept, pieces, times
+from wpinq.plan.domain import NUMBERED, Counted, NoCount, RowBounds, Sized, both, kept, numbered, pieces, times
 from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register
 from wpinq.plan.operators.select_many import required_bound
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, record

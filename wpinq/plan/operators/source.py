@@ -10,8 +10,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.declarations import Person, check_facts
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
-from wpinq.plan.count_units import Counted, NoCount
-from wpinq.plan.domain import KEYS_LIMIT, Domain, Inference, RowBounds, Sized, Sizes, of_type
+from wpinq.plan.domain import KEYS_LIMIT, Counted, Domain, Inference, NoCount, RowBounds, Sized, Sizes, of_type
 from wpinq.plan.operator import Operator
 from wpinq.plan.sensitivity.change import ONE, Change, added, any_record, record
 from wpinq.plan.sensitivity.weights import WeightBound, lower

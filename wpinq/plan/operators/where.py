@@ -13,16 +13,28 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
-from wpinq.plan.count_units import Counted
-from wpinq.plan.domain import Domain, Inference
+from wpinq.plan.domain import Counted, Domain, Inference
 from wpinq.plan.operator import InputChange, Parameter, Passing, register
 from wpinq.plan.sensitivity.change import Change
 from wpinq.plan.sensitivity.weights import WeightBound
 
 
+class Keeping(Passing):
+    """Operators that keep some of the records, with their weights."""
+
+    def rounding_units(self) -> Fraction:
+        return Fraction(0)  # a weight stays or goes
+
+    def counted(self, *inputs: Counted) -> Counted:
+        return inputs[0]
+
+    def change(self, *inputs: InputChange) -> Change:
+        return inputs[0].change  # a null predicate or key drops the record
+
+
 @register
 @dataclass(frozen=True, slots=True)
-class Where(Passing):
+class Where(Keeping):
     """Keep the records that satisfy a predicate, with their weights. A null predicate drops the record.
 
     `out(x) = A(x) if p(x) else 0`   (paper, section 2.4)
@@ -47,17 +59,8 @@ class Where(Passing):
             raise PlanError(f"Where: the predicate gives {self.predicate.type}, not bool: compare it, as in r.age > 0")
         return inputs[0]
 
-    def rounding_units(self) -> Fraction:
-        return Fraction(0)  # a weight stays or goes
-
-    def counted(self, *inputs: Counted) -> Counted:
-        return inputs[0]
-
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inputs[0]
-
-    def change(self, *inputs: InputChange) -> Change:
-        return inputs[0].change  # a null predicate drops the record
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         return inputs[0]

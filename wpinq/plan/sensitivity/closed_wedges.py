@@ -116,11 +116,11 @@ def _tagged(node: Node) -> tuple[Node, Sequence[Fraction], int] | None:
     if not isinstance(node.operator, Join):
         return None
     wedges, tags = _wedges(node.inputs[0]), _tags(node.inputs[1])
-    if wedges is None or tags is None or wedges.source != tags[0]:
+    if wedges is None or tags is None or wedges[0] != tags[0]:
         return None
     wedge, tag = (any_record(name, below.type) for name, below in zip(("wedge", "tag"), node.inputs, strict=True))
     at, number = tag.fields
-    one, middle, other = wedges.places
+    _, (one, middle, other) = wedges
     image = applied(node.operator.result, [wedge, tag]).fields
     if (
         applied(node.operator.left_key, [wedge]) != wedge.fields[middle]
@@ -134,15 +134,8 @@ def _tagged(node: Node) -> tuple[Node, Sequence[Fraction], int] | None:
     return (*tags, place) if image[1 - place] == ends else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Wedges:
-    source: Node
-    places: tuple[int, int, int]
-    """The fields of one end, the middle, and the other end."""
-
-
-def _wedges(node: Node) -> _Wedges | None:
-    """Two half-edges that meet in a middle node and have other ends that differ."""
+def _wedges(node: Node) -> tuple[Node, tuple[int, int, int]] | None:
+    """The edges, and the fields of one end, the middle and the other end, where half-edges meet in a middle node."""
     if not isinstance(node.operator, Where) or not isinstance(node.inputs[0].operator, Join):
         return None
     (met,) = node.inputs
@@ -167,7 +160,7 @@ def _wedges(node: Node) -> _Wedges | None:
     wedge = any_record("wedge", node.type)
     if applied(node.operator.predicate, [wedge]) != _of(lambda x: x[ends[0]] != x[ends[1]], node.type, wedge):
         return None
-    return _Wedges(source, (ends[0], 3 - sum(ends), ends[1]))
+    return source, (ends[0], 3 - sum(ends), ends[1])
 
 
 def _tags(node: Node) -> tuple[Node, Sequence[Fraction]] | None:
