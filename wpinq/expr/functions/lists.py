@@ -74,12 +74,10 @@ def _range_type(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _limited_range(attributes: CallAttributes) -> Meaning:
-    (limit,) = attributes
+    limit: Any = attributes[0]  # a number or nothing, as its typing rule has seen
     if limit is None:
         return strict(builtins.range)
-    assert isinstance(limit, int)
-    most = limit
-    return strict(lambda start, stop: builtins.range(start, min(stop, start + most)))
+    return strict(lambda start, stop: builtins.range(start, min(stop, start + limit)))
 
 
 def _counted(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
