@@ -24,7 +24,7 @@ from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, WeightBound
 
 
 @dataclass(frozen=True, slots=True)
-class _Weights:
+class _KnownWeights:
     """What is known of the weights of a step: what they count, whether none is negative, and what none exceeds."""
 
     counted: Counted | NoCount
@@ -41,7 +41,7 @@ class _Weights:
 _Rows = tuple[RowBounds, Fraction]
 """Bounds on the rows of a step, and its norm as far as the number of records of its sources bounds it."""
 
-_WEIGHTS: dict[bytes, _Weights] = {}
+_WEIGHTS: dict[bytes, _KnownWeights] = {}
 _ROWS: dict[bytes, _Rows] = {}
 """Of steps by digest: plans of a batch share most of them."""
 
@@ -64,11 +64,11 @@ def _upward(root: Node, known: dict[bytes, T], of_step: Callable[[Node, list[T]]
     return upward(root, of_known)
 
 
-def _weights(root: Node) -> dict[bytes, _Weights]:
+def _weights(root: Node) -> dict[bytes, _KnownWeights]:
     return _upward(root, _WEIGHTS, _weights_of)
 
 
-def _weights_of(node: Node, inputs: list[_Weights]) -> _Weights:
+def _weights_of(node: Node, inputs: list[_KnownWeights]) -> _KnownWeights:
     operator, bounds = node.operator, [below.bound for below in inputs]
     nonnegative = operator.nonnegative(*(below.nonnegative for below in inputs))
     bound = operator.weight_bound(*bounds) if nonnegative else NO_WEIGHT_BOUND
@@ -78,7 +78,7 @@ def _weights_of(node: Node, inputs: list[_Weights]) -> _Weights:
     if isinstance(found, Counted) and nonnegative:
         one_of_one = all(below.even for below in things) and operator.disjoint_images(*bounds)
         found = replace(found, even=found.even or bound.largest == found.factor or one_of_one)
-    return _Weights(found, nonnegative, bound)
+    return _KnownWeights(found, nonnegative, bound)
 
 
 def counted(root: Node) -> Counted | NoCount:
