@@ -109,26 +109,15 @@ def tagged() -> list[Goal]:
     return [Goal(closed, 0.5, {1: 0.3, 2: 0.1}), Goal(joint, 0.5, {(1, 2): 2.0}, outside=True)]
 
 
-def restored(name: str, walk: SwapWalk | EdgeWalk, state: dict[str, np.ndarray]) -> SwapWalk | EdgeWalk:
-    triangles, low = Goal(TRIANGLES.plan, 0.5, {"triangle!": 9.0}), Goal(LOW.plan, 0.5, {"low": 3.0})
-    if name == "lists":
-        return SwapWalk.restore([triangles], "edges", state, closing=0.3)
-    if name == "tags":
-        return SwapWalk.restore(tagged(), "edges", state, closing=0.3, symmetric=False)
-    if name == "tables":
-        return SwapWalk.restore([triangles, low], "edges", state, closing=0.3, virtual=False)
-    if name == "one direction":
-        return SwapWalk.restore([low], "edges", state, symmetric=False)
-    return EdgeWalk.restore([triangles, low], "edges", state, range(-20, 70))
-
-
 @pytest.mark.parametrize("name", ["lists", "tags", "tables", "one direction", "edges"])
 def test_a_restored_walk_goes_on_to_the_last_bit(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     use_interpreter(monkeypatch)
     walk = walks(graph(3, 16, 40))[name]
     walk.run(60, 2.0)
-    state = {key: held.copy() for key, held in walk.state().items()}
-    other = restored(name, walk, state)
+    state = {key: held.copy() for key, held in walk.save().items()}
+    other = walks(graph(3, 16, 40))[name]
+    other.run(25, 1.0)
+    other.restore(state)
     assert other.progress == walk.progress
     for each in (walk, other):
         each.run(60, 2.0)
@@ -146,8 +135,8 @@ def test_vertices_may_be_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     target = Goal(near.plan, 1.0, {"eve": 1.0})
     walk = SwapWalk([target], "friends", edges, symmetric=False, seed=3)
     walk.run(50, 1.0)
-    state = walk.state()
-    other = SwapWalk.restore([target], "friends", state, symmetric=False)
+    other = SwapWalk([target], "friends", edges, symmetric=False, seed=4)
+    other.restore(walk.save())
     for each in (walk, other):
         each.run(50, 1.0)
     assert walk.edges == other.edges

@@ -20,7 +20,7 @@ from scipy.stats import chi2
 import wpinq as wp
 from wpinq.graphs import triangles_by_intersect
 from wpinq.mcmc import EdgeMoves, GenericChain, ReplaceRecord, Swaps, Target, Walk
-from wpinq.mcmc.chain import Chain, CompiledChain
+from wpinq.mcmc.chain import Chain, compiled_walk
 from wpinq.measure.answers import Answers
 
 pytestmark = pytest.mark.long
@@ -95,7 +95,7 @@ def test_swaps_reach_all_graphs_with_the_degrees_as_often_as_their_score_says(sy
     walk = Swaps(symmetric=symmetric)
     start = records(states[0], symmetric)
     if compiled:
-        check(CompiledChain([target], walk, list(states[0]), seed=3), law, graph_of, draws=5000, thin=60)
+        check(compiled_walk([target], walk, list(states[0]), seed=3), law, graph_of, draws=5000, thin=60)
     else:
         check(GenericChain([target], walk, {"edges": start}, seed=3), law, graph_of, draws=1200, thin=25)
 
@@ -105,7 +105,7 @@ def test_closing_proposals_do_not_change_the_distribution(closing: float) -> Non
     states = graphs_with_degrees([2, 2, 2, 2, 2, 2])
     target = answered(triangles_by_intersect(SYMMETRIC), 0.3, {"triangle!": 3.0})
     law = expected(states, target, lambda graph: records(graph, True), BETA)
-    chain = CompiledChain([target], Swaps(triad_share=closing), list(states[0]), seed=5)
+    chain = compiled_walk([target], Swaps(triad_share=closing), list(states[0]), seed=5)
     check(chain, law, graph_of, draws=5000, thin=60)
 
 
@@ -119,7 +119,7 @@ def test_moves_of_edges_reach_all_graphs_as_often_as_their_score_says(changing: 
     law = expected(states, target, lambda graph: records(graph, True), BETA)
     walk, start = EdgeMoves((0, 1, 2, 3), changing), frozenset(pairs[:3])
     if compiled:
-        check(CompiledChain([target], walk, list(start), seed=7), law, graph_of, draws=5000, thin=60)
+        check(compiled_walk([target], walk, list(start), seed=7), law, graph_of, draws=5000, thin=60)
     else:
         check(GenericChain([target], walk, {"edges": records(start, True)}, seed=7), law, graph_of, draws=1500, thin=20)
 

@@ -35,7 +35,7 @@ class Chain(Protocol):
 
     note: str
 
-    def run(self, steps: int, beta: float) -> WalkProgress:
+    def run(self, steps: int, beta: float, /) -> WalkProgress:
         """Do so many steps at this inverse temperature; the chain so far."""
 
     @property
@@ -239,19 +239,8 @@ def _unpacked(array: NDArray[Any]) -> Any:
     return json.loads(array.tobytes().decode())
 
 
-class CompiledChain:
-    """A chain of `Swaps` or `EdgeMoves` as one compiled loop. It is a `Chain`.
-
-    Parameters
-    ----------
-    targets : sequence of Target
-        What the graph is to fit, all over the walk's source.
-    walk : Swaps or EdgeMoves
-        How it is changed.
-    edges : sequence of pairs, or array of shape (edges, 2)
-        The undirected edges to begin from, each once.
-    seed : int
-        Of the walk's random numbers.
+def compiled_walk(targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> SwapWalk | EdgeWalk:
+    """A chain of `Swaps` or `EdgeMoves` as one compiled loop, from undirected edges, each once.
 
     Raises
     ------
@@ -260,52 +249,11 @@ class CompiledChain:
     PlanError
         When the edges are no simple graph, or the plans are not over the walk's source alone.
     """
-
-    def __init__(self, targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> None:
-        self._rule = walk
-        self._goals = [target.goal for target in targets]
-        self._kind, self._given, own = _arguments(walk)
-        self._options = {"symmetric": walk.symmetric, **own}
-        self._walk: SwapWalk | EdgeWalk = self._kind(
-            self._goals, walk.source, edges, *self._given, seed=seed, **self._options
-        )
-        self.note = "the compiled engine, a chunk a call"
-
-    def run(self, steps: int, beta: float) -> WalkProgress:
-        return self._walk.run(steps, beta)
-
-    @property
-    def progress(self) -> WalkProgress:
-        return self._walk.progress
-
-    @property
-    def candidate(self) -> dict[str, FloatWeights]:
-        edges: list[Any] = list(self._walk.edges)
-        if self._rule.symmetric:
-            edges += [(b, a) for a, b in edges]
-        return {self._rule.source: dict.fromkeys(edges, 1.0)}
-
-    @property
-    def edge_array(self) -> NDArray[Any]:
-        """The graph as it is: each undirected edge once, shape (edges, 2)."""
-        return self._walk.edge_array
-
-    @property
-    def outputs(self) -> list[FloatWeights]:
-        return self._walk.outputs
-
-    def save(self) -> ChainState:
-        return self._walk.state()
-
-    def restore(self, state: ChainState) -> None:
-        self._walk = self._kind.restore(self._goals, self._rule.source, state, *self._given, **self._options)
-
-
-def _arguments(walk: Swaps | EdgeMoves) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """What does a walk, `SwapWalk` or `EdgeWalk`, and what it takes besides what both take."""
+    goals = [target.goal for target in targets]
+    common: dict[str, Any] = {"symmetric": walk.symmetric, "seed": seed}
     if isinstance(walk, Swaps):
-        return SwapWalk, (), {"closing": walk.triad_share}
-    return EdgeWalk, (walk.nodes,), {"changing": walk.changing}
+        return SwapWalk(goals, walk.source, edges, closing=walk.triad_share, **common)
+    return EdgeWalk(goals, walk.source, edges, walk.nodes, changing=walk.changing, **common)
 
 
 # --- the start of a chain ---------------------------------------------------------------------------------------------
@@ -325,7 +273,7 @@ def begin(targets: Sequence[Target], walk: Walk, start: Start, seed: int, compil
     note = ""
     if compiled and isinstance(walk, (Swaps, EdgeMoves)):
         try:
-            return CompiledChain(targets, walk, _edges(walk, start), seed)
+            return compiled_walk(targets, walk, _edges(walk, start), seed)
         except CannotCompile as reason:
             note = f" ({reason})"
     candidate = {name: _weights(name, given, walk) for name, given in start.items()}

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from wpinq.engines.delta.compiled.adjacency.proposals import chances, draw_ends,
 from wpinq.engines.delta.compiled.adjacency.state import Edges, Graph, NeighbourWalk, Numbers, Vertices, numbered
 from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
+from wpinq.engines.delta.compiled.hash_tables.driver import ExtraLoops
 from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator, FloatWeights
 from wpinq.engines.delta.compiled.steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
@@ -55,32 +56,32 @@ _GRAPH |= {"marks": rt.UINT32_ROWS, "common": rt.UINT64_ROWS}
 _MARK = ["mark", "starts", "neighbours", "marks"]
 
 
-@dataclass(frozen=True, slots=True)
-class WalkLoops:
-    """The loop of a `SwapWalk` or an `EdgeWalk` on a source of edges: extra entry points of a module of tables.
+# The loop of a `SwapWalk` or an `EdgeWalk`: an extra entry point of a module of tables, made from the table of edges,
+# that of their changes, the changes of outputs, and the routine that applies changes.
+#
+# A proposal is evaluated, and kept with probability `min(1, ratio · exp(power · (score before − score after)))`. The
+# ratio says how much likelier the reverse of the proposal is to be proposed. A step for which a table is full is not
+# done, and takes nothing from the random numbers.
+#
+# `tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes,
+# the edges, and whether there is no room for one more.
 
-    A proposal is evaluated, and kept with probability `min(1, ratio · exp(power · (score before − score after)))`. The
-    ratio says how much likelier the reverse of the proposal is to be proposed. A step for which a table is full is not
-    done, and takes nothing from the random numbers.
 
-    `tallies` counts proposals that were evaluated, those accepted, and steps done; then, where their number changes,
-    the edges, and whether there is no room for one more.
-    """
+def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
+    """The loop of a `SwapWalk`, and what it calls."""
+    begin, change = _begin(outputs), _change_edge(moved)
+    return [begin, change, _swap_chunk(begin, change, process)]
 
-    source: str
-    swaps: bool
 
-    def routines(
-        self, kept: HashTable, moved: HashTable, outputs: list[HashTable], process: rt.Routine
-    ) -> list[rt.Routine]:
-        """The loop, and what it calls."""
-        begin = rt.Routine("begin", {rt.STATE: rt.INT64S}, rt.FLOAT64)
-        begin.lines = [*(f"    {table.clear()}" for table in outputs), "    return as_float(load(state, SCORE))"]
-        change = _change_edge(moved)
-        if self.swaps:
-            return [begin, change, _swap_chunk(begin, change, process)]
-        present = _has_edge(kept)
-        return [begin, change, present, _edge_chunk(begin, change, present, process)]
+def edge_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
+    """The loop of an `EdgeWalk`, and what it calls."""
+    begin, change, present = _begin(outputs), _change_edge(moved), _has_edge(kept)
+    return [begin, change, present, _edge_chunk(begin, change, present, process)]
+
+
+def _begin(outputs: Sequence[HashTable]) -> rt.Routine:
+    lines = [*(f"    {table.clear()}" for table in outputs), "    return as_float(load(state, SCORE))"]
+    return rt.Routine("begin", {rt.STATE: rt.INT64S}, rt.FLOAT64, lines)
 
 
 def _record(table: HashTable, u: str, v: str) -> list[str]:
@@ -232,43 +233,11 @@ MOST_STEPS = 1 << 30
 """Of one call: loops number steps in 32 bits."""
 
 
-class GraphTables(CompiledEvaluator):
-    """A compiled evaluator whose candidate is a graph."""
-
-    def __init__(
-        self,
-        goals: Sequence[Goal],
-        loops: WalkLoops,
-        vertices: Vertices,
-        edges: Numbers,
-        symmetric: bool,
-        virtual: bool,
-    ) -> None:
-        dictionary = Dictionary()
-        self.labels = vertices.words(dictionary)
-        pairs = np.sort(edges, axis=1)
-        if symmetric:
-            pairs = np.concatenate([pairs, pairs[:, ::-1]])
-        words: Integers = self.labels[pairs].reshape(len(pairs), 2 * self.labels.shape[1])
-        super().__init__(
-            [goal.plan for goal in goals],
-            {loops.source: Rows(words, np.ones(len(words)))},
-            virtual=virtual,
-            walk=loops,
-            dictionary=dictionary,
-            goals=goals,
-        )
-
-    @property
-    def memory(self) -> int:
-        """The bytes of the arrays."""
-        return super().memory + self.labels.nbytes
-
-
 class GraphWalk(ABC):
     """A walk over graphs: see `SwapWalk` and `EdgeWalk`. `_engine` keeps the outputs up to date."""
 
-    _engine: GraphTables | NeighbourWalk
+    note = "the compiled engine, a chunk a call"
+    _engine: CompiledEvaluator | NeighbourWalk
 
     def __init__(
         self, goals: Sequence[Goal], source: str, vertices: Vertices, symmetric: bool, virtual: bool, seed: int
@@ -303,14 +272,27 @@ class GraphWalk(ABC):
     @property
     def edges(self) -> list[tuple[Value, Value]]:
         """The graph as it is, each edge once."""
-        return self._vertices.named(self._numbers())
+        return [(a, b) for a, b in self.edge_array.tolist()]
 
     @property
     def edge_array(self) -> NDArray[Any]:
         """The graph as it is, an array of shape (edges, 2): of integers where the vertices are, else of objects."""
-        return self._vertices.array(self._numbers())
+        return self._vertices.named(self._numbers())
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    @property
+    def candidate(self) -> dict[str, FloatWeights]:
+        """The dataset of the source."""
+        edges = self.edges
+        if self._symmetric:
+            edges += [(b, a) for a, b in edges]
+        return {self._source: dict.fromkeys(edges, 1.0)}
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the arrays that keep the outputs up to date."""
+        return self._engine.memory
+
+    def save(self) -> dict[str, NDArray[Any]]:
         """What `restore` takes. The walk is evaluated afresh, so that both go on from the same bits.
 
         Returns
@@ -332,22 +314,31 @@ class GraphWalk(ABC):
         self.resynchronize()
         return {"edges": edges, "random": self._seeds.copy(), "tallies": self._tallies[:3].copy()}
 
-    @classmethod
-    def restore(cls, goals: Sequence[Goal], source: str, state: WalkState, *given: Any, **options: Any) -> Self:
-        """The walk that gave this `state`, going on as it does, to the last bit, with the same other arguments."""
-        type_ = vertex_type(goals, source)
-        edges = state["edges"] if type_ == INT else state["edges"].tolist()
-        walk = cls(goals, source, edges, *given, **options)  # type: ignore[arg-type]
-        walk._seeds[:] = state["random"]
-        walk._tallies[:3] = state["tallies"]
-        return walk
+    def restore(self, state: WalkState) -> None:
+        """Go on as the walk does whose state was saved, to the last bit, where both began alike."""
+        self._seeds[:], self._tallies[:3] = state["random"], state["tallies"]
+        vertices = self._vertices
+        self._begin(numbered(state["edges"], vertices.type, 0, vertices.labels.tolist())[1])
 
     @abstractmethod
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights."""
 
-    def _tables(self, loops: WalkLoops, edges: Numbers) -> GraphTables:
-        return GraphTables(self._goals, loops, self._vertices, edges, self._symmetric, self._virtual)
+    def _tables(self, loop: ExtraLoops, edges: Numbers) -> CompiledEvaluator:
+        """The outputs on a graph, by hash tables."""
+        dictionary = Dictionary()
+        self._labels = self._vertices.words(dictionary)
+        pairs = np.sort(edges, axis=1)
+        if self._symmetric:
+            pairs = np.concatenate([pairs, pairs[:, ::-1]])
+        words: Integers = self._labels[pairs].reshape(len(pairs), 2 * self._labels.shape[1])
+        given = {self._source: Rows(words, np.ones(len(words)))}
+        options: dict[str, Any] = {"virtual": self._virtual, "dictionary": dictionary, "goals": self._goals}
+        return CompiledEvaluator([goal.plan for goal in self._goals], given, loop=loop, **options)
+
+    @abstractmethod
+    def _begin(self, numbers: Numbers) -> None:
+        """Begin from these edges."""
 
     @abstractmethod
     def _run(self, steps: int, power: float) -> None: ...
@@ -434,11 +425,6 @@ class SwapWalk(GraphWalk):
         """Whether the plan allowed the loop over neighbour lists (see `adjacency`); tables serve all others."""
         return isinstance(self._engine, NeighbourWalk)
 
-    @property
-    def memory(self) -> int:
-        """The bytes of the walk's arrays."""
-        return self._graph.memory + self._engine.memory
-
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights. Neighbour lists follow the order of the edges again."""
         if isinstance(self._engine, NeighbourWalk):
@@ -448,7 +434,7 @@ class SwapWalk(GraphWalk):
 
     def _begin(self, numbers: Numbers) -> None:
         self._graph = Graph(self._vertices, numbers)
-        self._engine = self._neighbours() or self._tables(WalkLoops(self._source, swaps=True), numbers)
+        self._engine = self._neighbours() or self._tables(swap_loop, numbers)
 
     def _neighbours(self) -> NeighbourWalk | None:
         if not self._virtual:
@@ -467,7 +453,7 @@ class SwapWalk(GraphWalk):
         if isinstance(engine, NeighbourWalk):
             engine.run(self._seeds, self._tallies, steps, power, self._closing)
             return
-        fixed = (engine.labels, self._seeds, self._tallies, int(self._symmetric))
+        fixed = (self._labels, self._seeds, self._tallies, int(self._symmetric))
 
         def run(module: ModuleType, words: Integers, steps: int) -> None:
             module.swap_chunk(*self._graph.arrays.values(), words, *fixed, steps, power, self._closing)
@@ -519,7 +505,7 @@ class EdgeWalk(GraphWalk):
     True
     """
 
-    _engine: GraphTables
+    _engine: CompiledEvaluator
 
     def __init__(
         self,
@@ -542,11 +528,6 @@ class EdgeWalk(GraphWalk):
         self._changing = float(changing)
         self._begin(numbers)
 
-    @property
-    def memory(self) -> int:
-        """The bytes of the walk's arrays."""
-        return self._engine.memory + self._edges.nbytes
-
     def resynchronize(self) -> None:
         """Evaluate afresh, which ends the drift of weights."""
         self._begin(self._numbers())
@@ -556,11 +537,11 @@ class EdgeWalk(GraphWalk):
         self._tallies[3] = count
         self._edges = np.zeros((max(64, count + count // 4), 2), dtype=np.uint32)
         self._edges[:count] = numbers
-        self._engine = self._tables(WalkLoops(self._source, swaps=False), numbers)
+        self._engine = self._tables(edge_loop, numbers)
 
     def _run(self, steps: int, power: float) -> None:
         def run(module: ModuleType, words: Integers, steps: int) -> None:
-            fixed = (self._engine.labels, self._seeds, self._tallies, int(self._symmetric))
+            fixed = (self._labels, self._seeds, self._tallies, int(self._symmetric))
             module.edge_chunk(words, self._edges, *fixed, steps, power, self._changing)
             if self._tallies[4]:  # no room for another edge
                 self._tallies[4] = 0

@@ -48,11 +48,7 @@ class Vertices:
             return self.labels.reshape(-1, 1)
         return dictionary.encode_all(self.labels.tolist(), self.type)
 
-    def named(self, ends: Numbers) -> list[tuple[Value, Value]]:
-        """Edges by label."""
-        return [(a, b) for a, b in self.array(ends).tolist()]
-
-    def array(self, ends: Numbers) -> NDArray[Any]:
+    def named(self, ends: Numbers) -> NDArray[Any]:
         """Edges by label, as an array of shape (edges, 2): of integers where labels are, else of objects."""
         return np.asarray(self.labels[ends])
 
@@ -120,11 +116,6 @@ class Graph:
         """What the generated loops take, in order."""
         return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks", "common")}
 
-    @property
-    def memory(self) -> int:
-        """The bytes of the arrays."""
-        return sum(array.nbytes for array in self.arrays.values())
-
 
 class Invariants:
     """Outputs of invariant steps on a graph, by each operator's own meaning; what is linear follows from degrees."""
@@ -148,9 +139,8 @@ class Invariants:
             return self._by_degree(node, images)
         if isinstance(node.operator, Source):
             pairs = np.sort(self._graph.edges, axis=1)
-            return dict.fromkeys(
-                self._graph.vertices.named(np.concatenate([pairs, pairs[:, ::-1]]) if self._symmetric else pairs), 1.0
-            )
+            pairs = np.concatenate([pairs, pairs[:, ::-1]]) if self._symmetric else pairs
+            return dict.fromkeys(map(tuple, self._graph.vertices.named(pairs).tolist()), 1.0)
         return node.operator.evaluate(tuple(self.of(below) for below in node.inputs), FLOAT)
 
     def _by_degree(self, node: Node, images: Images) -> Weights:
@@ -406,5 +396,5 @@ class NeighbourWalk:
 
     @property
     def memory(self) -> int:
-        """The bytes of the arrays, the graph's aside."""
-        return sum(array.nbytes for name, array in self._held.items() if name not in self._graph.arrays)
+        """The bytes of the arrays, the graph's included."""
+        return sum(array.nbytes for array in self._held.values())

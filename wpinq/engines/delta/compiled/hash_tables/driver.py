@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Protocol
 
 import numpy as np
 
@@ -34,15 +33,9 @@ from wpinq.runtime.arrays import Floats, Integers
 # --- the module of one set of plans -----------------------------------------------------------------------------------
 
 
-class ExtraLoops(Protocol):
-    """Entry points that a module has besides its own."""
-
-    @property
-    def source(self) -> str:
-        """The source that they change."""
-
-    def routines(self, kept: HashTable, moved: HashTable, outputs: list[HashTable], process: Routine) -> list[Routine]:
-        """The routines, given the source's table and that of its changes, the changes of outputs, and what follows."""
+ExtraLoops = Callable[[HashTable, HashTable, Sequence[HashTable], Routine], list[Routine]]
+"""Makes entry points that a module of one source has besides its own: from the source's table and that of its changes,
+the changes of outputs, and the routine that applies changes."""
 
 
 @dataclass
@@ -81,8 +74,8 @@ def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None
     sources = {step.source: (step.number, *design.held[step]) for step in steps.all if isinstance(step, st.SourceStep)}
     outputs, changes = [kept for kept, _ in design.outputs], [moved for _, moved in design.outputs]
     if extra is not None:
-        _, kept, moved = sources[extra.source]
-        more = extra.routines(kept, moved, changes, process)
+        ((_, kept, moved),) = sources.values()
+        more = extra(kept, moved, changes, process)
     pr.entries(design, process, memos)
     constants = {**layout.CONSTANTS, **{table.name: table.header for table in design.tables.all}}
     text = module_text([*design.routines, *more], constants)

@@ -48,8 +48,8 @@ class CompiledEvaluator:
     virtual : bool
         Whether steps whose weights can be looked up go without state: the same outputs, faster. False keeps every
         step's output, for comparison.
-    walk : ExtraLoops, optional
-        The loops of a walk, which the module is to hold.
+    loop : ExtraLoops, optional
+        The loop of a walk, which the module is to hold.
     dictionary : Dictionary, optional
         The numbers of strings, where records come as words.
     goals : sequence of Goal, optional
@@ -79,7 +79,7 @@ class CompiledEvaluator:
         candidate: Datasets | Mapping[str, Rows],
         *,
         virtual: bool = True,
-        walk: ExtraLoops | None = None,
+        loop: ExtraLoops | None = None,
         dictionary: Dictionary | None = None,
         goals: Sequence[Goal] | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class CompiledEvaluator:
             raise CannotCompile(
                 f"the compiled engine takes at most {MOST_OUTPUTS} plans together; the python engine takes more"
             )
-        self._plans, self._virtual, self._walk = tuple(plans), virtual, walk
+        self._plans, self._virtual, self._loop = tuple(plans), virtual, loop
         self._sources = {name: source.record for name, source in sources(plans).items()}
         self._dictionary = dictionary or Dictionary()
         self._loads = 0
@@ -211,12 +211,12 @@ class CompiledEvaluator:
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:
         try:
-            self._generated: Generated = generate(self._steps, self._assumptions, self._walk)
+            self._generated: Generated = generate(self._steps, self._assumptions, self._loop)
         except CannotCompile:
             if not self._assumptions.virtual:
                 raise
             self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
-            self._generated = generate(self._steps, self._assumptions, self._walk)
+            self._generated = generate(self._steps, self._assumptions, self._loop)
         self._module: ModuleType = import_module(self._generated.text)
         self._load(candidate)
 
