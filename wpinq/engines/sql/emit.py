@@ -7,25 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import attrgetter
 
 from wpinq.columns.records import column_names
 from wpinq.engines.contract import WantedRanges
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, SqlTable, classes
 from wpinq.engines.sql.dialect import DUCKDB, Dialect, Unsupported
-from wpinq.engines.sql.terms import (
-    SqlTerm,
-    both,
-    call,
-    column,
-    columns,
-    conjuncts,
-    leaves,
-    literal,
-    parameter,
-    refilled,
-    renamed,
-    walk,
-)
 from wpinq.expr.nodes import below_first
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
@@ -45,18 +33,18 @@ class Emitter:
 
     dialect: Dialect = DUCKDB
 
-    def term(self, root: SqlTerm, names: Mapping[SqlTerm, str] | None = None) -> str:
+    def term(self, root: t.SqlTerm, names: Mapping[t.SqlTerm, str] | None = None) -> str:
         """The text of a term; those in `names` are written as their name."""
         return self.terms([root], names or {})[0]
 
-    def terms(self, roots: Sequence[SqlTerm], names: Mapping[SqlTerm, str]) -> list[str]:
+    def terms(self, roots: Sequence[t.SqlTerm], names: Mapping[t.SqlTerm, str]) -> list[str]:
         """The texts of terms."""
         written: dict[bytes, str] = {term.digest: name for term, name in names.items()}
         for root in roots:
             self._write(root, written)
         return [written[root.digest] for root in roots]
 
-    def _write(self, root: SqlTerm, written: dict[bytes, str]) -> None:
+    def _write(self, root: t.SqlTerm, written: dict[bytes, str]) -> None:
         stack = [(root, False)]
         while stack:
             term, ready = stack.pop()
@@ -74,7 +62,7 @@ class Emitter:
             else:
                 written[term.digest] = self._text(term, [written[argument.digest] for argument in term.arguments])
 
-    def _text(self, term: SqlTerm, arguments: list[str]) -> str:
+    def _text(self, term: t.SqlTerm, arguments: list[str]) -> str:
         if term.kind == "column":
             return f"{term.scope}.{self.dialect.quote(term.text)}" if term.scope else self.dialect.quote(term.text)
         if term.kind == "parameter":
@@ -85,15 +73,15 @@ class Emitter:
             raise Unsupported("a sum of floats, inside of a function over the elements of a list")
         return self.dialect.write(term.text, *arguments)
 
-    def _map(self, items: str, function: SqlTerm, written: dict[bytes, str]) -> str:
+    def _map(self, items: str, function: t.SqlTerm, written: dict[bytes, str]) -> str:
         """A function of each element of a list; what it uses often is put beside the element first, step by step."""
         name, (body,) = function.text, function.arguments
         levels = _levels(self.shared([body], set(written), inside=name), [body])
-        held = {parameter(name).digest: "v"}
+        held = {t.parameter(name).digest: "v"}
         for number, level in enumerate([*levels, [body]]):
             fields = {digest: self.dialect.field(name, place) for digest, place in held.items()} if number else {}
             inner = written | fields
-            for term in [parameter(name), *level]:
+            for term in [t.parameter(name), *level]:
                 self._write(term, inner)
             result = inner[body.digest] if number == len(levels) else ""
             if not result:
@@ -102,7 +90,7 @@ class Emitter:
             items = self.dialect.write("map", items, self.dialect.lambda_.format(name=name, body=result))
         return items
 
-    def shared(self, roots: Sequence[SqlTerm], known: set[bytes], inside: str | None = None) -> list[SqlTerm]:
+    def shared(self, roots: Sequence[t.SqlTerm], known: set[bytes], inside: str | None = None) -> list[t.SqlTerm]:
         """The terms to name so that the text does not blow up: none while it is short; else all that are shared.
 
         With `inside`, those in which that parameter is free and no parameter of a function deeper down; without,
@@ -112,7 +100,7 @@ class Emitter:
         if sum(sizes[root.digest] for root in roots) <= TEXT_LIMIT:
             return []
         uses: Counter[bytes] = Counter(root.digest for root in roots)
-        order = [term for term in walk(roots) if term.digest not in known]
+        order = [term for term in t.walk(roots) if term.digest not in known]
         deeper = {term.text for term in order if term.kind == "function"}
         for term in order:
             for place in self._places(term):
@@ -126,16 +114,16 @@ class Emitter:
             and (not term.parameters if inside is None else inside in term.parameters and not term.parameters & deeper)
         ]
 
-    def _places(self, term: SqlTerm) -> list[int]:
+    def _places(self, term: t.SqlTerm) -> list[int]:
         """The argument at each place of a term's text."""
         if term.kind != "call":
             return list(range(len(term.arguments)))
         return [int(place) for place in _PLACES.findall(self.dialect.template(term.text))]
 
-    def lengths(self, roots: Iterable[SqlTerm], known: set[bytes]) -> dict[bytes, int]:
+    def lengths(self, roots: Iterable[t.SqlTerm], known: set[bytes]) -> dict[bytes, int]:
         """The length of each term's text, were nothing shared."""
         sizes: dict[bytes, int] = {}
-        for term in walk(roots):
+        for term in t.walk(roots):
             own = len(self.dialect.template(term.text)) if term.kind == "call" else len(term.text) + 10
             if term.digest in known:
                 own, places = 8, []
@@ -146,12 +134,12 @@ class Emitter:
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 
-    def select(self, block: Block, outputs: Sequence[SqlTerm], names: Sequence[str]) -> str:
+    def select(self, block: Block, outputs: Sequence[t.SqlTerm], names: Sequence[str]) -> str:
         """Terms over the rows of a block, under these names."""
         # aliases by position: equal blocks are equal text, whatever they were called while they were built
         rename = {alias: f"a{i}" for i, (alias, _) in enumerate(block.tables)}
-        rewrite = renamed(rename)
-        outputs, conditions = [rewrite(term) for term in outputs], conjuncts(rewrite(block.condition))
+        rewrite = t.renamed(rename)
+        outputs, conditions = [rewrite(term) for term in outputs], t.conjuncts(rewrite(block.condition))
         tables = ", ".join(f"{table.source} AS {rename[alias]}" for alias, table in block.tables)
         shared = self.shared([*outputs, *conditions], set())
         if not shared:
@@ -162,15 +150,15 @@ class Emitter:
     def _staged(
         self,
         tables: str,
-        conditions: Sequence[SqlTerm],
-        outputs: Sequence[SqlTerm],
+        conditions: Sequence[t.SqlTerm],
+        outputs: Sequence[t.SqlTerm],
         names: Sequence[str],
-        shared: Sequence[SqlTerm],
+        shared: Sequence[t.SqlTerm],
     ) -> str:
         """Shared terms level by level, each level the columns of one query inside the next."""
         early = [term for term in conditions if self.lengths([term], set())[term.digest] <= TEXT_LIMIT // 8]
         late = [term for term in conditions if term not in early]
-        known = {term: f"k{i}" for i, term in enumerate(sorted(columns(*outputs, *late), key=lambda t: t.digest))}
+        known = {term: f"k{i}" for i, term in enumerate(sorted(t.columns(*outputs, *late), key=attrgetter("digest")))}
         inner = f"SELECT {self._named(list(known), list(known.values()), {}) or '1'} FROM {tables}"
         inner += self._where(early, {})
         for level in _levels(shared, [*outputs, *late]):
@@ -179,22 +167,22 @@ class Emitter:
             known |= new
         return f"SELECT {self._named(outputs, names, known)} FROM ({inner}){self._where(late, known)}"
 
-    def _named(self, terms: Sequence[SqlTerm], names: Sequence[str], known: Mapping[SqlTerm, str]) -> str:
+    def _named(self, terms: Sequence[t.SqlTerm], names: Sequence[str], known: Mapping[t.SqlTerm, str]) -> str:
         texts = self.terms(terms, known)
         return ", ".join(f"{text} AS {name}" for text, name in zip(texts, names, strict=True))
 
-    def _where(self, conditions: Sequence[SqlTerm], known: Mapping[SqlTerm, str]) -> str:
+    def _where(self, conditions: Sequence[t.SqlTerm], known: Mapping[t.SqlTerm, str]) -> str:
         return f" WHERE {' AND '.join(self.terms(conditions, known))}" if conditions else ""
 
 
-def _levels(shared: Sequence[SqlTerm], roots: Sequence[SqlTerm]) -> list[list[SqlTerm]]:
+def _levels(shared: Sequence[t.SqlTerm], roots: Sequence[t.SqlTerm]) -> list[list[t.SqlTerm]]:
     """Shared terms in rounds, each made of those before."""
     held = set(shared)
     depth: dict[bytes, int] = {}
-    for term in walk(roots):
+    for term in t.walk(roots):
         below = max((depth[argument.digest] for argument in term.arguments), default=0)
         depth[term.digest] = below + (term in held)
-    levels: dict[int, list[SqlTerm]] = {}
+    levels: dict[int, list[t.SqlTerm]] = {}
     for term in shared:
         if term.digest in depth:
             levels.setdefault(depth[term.digest], []).append(term)
@@ -223,7 +211,7 @@ _Decision = frozenset[bytes]
 """What tells a comparison: the digest of a condition, or those of the two terms that are put in order."""
 
 
-def visible_columns(record: Mapping[int, SqlTerm]) -> list[tuple[SqlTerm, frozenset[int]]]:
+def visible_columns(record: Mapping[int, t.SqlTerm]) -> list[tuple[t.SqlTerm, frozenset[int]]]:
     """Terms over one table, each with places of a record, in one of which it stands for every row.
 
     A record of sorted values has each of them in one of its columns. In general: comparisons decide between two terms
@@ -246,14 +234,14 @@ def visible_columns(record: Mapping[int, SqlTerm]) -> list[tuple[SqlTerm, frozen
     different = list(dict.fromkeys(decisions.values()))
     if not different or len(terms) << len(different) > STEPS:
         return single
-    ways: list[dict[SqlTerm, set[int]]] = []
+    ways: list[dict[t.SqlTerm, set[int]]] = []
     for way in product((False, True), repeat=len(different)):
         goes = dict(zip(different, way, strict=True))
         taken = {digest: goes[decision] for digest, decision in decisions.items()}
-        places: dict[SqlTerm, set[int]] = {}
+        places: dict[t.SqlTerm, set[int]] = {}
         for place, term in spread.items():
             value = _decided(term, taken)
-            if columns(value) and not _spread(value):
+            if t.columns(value) and not _spread(value):
                 places.setdefault(value, set()).add(place)
         ways.append(places)
     first, *others = ways
@@ -261,12 +249,12 @@ def visible_columns(record: Mapping[int, SqlTerm]) -> list[tuple[SqlTerm, frozen
     return [*single, *((value, frozenset().union(*(places[value] for places in ways))) for value in always)]
 
 
-def _spread(term: SqlTerm) -> bool:
+def _spread(term: t.SqlTerm) -> bool:
     """Whether a term is over several tables."""
-    return len({held.scope for held in columns(term)}) > 1
+    return len({held.scope for held in t.columns(term)}) > 1
 
 
-def _decision(term: SqlTerm) -> _Decision | None:
+def _decision(term: t.SqlTerm) -> _Decision | None:
     if term.kind != "call" or term.text not in ("where", "least", "greatest") or term.parameters or not _spread(term):
         return None
     if term.text == "where":
@@ -274,17 +262,17 @@ def _decision(term: SqlTerm) -> _Decision | None:
     return None if term.nullable else frozenset(argument.digest for argument in term.arguments)
 
 
-def _below(term: SqlTerm) -> tuple[SqlTerm, ...]:
+def _below(term: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
     """What a value is made of; how what decides is made is of no concern."""
     return term.arguments if _decision(term) is None or term.text != "where" else term.arguments[1:]
 
 
-def _decided(root: SqlTerm, taken: Mapping[bytes, bool]) -> SqlTerm:
+def _decided(root: t.SqlTerm, taken: Mapping[bytes, bool]) -> t.SqlTerm:
     """What a term is where comparisons go some way."""
-    done: dict[bytes, SqlTerm] = {}
+    done: dict[bytes, t.SqlTerm] = {}
     for term in below_first([root], _below):
         if term.digest not in taken:
-            done[term.digest] = refilled(term, tuple(done[argument.digest] for argument in term.arguments))
+            done[term.digest] = t.refilled(term, tuple(done[argument.digest] for argument in term.arguments))
             continue
         if term.text == "where":
             yes, no = term.arguments[1:]
@@ -300,7 +288,7 @@ _ORDERED = frozenset(("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"))
 
 def can_narrow(blocks: Sequence[Block]) -> bool:
     """Whether each of some blocks has a column of its record that could be narrowed."""
-    return all(any(columns(term) for term in leaves(block.output)) for block in blocks)
+    return all(any(t.columns(term) for term in t.leaves(block.output)) for block in blocks)
 
 
 def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | None:
@@ -311,15 +299,15 @@ def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | No
     types : sequence of str
         The types of the columns of a record, which come first in the block's output.
     """
-    terms = zip(leaves(block.output), types, strict=False)
-    record = {place: term for place, (term, type_) in enumerate(terms) if type_ in _ORDERED and columns(term)}
-    of_table: dict[str, list[SqlTerm]] = {}
+    terms = zip(t.leaves(block.output), types, strict=False)
+    record = {place: term for place, (term, type_) in enumerate(terms) if type_ in _ORDERED and t.columns(term)}
+    of_table: dict[str, list[t.SqlTerm]] = {}
     found = visible_columns(record)
     for value, places in found:
         if len({types[place] for place in places}) == 1:
             of_table.setdefault(_scope(value), []).append(_among(value, places, types[min(places)]))
     for place, term in record.items():
-        low, high = (literal(f"CAST(${end}{place} AS {types[place]})") for end in ("low", "high"))
+        low, high = (t.literal(f"CAST(${end}{place} AS {types[place]})") for end in ("low", "high"))
         for part, condition in _bounds(term, low, high):
             if all(value != part for value, _ in found):
                 of_table.setdefault(_scope(part), []).append(condition)
@@ -332,36 +320,36 @@ def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | No
     filters = [condition for held in of_table.values() for condition in held]
     whole = [_among(term, {place}, types[place]) for place, term in record.items()]
     return replace(
-        block, tables=tuple(tables.items()), condition=both(dict.fromkeys([block.condition, *filters, *whole]))
+        block, tables=tuple(tables.items()), condition=t.both(dict.fromkeys([block.condition, *filters, *whole]))
     )
 
 
-def _scope(term: SqlTerm) -> str:
-    (scope,) = {held.scope for held in columns(term)}
+def _scope(term: t.SqlTerm) -> str:
+    (scope,) = {held.scope for held in t.columns(term)}
     return scope
 
 
-def _among(term: SqlTerm, places: Collection[int], type_: str) -> SqlTerm:
+def _among(term: t.SqlTerm, places: Collection[int], type_: str) -> t.SqlTerm:
     """Whether a term has one of the values that are asked for in some columns, null being one."""
     first, *more = (f"CAST($values{place} AS {type_}[])" for place in sorted(places))
     for other in more:
         first = f"list_concat({first}, {other})"
-    condition = call("among", literal(first), term)
+    condition = t.call("among", t.literal(first), term)
     if not term.nullable:
         return condition
     nulls = " OR ".join(f"CAST($null{place} AS BOOLEAN)" for place in sorted(places))
-    return call("where", call("is_null", term), literal(f"({nulls})"), condition)
+    return t.call("where", t.call("is_null", term), t.literal(f"({nulls})"), condition)
 
 
-def _bounds(term: SqlTerm, low: SqlTerm | None, high: SqlTerm | None) -> Iterator[tuple[SqlTerm, SqlTerm]]:
+def _bounds(term: t.SqlTerm, low: t.SqlTerm | None, high: t.SqlTerm | None) -> Iterator[tuple[t.SqlTerm, t.SqlTerm]]:
     """What bounds of a term say of terms over single tables."""
     if term.nullable:
         return
-    if len({held.scope for held in columns(term)}) == 1:
+    if len({held.scope for held in t.columns(term)}) == 1:
         if low is not None:
-            yield term, call("not", call("less", term, low))
+            yield term, t.call("not", t.call("less", term, low))
         if high is not None:
-            yield term, call("not", call("less", high, term))
+            yield term, t.call("not", t.call("less", high, term))
     elif term.kind == "call" and term.text in ("least", "greatest"):
         ends = (low, None) if term.text == "least" else (None, high)
         for part in term.arguments:
@@ -369,15 +357,15 @@ def _bounds(term: SqlTerm, low: SqlTerm | None, high: SqlTerm | None) -> Iterato
 
 
 def _looking_up(
-    emitter: Emitter, block: Block, tables: dict[str, SqlTable], alias: str, filters: Sequence[SqlTerm]
+    emitter: Emitter, block: Block, tables: dict[str, SqlTable], alias: str, filters: Sequence[t.SqlTerm]
 ) -> dict[str, SqlTable]:
     """The tables that look up at the key of a lookup, with those of their rows alone for which it finds a row."""
     lookup, find = tables[alias], classes(block)
     if len(lookup.keys) != 1 or len(lookup.keys[0]) != 1:
         return {}
     (key,) = lookup.keys[0]
-    wanted = find(column(alias, key, dict(lookup.columns)[key]))
-    quote, rename = emitter.dialect.quote, renamed({alias: "l"})
+    wanted = find(t.column(alias, key, dict(lookup.columns)[key]))
+    quote, rename = emitter.dialect.quote, t.renamed({alias: "l"})
     found = " AND ".join(emitter.terms([rename(condition) for condition in dict.fromkeys(filters)], {}))
     keys = f"SELECT l.{quote(key)} FROM {lookup.source} AS l WHERE {found}"
     changed = {}

@@ -11,34 +11,9 @@ from typing import Any, TypeVar
 from wpinq.columns.records import column_names
 from wpinq.engines.sql import blocks as b
 from wpinq.engines.sql import sums
-from wpinq.engines.sql.blocks import (
-    WEIGHT,
-    Addends,
-    Block,
-    QueryRows,
-    Relation,
-    SideBySide,
-    StoredTable,
-    Total,
-    reads,
-    rewritten,
-)
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.emit import Emitter, narrowed
-from wpinq.engines.sql.terms import (
-    TRUE,
-    RecordShape,
-    SqlTerm,
-    aligned,
-    both,
-    column,
-    leaves,
-    literal,
-    map_shape,
-    number,
-    shape_of,
-    substitute,
-)
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 
@@ -118,35 +93,35 @@ class Script:
         return f"a{self.aliases}"
 
     def select(
-        self, block: b.Block, outputs: Sequence[SqlTerm], names: Sequence[str], started: bool = False
+        self, block: b.Block, outputs: Sequence[t.SqlTerm], names: Sequence[str], started: bool = False
     ) -> tuple[str, tuple[str, ...]]:
         """The query of terms over the rows of a block, rewritten for speed; and the tables that it reads."""
         *shown, last = outputs
-        block = replace(block, output=RecordShape(None, tuple(shown)), weight=last)
-        blocks = self.rewritten(QueryRows((block,), started)).blocks
+        block = replace(block, output=t.RecordShape(None, tuple(shown)), weight=last)
+        blocks = self.rewritten(b.QueryRows((block,), started)).blocks
         if self.key_types:
             found = [narrowed(self.emitter, one, self.key_types) for one in blocks]
             self.narrow = self.narrow and None not in found
             blocks = tuple(one for one in found if one is not None)
-        queries = [self.emitter.select(one, [*leaves(one.output), one.weight], names) for one in blocks]
-        return " UNION ALL ".join(queries), reads(blocks)
+        queries = [self.emitter.select(one, [*t.leaves(one.output), one.weight], names) for one in blocks]
+        return " UNION ALL ".join(queries), b.reads(blocks)
 
     def rows(self, block: b.Block) -> tuple[str, tuple[str, ...]]:
         """The query of a block: its record as `c0`, `c1`, …, its weight as `w`; and the tables that it reads."""
-        outputs = list(leaves(block.output))
+        outputs = list(t.leaves(block.output))
         return self.select(block, [*outputs, block.weight], [*numbered("c", outputs), b.WEIGHT])
 
     def fresh(self, block: b.Block) -> b.Block:
         """The same block under aliases that nothing else uses."""
         replace_ = {alias: self.alias() for alias, _ in block.tables}
-        return rewritten(block, tuple((replace_[alias], table) for alias, table in block.tables), replace_)
+        return b.rewritten(block, tuple((replace_[alias], table) for alias, table in block.tables), replace_)
 
     def scan(self, table: b.SqlTable, type_: Type | None = None) -> b.Block:
         """Every row of a table: its columns as a record of a type, or side by side."""
         alias = self.alias()
         terms = table.at(alias)
-        output = RecordShape(None, tuple(terms)) if type_ is None else shape_of(type_, iter(terms))
-        return b.Block(((alias, table),), TRUE, output, table.weight_at(alias))
+        output = t.RecordShape(None, tuple(terms)) if type_ is None else t.shape_of(type_, iter(terms))
+        return b.Block(((alias, table),), t.TRUE, output, table.weight_at(alias))
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 
@@ -157,7 +132,7 @@ class Script:
         sql, table = self.grouped(relation)
         name = self.table(sql, table.reads, table.rows)
         table = replace(table, source=name, reads=(), rows="", mirrored=b.mirrored(relation))
-        table = self.rewritten(StoredTable(table, relation.each)).table
+        table = self.rewritten(b.StoredTable(table, relation.each)).table
         return replace(relation, blocks=(self.scan(table, relation.type),), partial=None)
 
     def once(self, relation: b.Relation) -> b.Relation:
@@ -179,7 +154,7 @@ class Script:
     def _summed(self, relation: b.Relation, names: list[str]) -> tuple[str, tuple[str, ...], str]:
         """The sum over equal records. What is the same in every row is not grouped by."""
         blocks = _aligned(relation)
-        outputs = [list(leaves(block.output)) for block in blocks]
+        outputs = [list(t.leaves(block.output)) for block in blocks]
         constant = [
             first.kind == "literal" and {first}.issuperset(others) for first, *others in zip(*outputs, strict=True)
         ]
@@ -202,12 +177,12 @@ class Script:
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
         return f"SELECT * FROM ({summed}) WHERE w <> 0", read, inner
 
-    def _summed_side_by_side(self, rows: SideBySide, relation: b.Relation, names: list[str]) -> RowsQuery:
+    def _summed_side_by_side(self, rows: b.SideBySide, relation: b.Relation, names: list[str]) -> RowsQuery:
         """The sums of weights that stand side by side, one below the other."""
         dialect, weights = self.emitter.dialect, numbered(b.WEIGHT, rows.weights)
         keys = [name for i, name in enumerate(names) if i != rows.place]
         on_grid = [sums.on_grid(added, relation.mass) for added in rows.weights]
-        inner, read = self.select(rows.block, [*leaves(rows.block.output), *on_grid], [*keys, *weights])
+        inner, read = self.select(rows.block, [*t.leaves(rows.block.output), *on_grid], [*keys, *weights])
         totals = [f"{sums.sum_of_parts_sql(weight, relation.mass, dialect)} AS {weight}" for weight in weights]
         summed = f"SELECT {', '.join([*keys, *totals])} FROM ({inner}){grouping(keys)}"
         (value,) = set(names) - set(keys)
@@ -217,19 +192,19 @@ class Script:
 
     def _counted(self, blocks: list[b.Block], count: str = "count(*)") -> str | None:
         """The sum over equal records from the number of their rows, where that can be told."""
-        return self.rewritten(Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
+        return self.rewritten(b.Total(blocks[0], blocks[0].output, count=count)).sql if len(blocks) == 1 else None
 
-    def _addends(self, blocks: list[b.Block]) -> list[Addends]:
-        return [self.rewritten(Addends(((block, (block.weight,)),))) for block in blocks]
+    def _addends(self, blocks: list[b.Block]) -> list[b.Addends]:
+        return [self.rewritten(b.Addends(((block, (block.weight,)),))) for block in blocks]
 
-    def _side_by_side(self, added: list[Addends]) -> SideBySide | None:
+    def _side_by_side(self, added: list[b.Addends]) -> b.SideBySide | None:
         """The rows that are added up with weights side by side, where they may be."""
         if self.key_types or len(added) != 1 or added[0].started or len(added[0].parts) != 1:
             return None
         ((block, weights),) = added[0].parts
-        return self.rewritten(SideBySide(block, (weights,)))
+        return self.rewritten(b.SideBySide(block, (weights,)))
 
-    def _rows_to_sum(self, added: list[Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
+    def _rows_to_sum(self, added: list[b.Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
         """The queries of rows that are added up, and the columns of the weights that each of them adds.
 
         With `numbers`, a further column `n` says how many those are.
@@ -239,9 +214,9 @@ class Script:
         queries = []
         for addends in added:
             for block, weights in addends.parts:
-                outputs = list(leaves(block.output))
-                filled = [*weights[1:], *[number(0.0)] * (width - len(weights))]
-                counted = [literal(str(len(weights)))] if numbers else []
+                outputs = list(t.leaves(block.output))
+                filled = [*weights[1:], *[t.number(0.0)] * (width - len(weights))]
+                counted = [t.literal(str(len(weights)))] if numbers else []
                 names = [*numbered("c", outputs), *(["n"] if numbers else []), *further, b.WEIGHT]
                 queries.append(self.select(block, [*outputs, *counted, *filled, weights[0]], names, addends.started))
         return queries, [b.WEIGHT, *further]
@@ -272,7 +247,7 @@ class Script:
         chosen = ", ".join([*names, *(f"{added[name]} AS {name}" for name in held)])
         name = self.table(f"SELECT {chosen} FROM ({inner}){grouping(names)}", read)
         block = self.scan(b.SqlTable(name, b.column_list(relation.type)), relation.type)
-        block = replace(block, weight=column(block.tables[0][0], held[-1], False))
+        block = replace(block, weight=t.column(block.tables[0][0], held[-1], False))
         return replace(relation, partial=b.PartialSums(relation.blocks, block, held, relation.mass))
 
     def _sum_of_parts(self, blocks: list[b.Block], relation: b.Relation, parts: b.PartialSums) -> tuple[str, RowsQuery]:
@@ -284,7 +259,7 @@ class Script:
 
     def _parts(self, parts: b.PartialSums, relation: b.Relation, columns: Sequence[str]) -> RowsQuery:
         """The query of partial sums: records, and some columns of the sums."""
-        outputs = list(leaves(aligned(parts.block.output, relation.type)))
+        outputs = list(t.leaves(t.aligned(parts.block.output, relation.type)))
         added = [replace(parts.block.weight, text=name) for name in columns]
         return self.select(parts.block, [*outputs, *added], [*numbered("c", outputs), *columns])
 
@@ -296,7 +271,7 @@ class Script:
 
 
 def _aligned(relation: b.Relation) -> list[b.Block]:
-    return [replace(block, output=aligned(block.output, relation.type)) for block in relation.blocks]
+    return [replace(block, output=t.aligned(block.output, relation.type)) for block in relation.blocks]
 
 
 def _together(queries: Sequence[RowsQuery]) -> RowsQuery:
@@ -381,8 +356,6 @@ class PrefixCache:
 # and those without one, which SelectMany leaves out, add nothing to a sum that is exact; and a record to which nothing
 # is added is left out where the sum is read.
 
-_ONE = number(1.0)
-
 
 def share(own: str) -> str:
     """The share of the one element of a weighted list, as SQL: of a record of weight 1, what its own weight says.
@@ -408,13 +381,13 @@ class RowsToSum:
         A bound on the norm of the sums.
     """
 
-    block: Block
+    block: b.Block
     type: Type
-    own: SqlTerm | None
+    own: t.SqlTerm | None
     mass: Fraction
 
 
-def rows_to_sum(relation: Relation) -> RowsToSum | None:
+def rows_to_sum(relation: b.Relation) -> RowsToSum | None:
     """What a relation adds up, where that is the rows of one table, or shares of them."""
     if (
         len(relation.blocks) != 1
@@ -429,22 +402,22 @@ def rows_to_sum(relation: Relation) -> RowsToSum | None:
         below, own = table.shares
         if len(below.tables) != 1:
             return None
-        inside = dict(zip((name for name, _ in table.columns), leaves(below.output), strict=True))
-        inside[WEIGHT] = below.weight
-        put = substitute(lambda term: inside[term.text] if term.scope == alias else None)
+        inside = dict(zip((name for name, _ in table.columns), t.leaves(below.output), strict=True))
+        inside[b.WEIGHT] = below.weight
+        put = t.substitute(lambda term: inside[term.text] if term.scope == alias else None)
         if put(block.weight) != below.weight:
             return None
-        condition = both([below.condition, put(block.condition)])
-        block = Block(below.tables, condition, map_shape(put, block.output), below.weight)
+        condition = t.both([below.condition, put(block.condition)])
+        block = b.Block(below.tables, condition, t.map_shape(put, block.output), below.weight)
     ((alias, table),) = block.tables
     to = {alias: "a0"}
-    own = own if own is None else rewritten(replace(block, weight=own), (("a0", table),), to).weight
-    block = rewritten(block, (("a0", table),), to)
-    outputs = [*leaves(block.output)]
-    counted = block.weight.kind == "literal" and block.weight != _ONE
+    own = own if own is None else b.rewritten(replace(block, weight=own), (("a0", table),), to).weight
+    block = b.rewritten(block, (("a0", table),), to)
+    outputs = [*t.leaves(block.output)]
+    counted = block.weight.kind == "literal" and block.weight != t.ONE
     if counted or not outputs or any(term.kind == "literal" for term in outputs):
         return None  # which is counted in units of its own, or not grouped
-    return RowsToSum(replace(block, output=aligned(block.output, relation.type)), relation.type, own, relation.mass)
+    return RowsToSum(replace(block, output=t.aligned(block.output, relation.type)), relation.type, own, relation.mass)
 
 
 def at_once(step: str, alike: Sequence[RowsToSum], dialect: Dialect) -> tuple[SqlStatement, list[str]]:
@@ -453,20 +426,21 @@ def at_once(step: str, alike: Sequence[RowsToSum], dialect: Dialect) -> tuple[Sq
     owns = list(dict.fromkeys(rows.own for rows in alike if rows.own is not None))
     own = dict(zip(owns, numbered("own", owns), strict=True))
     inner = Emitter(dialect).select(
-        block, [*leaves(block.output), *owns, block.weight], [*names, *own.values(), WEIGHT]
+        block, [*t.leaves(block.output), *owns, block.weight], [*names, *own.values(), b.WEIGHT]
     )
-    ones = block.weight == _ONE  # of which there are as many as rows, and shares are what they are
-    added = {name: share(name) if ones else f"{WEIGHT} * ({share(name)})" for name in own.values()}
-    shares = ", ".join([*names, *(f"{text} AS {name}" for name, text in ({WEIGHT: WEIGHT} | added).items())])
+    ones = block.weight == t.ONE  # of which there are as many as rows, and shares are what they are
+    added = {name: share(name) if ones else f"{b.WEIGHT} * ({share(name)})" for name in own.values()}
+    shares = ", ".join([*names, *(f"{text} AS {name}" for name, text in ({b.WEIGHT: b.WEIGHT} | added).items())])
 
     def total(rows: RowsToSum) -> str:
         if ones and rows.own is None:
             return "CAST(count(*) AS DOUBLE)"
-        return sums.sum_sql([WEIGHT if rows.own is None else own[rows.own]], rows.mass, dialect)
+        return sums.sum_sql([b.WEIGHT if rows.own is None else own[rows.own]], rows.mass, dialect)
 
-    totals = [f"{total(rows)} AS {WEIGHT}{i}" for i, rows in enumerate(alike)]
+    totals = [f"{total(rows)} AS {b.WEIGHT}{i}" for i, rows in enumerate(alike)]
     query = f"SELECT {', '.join([*names, *totals])} FROM (SELECT {shares} FROM ({inner})){grouping(names)}"
     table, listed = table_name(query), ", ".join(names)
-    return SqlStatement(step, query, table, reads([block])), [
-        f"(SELECT {listed}, {WEIGHT}{i} AS {WEIGHT} FROM {table} WHERE {WEIGHT}{i} <> 0)" for i, _ in enumerate(alike)
+    return SqlStatement(step, query, table, b.reads([block])), [
+        f"(SELECT {listed}, {b.WEIGHT}{i} AS {b.WEIGHT} FROM {table} WHERE {b.WEIGHT}{i} <> 0)"
+        for i, _ in enumerate(alike)
     ]

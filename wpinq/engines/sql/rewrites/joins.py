@@ -6,49 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wpinq.columns.records import column_names
-from wpinq.engines.sql.blocks import (
-    Block,
-    Minimum,
-    QueryRows,
-    Relation,
-    Reuse,
-    SqlTable,
-    classes,
-    closure,
-    column_list,
-    derived,
-    equalities,
-    equates,
-    few_terms,
-    grows,
-    links,
-    looked_up,
-    matches,
-    reads,
-    restricted,
-    rewritten,
-)
+from wpinq.engines.sql import blocks as b
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.script import Script, numbered
-from wpinq.engines.sql.terms import (
-    TRUE,
-    SqlTerm,
-    aligned,
-    both,
-    call,
-    coerce,
-    column,
-    conjuncts,
-    leaves,
-    map_shape,
-    number,
-    same,
-    same_value,
-    substitute,
-)
 from wpinq.expr.types import Type
 
 
-def order_tables(script: Script, rows: QueryRows) -> QueryRows:
+def order_tables(script: Script, rows: b.QueryRows) -> b.QueryRows:
     """The tables of each block in the order to join them, and no equality that others imply.
 
     Before: `FROM a, b, n WHERE a.c1 = b.c0 AND b.c0 = n.k0`. After: `FROM a, n, b WHERE a.c1 = n.k0 AND a.c1 = b.c0`.
@@ -63,13 +27,13 @@ def order_tables(script: Script, rows: QueryRows) -> QueryRows:
     return replace(rows, blocks=tuple(spanning(replace(block, tables=_order(block))) for block in rows.blocks))
 
 
-def spanning(block: Block) -> Block:
+def spanning(block: b.Block) -> b.Block:
     """Columns that must be equal are each compared with the first of them, which is read for them everywhere else."""
-    find = classes(block)
-    members: dict[SqlTerm, list[SqlTerm]] = {}
+    find = b.classes(block)
+    members: dict[t.SqlTerm, list[t.SqlTerm]] = {}
     others = []
-    for part in conjuncts(block.condition):
-        if links(part):
+    for part in t.conjuncts(block.condition):
+        if b.links(part):
             for term in part.arguments:
                 held = members.setdefault(find(term), [])
                 if term not in held:
@@ -78,21 +42,21 @@ def spanning(block: Block) -> Block:
             others.append(part)
     place = {alias: i for i, (alias, _) in enumerate(block.tables)}
     equal = []
-    firsts: dict[SqlTerm, SqlTerm] = {}
+    firsts: dict[t.SqlTerm, t.SqlTerm] = {}
     for held in members.values():
         first, *rest = sorted(held, key=lambda term: (place[term.scope], term.text))
         firsts |= dict.fromkeys(rest, first)
-        equal += [(place[term.scope], term.text, same(first, term)) for term in rest]
+        equal += [(place[term.scope], term.text, t.same(first, term)) for term in rest]
     equal.sort(key=lambda item: item[:2])
-    read = substitute(lambda term: firsts.get(term))
+    read = t.substitute(lambda term: firsts.get(term))
     conditions = dict.fromkeys([*(term for _, _, term in equal), *(read(term) for term in others)])
-    return Block(block.tables, both(conditions), map_shape(read, block.output), read(block.weight))
+    return b.Block(block.tables, t.both(conditions), t.map_shape(read, block.output), read(block.weight))
 
 
-def _order(block: Block) -> tuple[tuple[str, SqlTable], ...]:
+def _order(block: b.Block) -> tuple[tuple[str, b.SqlTable], ...]:
     if len(block.tables) < 3:
         return block.tables
-    pairs = [(a, b) for a, b in equalities(block.condition) if b.kind == "column"]
+    pairs = [pair for pair in b.equalities(block.condition) if pair[1].kind == "column"]
     left = dict(block.tables)
     order: list[str] = []
     while left:
@@ -110,28 +74,29 @@ def _order(block: Block) -> tuple[tuple[str, SqlTable], ...]:
     return tuple((alias, held[alias]) for alias in order)
 
 
-def known_from(block: Block, order: Sequence[str]) -> set[SqlTerm]:
+def known_from(block: b.Block, order: Sequence[str]) -> set[t.SqlTerm]:
     """The columns that rows of some tables of a block determine."""
     held = dict(block.tables)
     inner = replace(block, tables=tuple((alias, held[alias]) for alias in order))
-    return closure(inner, [term for alias in order for term in held[alias].at(alias)])[0]
+    return b.closure(inner, [term for alias in order for term in held[alias].at(alias)])[0]
 
 
-def is_bound(alias: str, table: SqlTable, known: set[SqlTerm]) -> bool:
+def is_bound(alias: str, table: b.SqlTable, known: set[t.SqlTerm]) -> bool:
     """Whether known columns leave at most one row of a table."""
     names = {term.text for term in known if term.scope == alias}
     return any(key <= names for key in table.keys)
 
 
-def _connected(alias: str, order: list[str], pairs: list[tuple[SqlTerm, SqlTerm]]) -> bool:
-    return any((a.scope == alias and b.scope in order) or (b.scope == alias and a.scope in order) for a, b in pairs)
+def _connected(alias: str, order: list[str], pairs: list[tuple[t.SqlTerm, t.SqlTerm]]) -> bool:
+    scopes = [(one.scope, other.scope) for one, other in pairs]
+    return any((one == alias and other in order) or (other == alias and one in order) for one, other in scopes)
 
 
-Pairs = list[tuple[SqlTerm, str]]
+Pairs = list[tuple[t.SqlTerm, str]]
 """Columns of the first table, each with the column of another that it must equal."""
 
 
-def order_by_row(script: Script, rows: QueryRows) -> QueryRows:
+def order_by_row(script: Script, rows: b.QueryRows) -> b.QueryRows:
     """A cycle of tables becomes two blocks of different join order, each for the rows where it is better.
 
     Before: `FROM a, b, c WHERE …`.
@@ -151,7 +116,7 @@ def order_by_row(script: Script, rows: QueryRows) -> QueryRows:
     return replace(rows, blocks=tuple(part for block in rows.blocks for part in _split(script, block)))
 
 
-def _split(script: Script, block: Block) -> list[Block]:
+def _split(script: Script, block: b.Block) -> list[b.Block]:
     if len(block.tables) < 3:
         return [block]
     first, second, third = block.tables[:3]
@@ -166,26 +131,26 @@ def _split(script: Script, block: Block) -> list[Block]:
     orders = ((second, third), (third, second))
     if not all(is_bound(*last, known_from(block, [first[0], other[0]])) for other, last in orders):
         return [block]
-    start, conditions, numbers = [first], [block.condition], list[SqlTerm]()
+    start, conditions, numbers = [first], [block.condition], list[t.SqlTerm]()
     for other, pairs in ((second, to_second), (third, to_third)):
         counts, alias = _counts(script, other[1], pairs), script.alias()
         start.append((alias, counts))
-        conditions += matches(counts, alias, [term for term, _ in pairs])
-        numbers.append(column(alias, "n", False))
-    fewer = call("less", numbers[1], numbers[0])
+        conditions += b.matches(counts, alias, [term for term, _ in pairs])
+        numbers.append(t.column(alias, "n", False))
+    fewer = t.call("less", numbers[1], numbers[0])
     return [
-        spanning(replace(block, tables=(*start, *order, *block.tables[3:]), condition=both([*conditions, choice])))
-        for order, choice in zip(orders, (call("not", fewer), fewer), strict=True)
+        spanning(replace(block, tables=(*start, *order, *block.tables[3:]), condition=t.both([*conditions, choice])))
+        for order, choice in zip(orders, (t.call("not", fewer), fewer), strict=True)
     ]
 
 
-def _pairs(block: Block, first: tuple[str, SqlTable], other: tuple[str, SqlTable]) -> Pairs:
-    find = classes(block)
+def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]) -> Pairs:
+    find = b.classes(block)
     held = {find(term): term for term in first[1].at(first[0])}
     return [(held[find(term)], term.text) for term in other[1].at(other[0]) if find(term) in held]
 
 
-def _counts(script: Script, table: SqlTable, pairs: Pairs) -> SqlTable:
+def _counts(script: Script, table: b.SqlTable, pairs: Pairs) -> b.SqlTable:
     """How many rows a table has for the values of some columns."""
     nullable = dict(table.columns)
     keys = numbered("k", pairs)
@@ -197,13 +162,13 @@ def _counts(script: Script, table: SqlTable, pairs: Pairs) -> SqlTable:
         f"SELECT {grouped}, count(*) AS n FROM (SELECT {shown} FROM {table.source}) GROUP BY {grouped}", [table.source]
     )
     listed = [*((key, nullable[held]) for key, (_, held) in zip(keys, pairs, strict=True)), ("n", False)]
-    return SqlTable(name, tuple(listed), (frozenset(keys),), lookup=True)
+    return b.SqlTable(name, tuple(listed), (frozenset(keys),), lookup=True)
 
 
 # Rewrites of an Intersect: a join of its sides, each filtered by the records of the other.
 
 
-def intersect_as_join(script: Script, minimum: Minimum) -> Minimum:
+def intersect_as_join(script: Script, minimum: b.Minimum) -> b.Minimum:
     """An Intersect is the join of its sides on the whole record, and the negative records that only one side has.
 
     Before: `SELECT c0, least(coalesce(max(w) FILTER (side = 0), 0), …) FROM (A UNION ALL B) GROUP BY c0`.
@@ -229,7 +194,7 @@ def intersect_as_join(script: Script, minimum: Minimum) -> Minimum:
     for relation in minimum.inputs:
         once = script.once(relation)
         block = once.blocks[0]
-        shape = aligned(coerce(block.output, relation.type, output.type), output.type)
+        shape = t.aligned(t.coerce(block.output, relation.type, output.type), output.type)
         sides.append(replace(once, blocks=(replace(block, output=shape),), type=output.type))
     blocks = [_matched(script, sides[0], sides[1])]
     for side, partner in ((sides[0], sides[1]), (sides[1], sides[0])):
@@ -238,28 +203,28 @@ def intersect_as_join(script: Script, minimum: Minimum) -> Minimum:
     return replace(minimum, relation=replace(output, blocks=tuple(blocks)))
 
 
-def _matched(script: Script, left: Relation, right: Relation) -> Block:
+def _matched(script: Script, left: b.Relation, right: b.Relation) -> b.Block:
     """The rows of both sides with one record, at the smaller weight."""
-    a, b = script.single(left), script.single(right)
-    condition = both([a.condition, b.condition, same_value(a.output, b.output)])
-    joined = Block(a.tables + b.tables, condition, a.output, call("least", a.weight, b.weight))
+    one, other = script.single(left), script.single(right)
+    condition = t.both([one.condition, other.condition, t.same_value(one.output, other.output)])
+    joined = b.Block(one.tables + other.tables, condition, one.output, t.call("least", one.weight, other.weight))
     return script.rewritten(joined)
 
 
-def _alone(script: Script, side: Relation, partner: Relation) -> Block:
+def _alone(script: Script, side: b.Relation, partner: b.Relation) -> b.Block:
     """The negative rows of a side whose record its partner does not have."""
     block = side.blocks[0]
-    negative = script.stored(replace(side, blocks=(restricted(block, call("less", block.weight, number(0.0))),)))
+    negative = script.stored(replace(side, blocks=(b.restricted(block, t.call("less", block.weight, t.number(0.0))),)))
     met = script.stored(replace(side, blocks=(_matched(script, negative, partner),)))
     names = column_names(side.type)
     ((_, held),), ((_, found),) = negative.blocks[0].tables, met.blocks[0].tables
     on = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names) or "TRUE"
     sql = f"SELECT a.* FROM {held.source} AS a ANTI JOIN {found.source} AS b ON {on}"
-    table = derived(sql, column_list(side.type), reads([*negative.blocks, *met.blocks]), (frozenset(names),))
+    table = b.derived(sql, b.column_list(side.type), b.reads([*negative.blocks, *met.blocks]), (frozenset(names),))
     return script.scan(table, side.type)
 
 
-def filter_by_partner(script: Script, minimum: Minimum) -> Minimum:
+def filter_by_partner(script: Script, minimum: b.Minimum) -> b.Minimum:
     """Rows of a side that its partner does not have are left out before equal records are added up.
 
     Before: `FROM (SELECT c0, sum(w) FROM A GROUP BY c0) AS a, B AS b WHERE a.c0 = b.c0`.
@@ -290,11 +255,11 @@ def filter_by_partner(script: Script, minimum: Minimum) -> Minimum:
     return replace(minimum, inputs=(left, right))
 
 
-def _grows(relation: Relation) -> bool:
-    return any(grows(block) for block in relation.blocks)
+def _grows(relation: b.Relation) -> bool:
+    return any(b.grows(block) for block in relation.blocks)
 
 
-def _filtered(script: Script, partner: Relation, side: Relation, type_: Type) -> tuple[Relation, Relation]:
+def _filtered(script: Script, partner: b.Relation, side: b.Relation, type_: Type) -> tuple[b.Relation, b.Relation]:
     """The partner, and the side with no more rows than it lets through; as they are where there is nothing to gain."""
     if side.unique or not side.nonnegative or not _grows(side) or (partner.unique and _grows(partner)):
         return partner, side
@@ -307,41 +272,41 @@ def _filtered(script: Script, partner: Relation, side: Relation, type_: Type) ->
     shown = _record(held, partner.type, type_)
     table = _values(script, held, [shown[i] for i in places])
     blocks = [
-        looked_up(block, script.alias(), table, [record[i] for i in places])
+        b.looked_up(block, script.alias(), table, [record[i] for i in places])
         for block, record in zip(side.blocks, records, strict=True)
     ]
     return partner, replace(side, blocks=tuple(blocks))
 
 
-def _record(block: Block, given: Type, wanted: Type) -> list[SqlTerm]:
+def _record(block: b.Block, given: Type, wanted: Type) -> list[t.SqlTerm]:
     """The columns of a block's record, in the layout of the Intersect's output."""
-    return list(leaves(aligned(coerce(block.output, given, wanted), wanted)))
+    return list(t.leaves(t.aligned(t.coerce(block.output, given, wanted), wanted)))
 
 
-def _telling(side: Relation, records: list[list[SqlTerm]]) -> list[int]:
+def _telling(side: b.Relation, records: list[list[t.SqlTerm]]) -> list[int]:
     """The places of the record that are worth comparing."""
-    few = set[SqlTerm]().union(*map(few_terms, side.blocks))
+    few = set[t.SqlTerm]().union(*map(b.few_terms, side.blocks))
     places = range(len(records[0]))
     return [i for i in places if not few.issuperset(record[i] for record in records)] or list(places)
 
 
-def _values(script: Script, block: Block, terms: list[SqlTerm]) -> SqlTable:
+def _values(script: Script, block: b.Block, terms: list[t.SqlTerm]) -> b.SqlTable:
     """The values of some terms in the rows of a block, each once: in its table, if they stand so there, or stored."""
     table = block.tables[0][1]
-    if len(block.tables) == 1 and block.condition == TRUE and not table.reads:
+    if len(block.tables) == 1 and block.condition == t.TRUE and not table.reads:
         held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
         if len(held) == len(terms) and any(key <= dict(held).keys() for key in table.keys):
             return replace(table, columns=tuple(held), mirrored=False)
     names = numbered("c", terms)
     rows, read = script.select(block, terms, names)
     listed = tuple((name, term.nullable) for name, term in zip(names, terms, strict=True))
-    return SqlTable(script.table(f"SELECT DISTINCT * FROM ({rows})", read), listed, (frozenset(names),))
+    return b.SqlTable(script.table(f"SELECT DISTINCT * FROM ({rows})", read), listed, (frozenset(names),))
 
 
 # Rewrites that leave tables out: steps composed into one query, and self-joins on a key.
 
 
-def fuse(script: Script, reuse: Reuse) -> Reuse:
+def fuse(script: Script, reuse: b.Reuse) -> b.Reuse:
     """A dataset with one user stays a query. So does a join that grows, however many use it.
 
     Before: `CREATE TABLE t AS SELECT c0 + 1 AS c0, w FROM s; SELECT c0, w FROM t WHERE c0 > 5`.
@@ -358,11 +323,11 @@ def fuse(script: Script, reuse: Reuse) -> Reuse:
     not linear (Shave, GroupBy, Union, Intersect, the norms of a Join) asks for unique rows first.
     """
     relation = reuse.relation
-    stays = reuse.uses <= 1 or (len(relation.blocks) == 1 and relation.unique and grows(relation.blocks[0]))
+    stays = reuse.uses <= 1 or (len(relation.blocks) == 1 and relation.unique and b.grows(relation.blocks[0]))
     return replace(reuse, stored=not stays)
 
 
-def drop_self_joins(script: Script, block: Block) -> Block:
+def drop_self_joins(script: Script, block: b.Block) -> b.Block:
     """A second use of a table at the row of the first is left out.
 
     Before: `SELECT a.c0, b.w FROM s AS a, s AS b WHERE a.c0 = b.c0`, where `c0` is a key of `s`.
@@ -382,24 +347,24 @@ def drop_self_joins(script: Script, block: Block) -> Block:
             return block
         kept, dropped = pair
         tables = tuple((alias, table) for alias, table in block.tables if alias != dropped)
-        merged = rewritten(block, tables, {dropped: kept})
-        parts = dict.fromkeys(term for term in conjuncts(merged.condition) if not _trivial(term))
-        block = Block(merged.tables, both(parts), merged.output, merged.weight)
+        merged = b.rewritten(block, tables, {dropped: kept})
+        parts = dict.fromkeys(term for term in t.conjuncts(merged.condition) if not _trivial(term))
+        block = b.Block(merged.tables, t.both(parts), merged.output, merged.weight)
 
 
-def _trivial(term: SqlTerm) -> bool:
+def _trivial(term: t.SqlTerm) -> bool:
     """Whether a condition says that a value is itself."""
-    if not equates(term) or term.arguments[0] != term.arguments[1]:
+    if not b.equates(term) or term.arguments[0] != term.arguments[1]:
         return False
     return term.text == "same" or not term.arguments[0].nullable
 
 
-def _find(block: Block) -> tuple[str, str] | None:
-    find = classes(block)
+def _find(block: b.Block) -> tuple[str, str] | None:
+    find = b.classes(block)
     seen: dict[tuple[object, ...], str] = {}
     for alias, table in block.tables:
         places = [
-            (table.source, tuple(sorted(key)), tuple(find(column(alias, name, True)) for name in sorted(key)))
+            (table.source, tuple(sorted(key)), tuple(find(t.column(alias, name, True)) for name in sorted(key)))
             for key in table.keys
             if key
         ]

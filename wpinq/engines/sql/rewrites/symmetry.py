@@ -29,32 +29,9 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 
-from wpinq.engines.sql.blocks import (
-    Addend,
-    Addends,
-    Block,
-    JoinedTables,
-    SqlTable,
-    classes,
-    grows,
-    links,
-    matches,
-    restricted,
-)
+from wpinq.engines.sql import blocks as b
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.script import Script
-from wpinq.engines.sql.terms import (
-    RecordShape,
-    SqlTerm,
-    both,
-    call,
-    column,
-    conjuncts,
-    leaves,
-    renamed,
-    same,
-    substitute,
-    walk,
-)
 
 # --- normal forms -----------------------------------------------------------------------------------------------------
 
@@ -85,20 +62,20 @@ class NormalForms:
         The column that stands for all that are equal to a column.
     """
 
-    def __init__(self, stands_for: Callable[[SqlTerm], SqlTerm]) -> None:
+    def __init__(self, stands_for: Callable[[t.SqlTerm], t.SqlTerm]) -> None:
         self._stands_for = stands_for
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[bytes, int] = {}
         self._choices: dict[int, Choices] = {}
 
-    def number(self, root: SqlTerm) -> int:
+    def number(self, root: t.SqlTerm) -> int:
         """The number of a term."""
-        for term in walk([root]):
+        for term in t.walk([root]):
             if term.digest not in self._known:
                 self._known[term.digest] = self._number(term, [self._known[part.digest] for part in term.arguments])
         return self._known[root.digest]
 
-    def _number(self, term: SqlTerm, parts: list[int]) -> int:
+    def _number(self, term: t.SqlTerm, parts: list[int]) -> int:
         if term.kind == "column":
             return self._held(self._stands_for(term).digest)
         if term.kind == "call" and term.text in ("least", "greatest") and not term.nullable:
@@ -110,8 +87,8 @@ class NormalForms:
         return self._held((term.kind, term.text, tuple(parts)))
 
     def _chosen(self, name: str, left: int, right: int) -> Choices:
-        a, b = (self._choices.get(part, frozenset((frozenset((part,)),))) for part in (left, right))
-        sets = a | b if name == "greatest" else {one | other for one in a for other in b}
+        these, those = (self._choices.get(part, frozenset((frozenset((part,)),))) for part in (left, right))
+        sets = these | those if name == "greatest" else {one | other for one in these for other in those}
         return frozenset(one for one in sets if not any(other < one for other in sets))
 
     def _of_choices(self, chosen: Choices) -> int:
@@ -131,6 +108,10 @@ class NormalForms:
 
 _TABLES_LIMIT = 5
 """How many tables are permuted at most: all permutations are tried."""
+
+
+Image = Callable[[t.SqlTerm], t.SqlTerm]
+"""A term, read from the permuted rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +134,14 @@ class Automorphism:
         has, and that the columns of the orbit differ. With them its condition is its own image.
     """
 
-    block: Block
-    image: Callable[[SqlTerm], SqlTerm]
+    block: b.Block
+    image: Image
     order: int
-    orbit: tuple[SqlTerm, ...]
-    missing: tuple[SqlTerm, ...]
+    orbit: tuple[t.SqlTerm, ...]
+    missing: tuple[t.SqlTerm, ...]
 
 
-def automorphisms(script: Script, block: Block) -> Iterator[Automorphism]:
+def automorphisms(script: Script, block: b.Block) -> Iterator[Automorphism]:
     """The automorphisms of a block that have an orbit of columns.
 
     They are proved from the terms alone: equal normal forms have equal values. A lookup that an image needs and the
@@ -169,10 +150,10 @@ def automorphisms(script: Script, block: Block) -> Iterator[Automorphism]:
     core = core_tables(block)
     if not 2 <= len(core) <= _TABLES_LIMIT or any(table.reads for _, table in core):
         return
-    linked = [term for term in conjuncts(block.condition) if links(term)]
+    linked = [term for term in t.conjuncts(block.condition) if b.links(term)]
     if any(side.nullable for link in linked for side in link.arguments):
         return
-    find = classes(block)
+    find = b.classes(block)
     for chosen in permutations(core):
         to = {alias: other for (alias, _), (other, _) in zip(core, chosen, strict=True)}
         alike = all(table == other for (_, table), (_, other) in zip(core, chosen, strict=True))
@@ -180,18 +161,18 @@ def automorphisms(script: Script, block: Block) -> Iterator[Automorphism]:
             yield from _with_orbits(script, block, to)
 
 
-def _with_orbits(script: Script, block: Block, to: dict[str, str]) -> Iterator[Automorphism]:
+def _with_orbits(script: Script, block: b.Block, to: dict[str, str]) -> Iterator[Automorphism]:
     extended = _with_lookups(script, block, to)
     if extended is None:
         return
     block, to = extended
-    order, find, image = _order(to), classes(block), renamed(to)
-    parts = conjuncts(block.condition)
-    if not _linked_alike([term for term in parts if links(term)], find, to):
+    order, find, image = _order(to), b.classes(block), t.renamed(to)
+    parts = t.conjuncts(block.condition)
+    if not _linked_alike([term for term in parts if b.links(term)], find, to):
         return
-    others = [term for term in parts if not links(term)]
+    others = [term for term in parts if not b.links(term)]
     forms = NormalForms(find)
-    if any(forms.number(image(leaf)) != forms.number(leaf) for leaf in leaves(block.output)):
+    if any(forms.number(image(leaf)) != forms.number(leaf) for leaf in t.leaves(block.output)):
         return
     held = {forms.number(term) for term in others}
     for first in [term for term in core_columns(block) if not term.nullable]:
@@ -208,19 +189,19 @@ def _with_orbits(script: Script, block: Block, to: dict[str, str]) -> Iterator[A
             yield Automorphism(block, image, order, tuple(orbit), tuple(missing))
 
 
-def core_tables(block: Block) -> list[tuple[str, SqlTable]]:
+def core_tables(block: b.Block) -> list[tuple[str, b.SqlTable]]:
     """The tables that are no lookups."""
     return [(alias, table) for alias, table in block.tables if not table.lookup]
 
 
-def core_columns(block: Block) -> list[SqlTerm]:
+def core_columns(block: b.Block) -> list[t.SqlTerm]:
     """Their columns."""
     return [term for alias, table in core_tables(block) for term in table.at(alias)]
 
 
-def places(block: Block, alias: str, table: SqlTable, *terms: SqlTerm) -> list[SqlTerm]:
+def places(block: b.Block, alias: str, table: b.SqlTable, *terms: t.SqlTerm) -> list[t.SqlTerm]:
     """The columns of a table of a block that are equal to some terms, one for each; empty where one has none."""
-    find = classes(block)
+    find = b.classes(block)
     held = {find(term): term for term in table.at(alias)}
     found = [held.get(find(term)) for term in terms]
     return [] if None in found else [place for place in found if place is not None]
@@ -233,9 +214,9 @@ def _order(to: dict[str, str]) -> int:
     return order
 
 
-def _linked_alike(linked: list[SqlTerm], find: Callable[[SqlTerm], SqlTerm], to: dict[str, str]) -> bool:
+def _linked_alike(linked: list[t.SqlTerm], find: Callable[[t.SqlTerm], t.SqlTerm], to: dict[str, str]) -> bool:
     """Whether columns of permuted tables that are equal have images that are."""
-    image = renamed(to)
+    image = t.renamed(to)
     return all(
         find(image(left)) == find(image(right))
         for left, right in (link.arguments for link in linked)
@@ -243,19 +224,19 @@ def _linked_alike(linked: list[SqlTerm], find: Callable[[SqlTerm], SqlTerm], to:
     )
 
 
-def _with_lookups(script: Script, block: Block, to: dict[str, str]) -> tuple[Block, dict[str, str]] | None:
+def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b.Block, dict[str, str]] | None:
     """The block with the lookups that images of its own need, and where all of its tables go; None if one is not there.
 
     A lookup goes to one of the same table, at the image of its key.
     """
-    find, image = classes(block), renamed(to)
+    find, image = b.classes(block), t.renamed(to)
     core = {find(term): term for term in core_columns(block)}
     at: dict[tuple[object, ...], str] = {}
-    keys: dict[str, list[SqlTerm]] = {}
+    keys: dict[str, list[t.SqlTerm]] = {}
     for alias, table in block.tables:
         if table.lookup:
             (key,) = table.keys
-            held = [core.get(find(column(alias, name, True))) for name in sorted(key)]
+            held = [core.get(find(t.column(alias, name, True))) for name in sorted(key)]
             if None in held:
                 return None
             keys[alias] = [term for term in held if term is not None]
@@ -272,43 +253,42 @@ def _with_lookups(script: Script, block: Block, to: dict[str, str]) -> tuple[Blo
             added = at[place] = script.alias()
             keys[added] = there
             (key,) = table.keys
-            links = [
-                same(term, column(added, name, term.nullable)) for term, name in zip(there, sorted(key), strict=True)
-            ]
-            block = replace(block, tables=(*block.tables, (added, table)), condition=both([block.condition, *links]))
+            pairs = zip(there, sorted(key), strict=True)
+            equal = [t.same(term, t.column(added, name, term.nullable)) for term, name in pairs]
+            block = replace(block, tables=(*block.tables, (added, table)), condition=t.both([block.condition, *equal]))
             left.append(added)
         to[alias] = at[place]
     return (block, to) if len(set(to.values())) == len(block.tables) else None
 
 
-def _covers(block: Block, lookup: SqlTable, key: list[SqlTerm]) -> bool:
+def _covers(block: b.Block, lookup: b.SqlTable, key: list[t.SqlTerm]) -> bool:
     """Whether a lookup has a row for these values, since some table that it was made from has them in one row."""
     if lookup.covers is None:
         return False
     source, names = lookup.covers
-    find = classes(block)
+    find = b.classes(block)
     wanted = [find(term) for term in key]
     return any(
-        table.source == source and [find(column(alias, name, True)) for name in names] == wanted
+        table.source == source and [find(t.column(alias, name, True)) for name in names] == wanted
         for alias, table in core_tables(block)
     )
 
 
-def _needed(others: list[SqlTerm], orbit: list[SqlTerm], image: Callable[[SqlTerm], SqlTerm]) -> Iterator[SqlTerm]:
+def _needed(others: list[t.SqlTerm], orbit: list[t.SqlTerm], image: Image) -> Iterator[t.SqlTerm]:
     """All images of some conditions, and that the columns of an orbit differ."""
     for _ in orbit[1:]:
         others = [image(term) for term in others]
         yield from others
     for number, one in enumerate(orbit):
         for other in orbit[:number]:
-            yield call("not", call("equal", other, one))
+            yield t.call("not", t.call("equal", other, one))
 
 
-def _of_one_table(block: Block, *terms: SqlTerm) -> bool:
+def _of_one_table(block: b.Block, *terms: t.SqlTerm) -> bool:
     return any(places(block, alias, table, *terms) for alias, table in core_tables(block))
 
 
-def _differ(block: Block, term: SqlTerm) -> bool:
+def _differ(block: b.Block, term: t.SqlTerm) -> bool:
     """Whether a condition says that two columns of one table differ."""
     if term.kind != "call" or term.text != "not" or term.arguments[0].text != "equal":
         return False
@@ -316,40 +296,40 @@ def _differ(block: Block, term: SqlTerm) -> bool:
     return all(side.kind == "column" and not side.nullable for side in pair) and _of_one_table(block, *pair)
 
 
-def one_an_orbit(script: Script, addends: Addends) -> Addends:
+def one_an_orbit(script: Script, addends: b.Addends) -> b.Addends:
     """Each block as one or as several that exclude each other, each with the weights that one of its rows adds.
 
     Before: `SELECT …, sum(w) FROM e AS a, e AS b, e AS c WHERE a → b → c → a`.
     After: `SELECT …, sum(w) + sum(w1) + sum(w2) FROM e AS a, … WHERE a → b → c → a AND a < b AND a < c`.
     """
     parts = tuple(part for block, _ in addends.parts for part in _parts(script, block))
-    return Addends(parts, started=any(len(weights) > 1 for _, weights in parts))
+    return b.Addends(parts, started=any(len(weights) > 1 for _, weights in parts))
 
 
-def _parts(script: Script, block: Block) -> list[Addend]:
-    found = max(automorphisms(script, block), key=lambda one: one.order, default=None) if grows(block) else None
+def _parts(script: Script, block: b.Block) -> list[b.Addend]:
+    found = max(automorphisms(script, block), key=lambda one: one.order, default=None) if b.grows(block) else None
     if found is None:
         return [(block, (block.weight,))]
     missing, weights = found.missing, [block.weight]
     while len(weights) < found.order:
         weights.append(found.image(weights[-1]))
-    condition = both([found.block.condition, *missing])
+    condition = t.both([found.block.condition, *missing])
     first = replace(found.block, tables=_from_first(script, found), condition=condition)
-    parts: list[Addend] = [(first, tuple(weights))]
+    parts: list[b.Addend] = [(first, tuple(weights))]
     for number, unequal in enumerate(missing):
         (equality,) = unequal.arguments
-        condition = both([block.condition, *missing[:number], equality])
+        condition = t.both([block.condition, *missing[:number], equality])
         rest = replace(block, tables=_from_loops(script, block, equality), condition=condition)
         parts.append((rest, (block.weight,)))
     return parts
 
 
-def _from_first(script: Script, found: Automorphism) -> JoinedTables:
+def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
     """The tables of a block, those with the orbit's first column in front, only with rows in which it is the least."""
     block, (least, *images) = found.block, found.orbit
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
     counts = _counts(script, {(dict(block.tables)[alias].source, here.text): None for alias, here in held.items()})
-    first: dict[str, SqlTable] = {}
+    first: dict[str, b.SqlTable] = {}
     for alias, table in block.tables:
         if alias in held:
             later = [place for other in images for place in places(block, alias, table, other)]
@@ -357,45 +337,47 @@ def _from_first(script: Script, found: Automorphism) -> JoinedTables:
     return (*first.items(), *(item for item in block.tables if item[0] not in first))
 
 
-def _counts(script: Script, held: dict[tuple[str, str], None]) -> SqlTable:
+def _counts(script: Script, held: dict[tuple[str, str], None]) -> b.SqlTable:
     """How many rows have each value, in some columns of tables."""
     quote = script.emitter.dialect.quote
     values = " UNION ALL ".join(f"SELECT {quote(name)} AS k0 FROM {source}" for source, name in held)
     sources = list(dict.fromkeys(source for source, _ in held))
     name = script.table(f"SELECT k0, count(*) AS n FROM ({values}) GROUP BY k0", sources)
-    return SqlTable(name, (("k0", False), ("n", False)), (frozenset(("k0",)),), lookup=True)
+    return b.SqlTable(name, (("k0", False), ("n", False)), (frozenset(("k0",)),), lookup=True)
 
 
-def _ordered(script: Script, table: SqlTable, first: SqlTerm, later: list[SqlTerm], counts: SqlTable) -> SqlTable:
+def _ordered(
+    script: Script, table: b.SqlTable, first: t.SqlTerm, later: list[t.SqlTerm], counts: b.SqlTable
+) -> b.SqlTable:
     """The rows of a table in which one column comes before others."""
     lookups = {script.alias(): value for value in (first, *later)}
-    conditions = [condition for alias, value in lookups.items() for condition in matches(counts, alias, [value])]
-    least, *numbers = [column(alias, "n", False) for alias in lookups]
+    conditions = [condition for alias, value in lookups.items() for condition in b.matches(counts, alias, [value])]
+    least, *numbers = [t.column(alias, "n", False) for alias in lookups]
     for value, number in zip(later, numbers, strict=True):
-        tie = call("equal", least, number)
-        conditions.append(call("where", tie, call("less", first, value), call("less", least, number)))
+        tie = t.call("equal", least, number)
+        conditions.append(t.call("where", tie, t.call("less", first, value), t.call("less", least, number)))
     tables = ((first.scope, table), *((alias, counts) for alias in lookups))
-    return _filtered(script, table, tables, both(conditions))
+    return _filtered(script, table, tables, t.both(conditions))
 
 
-def _from_loops(script: Script, block: Block, equality: SqlTerm) -> JoinedTables:
+def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.JoinedTables:
     """The tables of a block, first one that holds both sides of an equality, only with rows that satisfy it."""
     held = {
         alias: pair for alias, table in core_tables(block) if (pair := places(block, alias, table, *equality.arguments))
     }
     alias, pair = next(iter(held.items()))
     table = dict(block.tables)[alias]
-    loops = _filtered(script, table, ((alias, table),), same(*pair))
+    loops = _filtered(script, table, ((alias, table),), t.same(*pair))
     return ((alias, loops), *(item for item in block.tables if item[0] != alias))
 
 
-def _filtered(script: Script, table: SqlTable, tables: JoinedTables, condition: SqlTerm) -> SqlTable:
+def _filtered(script: Script, table: b.SqlTable, tables: b.JoinedTables, condition: t.SqlTerm) -> b.SqlTable:
     """Some rows of the first of some tables, stored."""
     alias, _ = tables[0]
     shown = table.at(alias)
     if table.weight is None:
-        shown.append(column(alias, "w", False))
-    block = Block(tables, condition, RecordShape(None, ()), shown[0])
+        shown.append(t.column(alias, "w", False))
+    block = b.Block(tables, condition, t.RecordShape(None, ()), shown[0])
     query = script.emitter.select(block, shown, [term.text for term in shown])
     return replace(table, source=script.table(query, [held.source for _, held in tables]), mirrored=False)
 
@@ -416,11 +398,8 @@ def _filtered(script: Script, table: SqlTable, tables: JoinedTables, condition: 
 # Weights: every choice of rows is counted once, with the weight that it had, on the same grid (`sums`); only the order
 # of the sum changes, which does not show. So all bits stay, and the error bound.
 
-Exchange = Callable[[SqlTerm], SqlTerm]
-"""A term, read from the mirrored rows."""
 
-
-def one_of_two(script: Script, addends: Addends) -> Addends:
+def one_of_two(script: Script, addends: b.Addends) -> b.Addends:
     """Each block that has mirror images with one row for two choices, and the weights of both.
 
     Before: `SELECT …, sum(w) FROM e AS a, e AS b WHERE a.y = b.x AND NOT a.x = b.y`.
@@ -429,47 +408,47 @@ def one_of_two(script: Script, addends: Addends) -> Addends:
     return replace(addends, parts=tuple(_part(*part) for part in addends.parts))
 
 
-def _part(block: Block, weights: tuple[SqlTerm, ...]) -> Addend:
-    if len(weights) > 1 or not grows(block):
+def _part(block: b.Block, weights: tuple[t.SqlTerm, ...]) -> b.Addend:
+    if len(weights) > 1 or not b.grows(block):
         return block, weights
     for image in _exchanges(block):
         first = _told_apart(block, image)
         if first is not None:
-            return restricted(block, call("less", first, image(first))), (*weights, *map(image, weights))
+            return b.restricted(block, t.call("less", first, image(first))), (*weights, *map(image, weights))
     return block, weights
 
 
-def _exchanges(block: Block) -> Iterator[Exchange]:
+def _exchanges(block: b.Block) -> Iterator[Image]:
     """The exchanges of two mirrored tables under which a block gives the same."""
-    parts, find = conjuncts(block.condition), classes(block)
+    parts, find = t.conjuncts(block.condition), b.classes(block)
     forms = NormalForms(find)
     held = {forms.number(part) for part in parts}
     for (one, table), (other, twin) in combinations(block.tables, 2):
         if table != twin or not table.mirrored or len(table.columns) != 2:  # a pair may still be packed in one
             continue
-        image = substitute((_crossed(table, one, other) | _crossed(table, other, one)).get)
-        if any(forms.number(image(leaf)) != forms.number(leaf) for leaf in leaves(block.output)):
+        image = t.substitute((_crossed(table, one, other) | _crossed(table, other, one)).get)
+        if any(forms.number(image(leaf)) != forms.number(leaf) for leaf in t.leaves(block.output)):
             continue
         if all(_holds(image(part), find) or forms.number(image(part)) in held for part in parts):
             yield image
 
 
-def _crossed(table: SqlTable, one: str, other: str) -> dict[SqlTerm, SqlTerm]:
+def _crossed(table: b.SqlTable, one: str, other: str) -> dict[t.SqlTerm, t.SqlTerm]:
     """The columns of a table under an alias, each with the one that it goes to under another."""
     (left, nullable), (right, _) = table.columns
     pairs = ((left, right), (right, left), ("w", "w"))
-    return {column(one, a, nullable): column(other, b, nullable and a != "w") for a, b in pairs}
+    return {t.column(one, own, nullable): t.column(other, to, nullable and own != "w") for own, to in pairs}
 
 
-def _holds(part: SqlTerm, find: Callable[[SqlTerm], SqlTerm]) -> bool:
+def _holds(part: t.SqlTerm, find: Callable[[t.SqlTerm], t.SqlTerm]) -> bool:
     """Whether a condition says no more than that columns are equal that are."""
-    return links(part) and len(set(map(find, part.arguments))) == 1
+    return b.links(part) and len(set(map(find, part.arguments))) == 1
 
 
-def _told_apart(block: Block, image: Exchange) -> SqlTerm | None:
+def _told_apart(block: b.Block, image: Image) -> t.SqlTerm | None:
     """A column that the condition says is not its image."""
-    find = classes(block)
-    for part in conjuncts(block.condition):
+    find = b.classes(block)
+    for part in t.conjuncts(block.condition):
         if part.kind == "call" and part.text == "not" and part.arguments[0].text == "equal":
             first, second = part.arguments[0].arguments
             if first.kind == second.kind == "column" and find(image(first)) == find(second):

@@ -6,34 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from wpinq.engines.sql.blocks import (
-    Block,
-    KeyNorm,
-    SideBySide,
-    SqlTable,
-    StoredTable,
-    Total,
-    closure,
-    determines_row,
-    determines_weight,
-    grows,
-)
+from wpinq.engines.sql import blocks as b
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.script import Script, grouping
-from wpinq.engines.sql.terms import (
-    ONE,
-    RecordShape,
-    SqlTerm,
-    call,
-    column,
-    columns,
-    leaves,
-    number,
-    renamed,
-    substitute,
-)
 
 
-def read_equal_weights(script: Script, stored: StoredTable) -> StoredTable:
+def read_equal_weights(script: Script, stored: b.StoredTable) -> b.StoredTable:
     """A stored dataset of which all records weigh the same is read as one of that constant weight.
 
     Before: `SELECT t.c0, t.w FROM t`. After: `SELECT t.c0, 0.5 FROM t`.
@@ -50,10 +28,10 @@ def read_equal_weights(script: Script, stored: StoredTable) -> StoredTable:
     table, each = stored.table, stored.each
     if table.weight is not None or each is None or Fraction(float(each)) != each:
         return stored
-    return replace(stored, table=replace(table, weight=number(float(each))))
+    return replace(stored, table=replace(table, weight=t.number(float(each))))
 
 
-def read_own_norm(script: Script, norm: KeyNorm) -> KeyNorm:
+def read_own_norm(script: Script, norm: b.KeyNorm) -> b.KeyNorm:
     """The norm of a join key with at most one record is the weight of that record.
 
     Before: `SELECT … a.w * b.w / (n.norm + m.norm) FROM a, b, norms_of_a AS n, norms_of_b AS m WHERE …`.
@@ -64,13 +42,13 @@ def read_own_norm(script: Script, norm: KeyNorm) -> KeyNorm:
     Weights: the sum of one number is that number, exactly. The table of norms would have rounded it up to the grid, so
     the error can only fall. The absolute value is left out where the plan says that no weight is negative.
     """
-    if not determines_row(norm.block, norm.key):
+    if not b.determines_row(norm.block, norm.key):
         return norm
     weight = norm.block.weight
-    return replace(norm, term=weight if norm.nonnegative else call("absolute", weight))
+    return replace(norm, term=weight if norm.nonnegative else t.call("absolute", weight))
 
 
-def count_rows(script: Script, total: Total) -> Total:
+def count_rows(script: Script, total: b.Total) -> b.Total:
     """Rows of one weight are counted instead of summed.
 
     Before: `CAST(sum(CAST(w * 2^96 AS HUGEINT)) AS DOUBLE) * 2^-96`. After: `CAST(count(*) AS DOUBLE) * min(w)`.
@@ -86,11 +64,11 @@ def count_rows(script: Script, total: Total) -> Total:
     nothing.
     """
     weight = total.block.weight
-    if weight == ONE:
+    if weight == t.ONE:
         return replace(total, sql=f"CAST({total.count} AS DOUBLE)")
     if weight.kind == "literal":
         common = weight.text
-    elif determines_weight(total.block, total.grouped_by):
+    elif b.determines_weight(total.block, total.grouped_by):
         common = "min(w)"
     else:
         return total
@@ -124,49 +102,49 @@ VALUES_LIMIT = 8
 """The most weights that stand side by side: that many sums take about as long as one more row of a group."""
 
 
-def put_side_by_side(script: Script, rows: SideBySide) -> SideBySide:
+def put_side_by_side(script: Script, rows: b.SideBySide) -> b.SideBySide:
     """The rows with the weights of one column's values side by side, where there is such a column."""
     block = rows.block
-    if not grows(block):
+    if not b.grows(block):
         return rows
     for place, alias, table, count in _places(block, rows.weights[0]):
         return _put(script, rows, place, (alias, table), count)
     return rows
 
 
-def _places(block: Block, weights: tuple[SqlTerm, ...]) -> Iterator[tuple[int, str, SqlTable, int]]:
+def _places(block: b.Block, weights: tuple[t.SqlTerm, ...]) -> Iterator[tuple[int, str, b.SqlTable, int]]:
     """The output columns of few values that may go, each with its place, its table and the number of values."""
-    terms = list(leaves(block.output))
+    terms = list(t.leaves(block.output))
     for place, term in enumerate(terms):
         for alias, table in block.tables:
             count = dict(table.few).get(term.text) if term.kind == "column" and term.scope == alias else None
             if count is None or count > VALUES_LIMIT:
                 continue
             rest = [held for held in table.at(alias) if held != term]
-            others = columns(*terms[:place], *terms[place + 1 :], block.condition, *weights)
+            others = t.columns(*terms[:place], *terms[place + 1 :], block.condition, *weights)
             one_key = any(key == {name for name, _ in table.columns} for key in table.keys)
-            known, _ = closure(block, rest)
-            if one_key and term not in others and columns(*weights) <= {*known, column(alias, "w", False)}:
+            known, _ = b.closure(block, rest)
+            if one_key and term not in others and t.columns(*weights) <= {*known, t.column(alias, "w", False)}:
                 yield place, alias, table, count
 
 
-def _put(script: Script, rows: SideBySide, place: int, of: tuple[str, SqlTable], count: int) -> SideBySide:
+def _put(script: Script, rows: b.SideBySide, place: int, of: tuple[str, b.SqlTable], count: int) -> b.SideBySide:
     block, (alias, table) = rows.block, of
-    terms = list(leaves(block.output))
+    terms = list(t.leaves(block.output))
     value = terms.pop(place).text
     side, held = script.alias(), _pieces(script, table, value, count)
-    read = renamed({alias: side})
-    (added,), weights = rows.weights, list[tuple[SqlTerm, ...]]()
+    read = t.renamed({alias: side})
+    (added,), weights = rows.weights, list[tuple[t.SqlTerm, ...]]()
     for name, _ in held.columns[-count:]:
-        own = substitute({column(side, "w", False): column(side, name, False)}.get)
-        missing = call("is_null", column(side, name, True))
-        weights.append(tuple(call("where", missing, number(0.0), own(read(weight))) for weight in added))
-    shape = RecordShape(None, tuple(map(read, terms)))
+        own = t.substitute({t.column(side, "w", False): t.column(side, name, False)}.get)
+        missing = t.call("is_null", t.column(side, name, True))
+        weights.append(tuple(t.call("where", missing, t.number(0.0), own(read(weight))) for weight in added))
+    shape = t.RecordShape(None, tuple(map(read, terms)))
     tables = tuple((side, held) if other == alias else (other, kept) for other, kept in block.tables)
-    return SideBySide(Block(tables, read(block.condition), shape, weights[0][0]), tuple(weights), place)
+    return b.SideBySide(b.Block(tables, read(block.condition), shape, weights[0][0]), tuple(weights), place)
 
 
-def _pieces(script: Script, table: SqlTable, value: str, count: int) -> SqlTable:
+def _pieces(script: Script, table: b.SqlTable, value: str, count: int) -> b.SqlTable:
     """The table with one row for all values of one column: beside the others, the weight at each, null if none is."""
     quote = script.emitter.dialect.quote
     keys = [(name, nullable) for name, nullable in table.columns if name != value]
@@ -176,4 +154,4 @@ def _pieces(script: Script, table: SqlTable, value: str, count: int) -> SqlTable
     sql = f"SELECT {', '.join([*shown, *chosen])} FROM {table.source}{grouping(shown)}"
     name = script.table(sql, table.reads or (table.source,))
     listed = (*keys, *((weight, True) for weight in weights))
-    return SqlTable(name, listed, (frozenset(name for name, _ in keys),), lookup=True)
+    return b.SqlTable(name, listed, (frozenset(name for name, _ in keys),), lookup=True)

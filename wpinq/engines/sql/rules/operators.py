@@ -13,20 +13,9 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
+from wpinq.engines.sql import blocks as b
 from wpinq.engines.sql import sums
 from wpinq.engines.sql import terms as t
-from wpinq.engines.sql.blocks import (
-    Block,
-    KeyNorm,
-    Minimum,
-    Relation,
-    SqlTable,
-    StoredTable,
-    Total,
-    column_list,
-    looked_up,
-    restricted,
-)
 from wpinq.engines.sql.dialect import Unsupported
 from wpinq.engines.sql.rules.group_by import group_by
 from wpinq.engines.sql.rules.lowering import lower
@@ -43,12 +32,12 @@ TABLES_LIMIT = 6
 
 
 @singledispatch
-def relation_of(operator: Operator, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def relation_of(operator: Operator, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """The relation of an operator's output. `output` carries the output's type, mass and sign, and no blocks."""
     raise Unsupported("the operator has no rule in SQL")
 
 
-def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Block]) -> Relation:
+def _mapped(relation: b.Relation, output: b.Relation, change: Callable[[b.Block], b.Block]) -> b.Relation:
     blocks, partial = tuple(change(block) for block in relation.blocks), relation.partial
     if partial is not None:
         partial = replace(partial, of=blocks, block=change(partial.block))
@@ -56,7 +45,7 @@ def _mapped(relation: Relation, output: Relation, change: Callable[[Block], Bloc
 
 
 @relation_of.register
-def _(operator: ops.Select, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Select, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing by itself: sums do, wherever they are taken."""
     return _mapped(
         inputs[0], output, lambda block: replace(block, output=lower(script, operator.function, block.output))
@@ -64,39 +53,39 @@ def _(operator: ops.Select, script: Script, inputs: list[Relation], output: Rela
 
 
 @relation_of.register
-def _(operator: ops.Where, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Where, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing."""
     return _mapped(
-        inputs[0], output, lambda block: restricted(block, t.as_term(lower(script, operator.predicate, block.output)))
+        inputs[0], output, lambda block: b.restricted(block, t.as_term(lower(script, operator.predicate, block.output)))
     )
 
 
 @relation_of.register
-def _(operator: ops.Partition, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Partition, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing."""
     part_type, key_type = operator.part.type, operator.key.type
     constant = lower(script, Lambda(part_type, 0, (), operator.part))
     common = t.merged(key_type, part_type)
 
-    def change(block: Block) -> Block:
+    def change(block: b.Block) -> b.Block:
         key = t.coerce(lower(script, operator.key, block.output), key_type, common)
-        return restricted(block, t.same_value(key, t.coerce(constant, part_type, common)))
+        return b.restricted(block, t.same_value(key, t.coerce(constant, part_type, common)))
 
     return _mapped(inputs[0], output, change)
 
 
 @relation_of.register
-def _(operator: ops.SelectMany, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.SelectMany, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     return select_many(operator, script, inputs[0], output)
 
 
 @relation_of.register
-def _(operator: ops.GroupBy, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.GroupBy, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     return group_by(operator, script, inputs[0], output)
 
 
 @relation_of.register
-def _(operator: ops.Shave, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Shave, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     if isinstance(operator.widths, Lambda):
         return shave_varying(operator, operator.widths, script, inputs[0], output)
     return shave_constant(operator, operator.widths, script, inputs[0], output)
@@ -107,7 +96,7 @@ def _(operator: ops.Shave, script: Script, inputs: list[Relation], output: Relat
 
 @relation_of.register(ops.Concat)
 @relation_of.register(ops.Except)
-def _(operator: Combination, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: Combination, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing by itself: a sum of two relations is their blocks together, and signs are exact."""
     blocks = []
     for relation, coefficient in zip(inputs, operator.coefficients, strict=True):
@@ -120,10 +109,10 @@ def _(operator: Combination, script: Script, inputs: list[Relation], output: Rel
 
 @relation_of.register(ops.Union)
 @relation_of.register(ops.Intersect)
-def _(operator: ops.Union | ops.Intersect, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Union | ops.Intersect, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing: a maximum and a minimum are one of their arguments."""
     if isinstance(operator, ops.Intersect):
-        found = script.rewritten(Minimum(tuple(inputs), output)).relation
+        found = script.rewritten(b.Minimum(tuple(inputs), output)).relation
         if found is not None:
             return found
     sides = []
@@ -135,19 +124,19 @@ def _(operator: ops.Union | ops.Intersect, script: Script, inputs: list[Relation
         sides.append((f"SELECT *, {side} AS side FROM ({rows})", read))
     choose = "greatest" if isinstance(operator, ops.Union) else "least"
     of = [f"coalesce(max(w) FILTER (WHERE side = {side}), CAST(0 AS DOUBLE))" for side in (0, 1)]
-    columns = column_list(output.type)
+    columns = b.column_list(output.type)
     names = [name for name, _ in columns]
     both_sides = " UNION ALL ".join(sql for sql, _ in sides)
     sql = f"SELECT {', '.join([*names, f'{choose}({of[0]}, {of[1]}) AS w'])} FROM ({both_sides}){grouping(names)}"
     name = script.table(f"SELECT * FROM ({sql}) WHERE w <> 0", [table for _, read in sides for table in read])
-    table = script.rewritten(StoredTable(SqlTable(name, columns, (frozenset(names),)), output.each)).table
+    table = script.rewritten(b.StoredTable(b.SqlTable(name, columns, (frozenset(names),)), output.each)).table
     return replace(output, blocks=(script.scan(table, output.type),))
 
 
 @relation_of.register
-def _(operator: ops.Join, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: ops.Join, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """A product, a quotient, a sum of two norms, their three roundings: 6 u relative, and one for `sums.norm_sql`."""
-    sides: list[Block] = []
+    sides: list[b.Block] = []
     keys: list[t.Shape] = []
     norms: list[t.SqlTerm] = []
     common = t.merged(operator.left_key.type, operator.right_key.type)
@@ -165,7 +154,7 @@ def _(operator: ops.Join, script: Script, inputs: list[Relation], output: Relati
         norms.append(norm)
     left, right = sides
     weight = t.call("divide_weights", t.times(left.weight, right.weight), t.call("float_add", *norms))
-    joined = Block(
+    joined = b.Block(
         left.tables + right.tables,
         t.both([left.condition, right.condition, t.same_value(*keys)]),
         lower(script, operator.result, left.output, right.output),
@@ -174,29 +163,31 @@ def _(operator: ops.Join, script: Script, inputs: list[Relation], output: Relati
     return replace(output, blocks=(script.rewritten(joined),))
 
 
-def _norm(script: Script, relation: Relation, block: Block, key: t.Shape, mass: Fraction) -> tuple[Block, t.SqlTerm]:
+def _norm(
+    script: Script, relation: b.Relation, block: b.Block, key: t.Shape, mass: Fraction
+) -> tuple[b.Block, t.SqlTerm]:
     """A side with, in each of its rows, the norm of its records with the same key, as a term.
 
     It comes from a table of norms by key, made from the side as it is, whatever filters the join is under.
     """
-    own = script.rewritten(KeyNorm(block, key, relation.nonnegative)).term
+    own = script.rewritten(b.KeyNorm(block, key, relation.nonnegative)).term
     if own is not None:
         return block, own
     terms = list(t.leaves(key))
     shown = replace(block, output=t.RecordShape(None, tuple(terms)))
     names = numbered("c", terms)
-    total = script.rewritten(Total(shown, shown.output, absolute=True)).sql
+    total = script.rewritten(b.Total(shown, shown.output, absolute=True)).sql
     total = total or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
     rows, read = script.rows(shown)
     name = script.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){grouping(names)}", read)
     held = dict(zip(names, terms, strict=True))
     listed = tuple((n, term.nullable) for n, term in held.items())
-    norms = SqlTable(name, listed, (frozenset(names),), lookup=True, covers=_covered(block, held))
+    norms = b.SqlTable(name, listed, (frozenset(names),), lookup=True, covers=_covered(block, held))
     alias = script.alias()
-    return looked_up(block, alias, norms, terms), norms.weight_at(alias)
+    return b.looked_up(block, alias, norms, terms), norms.weight_at(alias)
 
 
-def _covered(block: Block, key: dict[str, t.SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
+def _covered(block: b.Block, key: dict[str, t.SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
     """The table and the columns of which a block has all values under a key's names, where it is the table as it is."""
     ((_, table), *others) = block.tables
     if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in key.values()):

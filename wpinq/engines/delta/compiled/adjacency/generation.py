@@ -12,22 +12,9 @@ from itertools import permutations
 from typing import Any
 
 from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.adjacency import decomposition as dc
+from wpinq.engines.delta.compiled.adjacency import formula_code as fc
 from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
-from wpinq.engines.delta.compiled.adjacency.decomposition import (
-    Decomposition,
-    Links,
-    OutOfReach,
-    PairTerm,
-    Summand,
-    norms_of,
-)
-from wpinq.engines.delta.compiled.adjacency.formula_code import (
-    FormulaWriter,
-    Registry,
-    depends_on,
-    note_norms,
-    renumbered,
-)
 from wpinq.engines.delta.compiled.formulas import Atom, Norm, atoms_of
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 
@@ -65,12 +52,12 @@ class WalkCode:
     The numbers of parts of norms and of emissions are those by which they go in the module: of the first of their like.
     """
 
-    links: Links
+    links: dc.Links
     terms: wr.TermLines = field(default_factory=wr.TermLines)
-    registry: Registry = field(default_factory=Registry)
+    registry: fc.Registry = field(default_factory=fc.Registry)
     emissions: list[Emission] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
-    pairs: list[PairTerm] = field(default_factory=list)
+    pairs: list[dc.PairTerm] = field(default_factory=list)
     rows: list[tuple[int, int, int, int]] = field(default_factory=list)
     tagged: list[TaggedEdge] = field(default_factory=list)
     invariant: list[int] = field(default_factory=list)
@@ -80,12 +67,12 @@ class WalkCode:
     emission_numbers: list[int] = field(default_factory=list)
 
     def emission(
-        self, writer: FormulaWriter, target: int | None, pair: int, lines: Sequence[str], words: Sequence[str]
+        self, writer: fc.FormulaWriter, target: int | None, pair: int, lines: Sequence[str], words: Sequence[str]
     ) -> tuple[int, str]:
         """The number of a place that passes on these words, and the code of where in `maps` they stand."""
         used = rt.names_in(*lines, *words)
         if any(vertex in used or wr.label(vertex) in used for vertex in writer.vertices.values()):
-            raise OutOfReach("vertices in the output")
+            raise dc.OutOfReach("vertices in the output")
         tags = {each: writer.tags[each] for each in writer.tags if each in used}
         slots = sorted({slot for slot, _ in tags.values()})
         made, indent, index = ["    n = 0"], "    ", ""
@@ -101,7 +88,7 @@ class WalkCode:
         made += [f"{indent}records[n, {place}] = {word}" for place, word in enumerate(words)]
         made.append(f"{indent}n += 1")
         numbers = tuple(writer.slots[slot][0] for slot in slots)
-        self.emissions.append(Emission(target, pair, numbers, tuple(renumbered(made, writer.made)), len(words)))
+        self.emissions.append(Emission(target, pair, numbers, tuple(fc.renumbered(made, writer.made)), len(words)))
         emission = len(self.emissions) - 1
         return emission, f"{wr.OFFSETS}[{emission}] + {index or '0'}"
 
@@ -133,19 +120,19 @@ def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode:
     """The walk over neighbour lists for some plans; OutOfReach where it is no such walk for one of them."""
     sources = [step for step in steps.all if isinstance(step, SourceStep)]
     if [(step.source, step.width) for step in sources] != [(source, 2)]:
-        raise OutOfReach("sources of another shape")
-    generation = _Generation(steps, Links(steps.all, source, symmetric, steps.dictionary))
+        raise dc.OutOfReach("sources of another shape")
+    generation = _Generation(steps, dc.Links(steps.all, source, symmetric, steps.dictionary))
     try:
         for number, root in enumerate(steps.roots):
             generation.add(number, root)
     except rt.CannotCompile as reason:
-        raise OutOfReach(str(reason)) from None
+        raise dc.OutOfReach(str(reason)) from None
     generation.code.finish()
     return generation.code
 
 
 class _Generation:
-    def __init__(self, steps: Steps, links: Links) -> None:
+    def __init__(self, steps: Steps, links: dc.Links) -> None:
         self._steps, self._links = steps, links
         self.code = WalkCode(links)
 
@@ -157,7 +144,7 @@ class _Generation:
         held = [len(each) for each in self._lists()]
         try:
             self._add(number, root, inlined=True)
-        except (OutOfReach, rt.CannotCompile):
+        except (dc.OutOfReach, rt.CannotCompile):
             for each, length in zip(self._lists(), held, strict=True):
                 del each[length:]
             self._add(number, root, inlined=False)
@@ -170,9 +157,9 @@ class _Generation:
                 registry.lists, registry.norms, registry.parts]  # fmt: skip
 
     def _add(self, number: int, root: Step, inlined: bool) -> None:
-        plan = Decomposition(self._steps, self._links, root, inlined)
+        plan = dc.Decomposition(self._steps, self._links, root, inlined)
         for term in plan.terms:
-            if isinstance(term, PairTerm):
+            if isinstance(term, dc.PairTerm):
                 self._add_pair(plan, number, term)
                 continue
             edge = len(term.vertices) == 2
@@ -180,7 +167,7 @@ class _Generation:
             for names in ["uv"] if edge else permutations("uvw"):
                 lines += self._emitted(plan, dict(zip(term.vertices, names, strict=True)), number, term.summand)
 
-    def _emitted(self, plan: Decomposition, vertices: dict[int, str], target: int, each: Summand) -> list[str]:
+    def _emitted(self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand) -> list[str]:
         """The lines that add one record's value to the output."""
         writer, value = self._evaluated(plan, vertices, each)
         probe = writer.beside()
@@ -199,16 +186,16 @@ class _Generation:
         return writer.close()
 
     def _evaluated(
-        self, plan: Decomposition, vertices: dict[int, str], each: Summand, ascending: str = ""
-    ) -> tuple[FormulaWriter, str]:
-        note_norms(plan, self.code.registry, each.formula)
-        writer = FormulaWriter(plan, self.code.registry, vertices, ascending)
+        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = ""
+    ) -> tuple[fc.FormulaWriter, str]:
+        fc.note_norms(plan, self.code.registry, each.formula)
+        writer = fc.FormulaWriter(plan, self.code.registry, vertices, ascending)
         writer.open(each.formula)
         return writer, writer.value(each.formula)
 
     # --- pairs ------------------------------------------------------------------------------------------------
 
-    def _add_pair(self, plan: Decomposition, target: int, term: PairTerm) -> None:
+    def _add_pair(self, plan: dc.Decomposition, target: int, term: dc.PairTerm) -> None:
         pair = len(self.code.pairs)
         self.code.pairs.append(term)
         for direction in (0, 1):
@@ -216,9 +203,9 @@ class _Generation:
         needed = {direction for held, direction, _, _ in self.code.rows if held == pair}
         found = [self._weigh(plan, term, pair, needed, names) for names in ("xy", "yx")]
         if not any(found):
-            raise OutOfReach("a sum that is never looked up")
+            raise dc.OutOfReach("a sum that is never looked up")
 
-    def _weigh(self, plan: Decomposition, term: PairTerm, pair: int, needed: set[int], names: str) -> bool:
+    def _weigh(self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, needed: set[int], names: str) -> bool:
         """Write what a vertex v adds to the row of any pair x, y of its neighbours."""
         wedge = term.wedge
         vertices = dict(zip(wedge.vertices, (names[0], "v", names[1]), strict=True))
@@ -227,7 +214,7 @@ class _Generation:
         words = wedge.summand.words(probe, writer.words)
         ends = [words[at] for at in term.ends]
         if set(ends) != {wr.label(rt.name("x")), wr.label(rt.name("y"))}:
-            raise OutOfReach("a sum held by something else than its pair")
+            raise dc.OutOfReach("a sum held by something else than its pair")
         direction = int(ends[0] == wr.label(rt.name("y")))
         if direction not in needed:
             return False
@@ -236,12 +223,12 @@ class _Generation:
         column = f"{wr.ROW_STARTS}[{2 * pair + direction}] + {wr.MAPS}[{place}]"
         writer.line(f"{wr.WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
         made = writer.close()
-        if depends_on(made, "xy"):
-            raise OutOfReach("a sum that depends on the ends of the pair")
+        if fc.depends_on(made, "xy"):
+            raise dc.OutOfReach("a sum that depends on the ends of the pair")
         self.code.terms.weights += made
         return True
 
-    def _close(self, plan: Decomposition, target: int, term: PairTerm, pair: int, direction: int) -> None:
+    def _close(self, plan: dc.Decomposition, target: int, term: dc.PairTerm, pair: int, direction: int) -> None:
         """Write what the row of an edge x, y adds to the output."""
         first, second = (term.held.variables[at] for at in term.ends)
         vertices = {first: "xy"[direction], second: "yx"[direction]}
@@ -251,7 +238,7 @@ class _Generation:
             return
         made = [f"    at = np.uint64({wr.ROW_STARTS}[{2 * pair + direction}])"]
         totals: dict[Norm, str] = {}
-        for norm in norms_of(formula):
+        for norm in dc.norms_of(formula):
             totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
             made += [f"    {total} = 0.0", *self._total(plan, term, pair, norm, vertices, total)]
             made.append(f"    {total} = 1.0 / {total} if {total} > 0.0 else 0.0")
@@ -269,23 +256,23 @@ class _Generation:
         emission, _ = self.code.emission(writer, target, pair, probe.lines, words)
         writer.line(f"{wr.ACC}[np.uint64({CONSTANTS}) + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
         made += writer.close()
-        if depends_on(made, "xy"):
-            raise OutOfReach("a closed pair that depends on its ends")
+        if fc.depends_on(made, "xy"):
+            raise dc.OutOfReach("a closed pair that depends on its ends")
         self.code.terms.closes += made
         self.code.rows.append((pair, direction, target, emission))
 
-    def _over_row(self, plan: Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> FormulaWriter:
+    def _over_row(self, plan: dc.Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> fc.FormulaWriter:
         """A writer inside the loop over the entries of a row."""
-        writer = FormulaWriter(plan, self.code.registry, vertices, ascending="xy")
+        writer = fc.FormulaWriter(plan, self.code.registry, vertices, ascending="xy")
         writer.open_row(pair, held)
         return writer
 
     def _total(
-        self, plan: Decomposition, term: PairTerm, pair: int, norm: Norm, vertices: dict[int, str], total: str
+        self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, norm: Norm, vertices: dict[int, str], total: str
     ) -> list[str]:
         """The lines that sum the norm of the pair, from either side of the join."""
         if set(norm.variables) != set(vertices):
-            raise OutOfReach("a norm that is not of the pair")
+            raise dc.OutOfReach("a norm that is not of the pair")
         lines: list[str] = []
         for side in (0, 1):
             formula, key = plan.expander.side(norm.step, side)
@@ -294,12 +281,12 @@ class _Generation:
             if not held and isinstance(formula, Atom) and plan.is_link(formula):
                 lines.append(f"    {total} += {sum(_shares(plan, formula, named).values())!r}")
             elif len(held) != 1 or held[0].step is not term.held.step or not _is_pair(held[0], named, term, vertices):
-                raise OutOfReach("a norm over something else than the row")
+                raise dc.OutOfReach("a norm over something else than the row")
             elif formula == held[0]:  # no weight is negative, so the total is kept with the row
                 number = self.code.registry.list_of(pair)
                 lines.append(f"    {total} += {wr.ROWS}[e, at + np.uint64({wr.SIZES}[{2 * number}])]")
             else:
-                note_norms(plan, self.code.registry, formula)
+                fc.note_norms(plan, self.code.registry, formula)
                 writer = self._over_row(plan, held[0], pair, named)
                 writer.line(f"{total} += abs({writer.value(formula)})")
                 lines += writer.close()
@@ -310,20 +297,20 @@ def _scaled(share: float, value: str) -> str:
     return value if share == 1.0 else f"{share!r} * {value}"
 
 
-def _shares(plan: Decomposition, atom: Atom, vertices: dict[int, str]) -> dict[tuple[int, ...], float]:
+def _shares(plan: dc.Decomposition, atom: Atom, vertices: dict[int, str]) -> dict[tuple[int, ...], float]:
     """What the link weighs in its direction, by its tags."""
     turned = vertices[atom.variables[0]] == "y"
     return {tags: share for (way, tags), share in plan.link(atom).shares.items() if way == turned}
 
 
-def _columns(term: PairTerm, variables: tuple[int, ...]) -> tuple[int, ...]:
+def _columns(term: dc.PairTerm, variables: tuple[int, ...]) -> tuple[int, ...]:
     """Which tags of the row these are."""
     tags = [v for at, v in enumerate(term.held.variables) if at not in term.ends]
     if not set(variables) <= set(tags):
-        raise OutOfReach("a tag of an edge that the row has not")
+        raise dc.OutOfReach("a tag of an edge that the row has not")
     return tuple(tags.index(v) for v in variables)
 
 
-def _is_pair(held: Atom, named: dict[int, str], term: PairTerm, vertices: dict[int, str]) -> bool:
+def _is_pair(held: Atom, named: dict[int, str], term: dc.PairTerm, vertices: dict[int, str]) -> bool:
     """Whether a record of the same sum is of the same pair, in the same direction."""
     return all(named.get(held.variables[at]) == vertices[term.held.variables[at]] for at in term.ends)

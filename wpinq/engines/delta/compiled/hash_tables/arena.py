@@ -10,16 +10,6 @@ import numpy as np
 from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Expander, Formula, Lookup, NamedWords
-from wpinq.engines.delta.compiled.hash_table import (
-    clear,
-    finding,
-    gathering,
-    hashing,
-    inserting,
-    remove,
-    row_at,
-    words_of,
-)
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, Step, Steps
 from wpinq.engines.delta.compiled.values import Rows, Writer
 from wpinq.errors import PlanError
@@ -48,23 +38,23 @@ class HashTable:
 
     def find(self, words: Iterable[str]) -> str:
         """The code that finds the row of a record."""
-        return rt.call(finding(self.width), self.name, *words)
+        return rt.call(layout.finding(self.width), self.name, *words)
 
     def insert(self, words: Iterable[str]) -> str:
         """The code that makes a row for a record."""
-        return rt.call(inserting(self.width), self.name, *words)
+        return rt.call(layout.inserting(self.width), self.name, *words)
 
     def remove(self, words: Iterable[str], row: str) -> str:
         """The code that frees the row of a record."""
-        return rt.call(remove, self.name, rt.call(hashing(self.width), *words), row)
+        return rt.call(layout.remove, self.name, rt.call(layout.hashing(self.width), *words), row)
 
     def gather(self, words: Iterable[str], weight: str) -> str:
         """The code that adds to the weight of a record."""
-        return rt.call(gathering(self.width), self.name, *words, weight)
+        return rt.call(layout.gathering(self.width), self.name, *words, weight)
 
     def row(self, row: str) -> str:
         """The code of where a row stands."""
-        return rt.call(row_at, self.name, row)
+        return rt.call(layout.row_at, self.name, row)
 
     def after(self, row: str) -> str:
         """The code of where what follows a row's record stands: its weight, or an index's list."""
@@ -72,7 +62,7 @@ class HashTable:
 
     def clear(self) -> str:
         """The code that empties a table that gathers."""
-        return rt.call(clear, self.name)
+        return rt.call(layout.clear, self.name)
 
 
 class HashTables:
@@ -266,5 +256,6 @@ class Design:
     def emission(self, step: Step) -> rt.Routine:
         """The routine that passes a change of a step's output on."""
         if step not in self.emissions:
-            self.emissions[step] = self.routine(f"emit_{step.number}", (), words_of("c", step.width), {"w": rt.FLOAT64})
+            words = layout.words_of("c", step.width)
+            self.emissions[step] = self.routine(f"emit_{step.number}", (), words, {"w": rt.FLOAT64})
         return self.emissions[step]

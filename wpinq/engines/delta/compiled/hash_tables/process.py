@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.expressions import Memo
-from wpinq.engines.delta.compiled.hash_table import (
-    PARAMETERS,
-    PARAMETERS_EACH,
-    link,
-    put,
-    settle,
-    sort_down,
-    undo,
-    unlink,
-    words_of,
-)
 from wpinq.engines.delta.compiled.hash_tables.arena import Design, HashTable
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, MapStep, ShaveStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
@@ -53,12 +43,12 @@ def _status(status: str) -> tuple[str, str]:
 
 
 def _put(table: HashTable, row: str, value: str) -> str:
-    return rt.call(put, table.after(row), value)
+    return rt.call(layout.put, table.after(row), value)
 
 
 def _insertion(design: Design, table: HashTable) -> rt.Routine:
     """Put a record into a table and its indexes."""
-    words, writer = words_of("x", table.width), design.writer()
+    words, writer = layout.words_of("x", table.width), design.writer()
     writer.line(f"row = {table.insert(words)}")
     writer.when("row == 0", "return 0")
     writer.line(_put(table, "row", "as_word(new)"))
@@ -69,18 +59,18 @@ def _insertion(design: Design, table: HashTable) -> rt.Routine:
             writer.line(f"entry = {index.insert(key)}")
             writer.when("entry == 0", "return 0")
             writer.line(_put(index, "entry", "0"))
-        writer.line(rt.call(link, table.name, "row", str(at), index.name, "entry", str(index.width)))
+        writer.line(rt.call(layout.link, table.name, "row", str(at), index.name, "entry", str(index.width)))
     writer.line("return row")
     return design.routine(f"insert_{table.name}", writer.lines, words, {"new": rt.FLOAT64}, rt.INT64)
 
 
 def _removal(design: Design, table: HashTable) -> rt.Routine:
     """Take a record out of a table and its indexes."""
-    words, writer = words_of("x", table.width), design.writer()
+    words, writer = layout.words_of("x", table.width), design.writer()
     for columns, index, at in table.indexes:
         key = [words[i] for i in columns]
         writer.line(f"entry = {index.find(key)}")
-        unlinked = rt.call(unlink, table.name, "row", str(at), index.name, "entry", str(index.width))
+        unlinked = rt.call(layout.unlink, table.name, "row", str(at), index.name, "entry", str(index.width))
         writer.when(unlinked, index.remove(key, "entry"))
     writer.line(table.remove(words, "row"))
     return design.routine(f"remove_{table.name}", writer.lines, words, {"row": rt.INT64})
@@ -89,7 +79,7 @@ def _removal(design: Design, table: HashTable) -> rt.Routine:
 def _process_table(design: Design, step: Step) -> None:
     (kept, moved), writer, size = design.held[step], design.writer(), step.width
     insertion, removal = _insertion(design, kept), _removal(design, kept)
-    line, words = writer.line, words_of("x", size)
+    line, words = writer.line, layout.words_of("x", size)
     line(f"n = load(state, {moved.name} + COUNT)")
     writer.when("n == 0", "return")
     groups = design.groups.get(step, [])
@@ -118,7 +108,7 @@ def _process_table(design: Design, step: Step) -> None:
 
 def _process_norm(design: Design, join: JoinStep) -> None:
     (kept, moved), writer = design.norms[join], design.writer()
-    words = words_of("x", kept.width)
+    words = layout.words_of("x", kept.width)
     writer.line(f"n = load(state, {moved.name} + COUNT)")
     with writer.block("for m in range(1, 1 + n):"):
         _read_change(writer, kept, moved, words)
@@ -139,7 +129,7 @@ def _read_change(writer: Writer, kept: HashTable, moved: HashTable, words: Seque
     writer.line(*(f"{word} = load(state, base + {i})" for i, word in enumerate(words)))
     writer.line(f"row = {kept.find(words)}")
     writer.line(f"old = 0.0 if row == 0 else as_float(load(state, {kept.after('row')}))")
-    writer.line(f"new = {rt.call(settle, 'old + change')}")
+    writer.line(f"new = {rt.call(layout.settle, 'old + change')}")
 
 
 def _find_row(writer: Writer, inserted: str) -> None:
@@ -177,31 +167,33 @@ def _call_deltas(design: Design, writer: Writer, table: HashTable, words: Sequen
 def _process_output(design: Design, writer: Writer, number: int) -> None:
     kept, moved = design.outputs[number]
     line, size = writer.line, kept.width
-    words = [f"{word}_{number}" for word in words_of("x", size)]
-    at = PARAMETERS + PARAMETERS_EACH * number
+    words = [f"{word}_{number}" for word in layout.words_of("x", size)]
+    at = layout.PARAMETERS + layout.PARAMETERS_EACH * number
     with writer.block(f"for m in range(1, 1 + load(state, {moved.name} + COUNT)):"):
         line(f"base = {moved.row('m')}", *(f"{word} = load(state, base + {i})" for i, word in enumerate(words)))
         line(f"change = as_float(load(state, base + {size}))", f"row = {kept.find(words)}")
         with writer.block("if row == 0:"):
-            writer.when(f"{rt.call(settle, 'change')} == 0.0", "continue")
+            writer.when(f"{rt.call(layout.settle, 'change')} == 0.0", "continue")
             line(f"row = {kept.insert(words)}")
             writer.when("row == 0", "break")
-            line(f"at = {kept.after('row')}", *(rt.call(put, place, "0") for place in ("at", "at + 1", "at + 2")))
+            line(
+                f"at = {kept.after('row')}", *(rt.call(layout.put, place, "0") for place in ("at", "at + 1", "at + 2"))
+            )
         line(f"at = {kept.after('row')}")
         line("old, target, pinned = as_float(load(state, at)), as_float(load(state, at + 1)), load(state, at + 2)")
-        line(f"new = {rt.call(settle, 'old + change')}")
+        line(f"new = {rt.call(layout.settle, 'old + change')}")
         line(f"price, rounding = as_float(load(state, {at} + (1 - pinned))), as_float(load(state, {at} + 2))")
         losses = [rt.call(loss, f"{weight} - target", "rounding") for weight in ("new", "old")]
         line(f"moved = price * ({' - '.join(losses)})")
-        line(rt.call(put, "SCORE", "as_word(as_float(load(state, SCORE)) + moved)"))
+        line(rt.call(layout.put, "SCORE", "as_word(as_float(load(state, SCORE)) + moved)"))
         writer.when("new == 0.0 and pinned == 0", kept.remove(words, "row"))
-        line("else:", f"    {rt.call(put, 'at', 'as_word(new)')}")
+        line("else:", f"    {rt.call(layout.put, 'at', 'as_word(new)')}")
 
 
 def entries(design: Design, process: rt.Routine, memos: Memos) -> None:
     """Write the entry points."""
     _propose(design, process)
-    design.routine("rollback", [f"    {rt.call(undo, 'mark')}"], more={"mark": rt.INT64}, entry=True)
+    design.routine("rollback", [f"    {rt.call(layout.undo, 'mark')}"], more={"mark": rt.INT64}, entry=True)
     _pin(design)
     if memos:
         _learn(design, memos)
@@ -239,8 +231,8 @@ def _pin(design: Design) -> None:
                     writer.line(f"row = {kept.insert(words)}")
                     writer.when("row == 0", "return")
                     writer.line(_put(kept, "row", "0"))
-                writer.line(f"at = {kept.after('row')}", rt.call(put, "at + 1", "as_word(targets[i])"))
-                writer.line(rt.call(put, "at + 2", "1"))
+                writer.line(f"at = {kept.after('row')}", rt.call(layout.put, "at + 1", "as_word(targets[i])"))
+                writer.line(rt.call(layout.put, "at + 2", "1"))
     arguments = {"which": rt.INT64, "words": rt.INT64_ROWS, "targets": rt.FLOAT64S}
     design.routine("pin", writer.lines, more=arguments, entry=True)
 
@@ -265,7 +257,7 @@ def _learn(design: Design, memos: Memos) -> None:
 
 def write_emission(design: Design, step: Step) -> None:
     """Pass a change of a step's output on to whoever takes it."""
-    words = words_of("c", step.width)
+    words = layout.words_of("c", step.width)
     lines = ["    if w == 0.0:", "        return"]
     lines += [f"    {consumer(words, 'w')}" for consumer in design.consumers[step]]
     design.emission(step).lines = lines
@@ -275,7 +267,7 @@ def map_routine(design: Design, step: MapStep) -> rt.Routine:
     """The outputs of a record whose weight changes by w."""
     if step.scratch is not None:
         design.tables.add(step.scratch, step.width, 2, logged=False)
-    writer, words = design.writer(), words_of("c", step.inputs[0].width)
+    writer, words = design.writer(), layout.words_of("c", step.inputs[0].width)
 
     def sink(out: Sequence[str], weight: str) -> None:
         writer.line(rt.call(design.emission(step), *out, weight))
@@ -292,7 +284,7 @@ def map_routine(design: Design, step: MapStep) -> rt.Routine:
 
 def shave_routine(design: Design, step: ShaveStep) -> rt.Routine:
     """The pieces of a record whose weight changes from old to new."""
-    writer, words = design.writer(), words_of("c", step.inputs[0].width)
+    writer, words = design.writer(), layout.words_of("c", step.inputs[0].width)
     line, emission = writer.line, design.emission(step)
     if step.loop is None:
         size = repr(float(step.constant))
@@ -319,7 +311,7 @@ def shave_routine(design: Design, step: ShaveStep) -> rt.Routine:
 def group_routine(design: Design, step: GroupStep, table: HashTable) -> rt.Routine:
     """The output for the group of a key as it is, of this sign."""
     index, at = design.tables.index(table, step.key)
-    writer, keys, emission = design.writer(), words_of("k", len(step.key)), design.emission(step)
+    writer, keys, emission = design.writer(), layout.words_of("k", len(step.key)), design.emission(step)
     line, weight = writer.line, table.width
     line(f"entry = {index.find(keys)}")
     line(f"head = 0 if entry == 0 else load(state, {index.after('entry')})")
@@ -345,7 +337,7 @@ def group_routine(design: Design, step: GroupStep, table: HashTable) -> rt.Routi
             line(rt.call(emission, *parts.result(), "sign * first / 2.0"), "return")
     line("weights, members = np.empty(n, np.float64), np.empty(n, np.int64)")
     each_member("weights[n] = weight", "members[n] = row")
-    writer.when("not equal", rt.call(sort_down, "weights", "members"))
+    writer.when("not equal", rt.call(layout.sort_down, "weights", "members"))
     parts.start()
     with writer.block("for m in range(n):"):
         line("base = rows + members[m] * stride")
