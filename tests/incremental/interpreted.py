@@ -6,21 +6,47 @@ are not cut to 64 bits here, so what is not there must not matter: a value that 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from wpinq.engines.delta.compiled import routine
-from wpinq.engines.delta.compiled.routine import PRELUDE
+from wpinq.engines.delta.compiled.routine import M32, ONE, PRELUDE
 
 WRAP = 2**64
-INSTRUCTIONS = ("load", "save", "as_float", "as_word", "add_fits", "subtract_fits", "multiply_fits", "M32", "ONE")
+
+
+def wrapped(value: int) -> int:
+    """The word that is left of an integer."""
+    return (int(value) + 2**63) % WRAP - 2**63
+
+
+def _save(state: Any, at: int, value: int) -> None:
+    state[at] = wrapped(value)
+
+
+def _fits(value: int) -> bool:
+    return wrapped(value) == value
+
+
+INSTRUCTIONS: dict[str, Any] = {
+    "load": lambda state, at: int(state[at]),
+    "save": _save,
+    "as_float": lambda word: struct.unpack("<d", struct.pack("<q", wrapped(word)))[0],
+    "as_word": lambda number: struct.unpack("<q", struct.pack("<d", number))[0],
+    "add_fits": lambda a, b: _fits(int(a) + int(b)),
+    "subtract_fits": lambda a, b: _fits(int(a) - int(b)),
+    "multiply_fits": lambda a, b: _fits(int(a) * int(b)),
+    "M32": M32,
+    "ONE": ONE,
+}
+"""The instructions on machine words, as Python has them."""
 
 
 def _mixer(factor: int, shift: int) -> Callable[[int, int], int]:
     # no stand-in by `hash`, for which 3 is 2**61 + 2: a memo of a group goes by its mixed words alone
     def mix(h: int, word: int) -> int:
-        mixed = routine.wrapped((h ^ word) * factor)
+        mixed = wrapped((h ^ word) * factor)
         return mixed ^ ((mixed >> shift) & 0xFFFFFFFF)
 
     return mix
@@ -45,7 +71,7 @@ def interpret(text: str) -> ModuleType:
     module = ModuleType("interpreted")
     space = module.__dict__
     exec("from math import exp, isfinite\nimport numpy as np", space)
-    space.update({name: getattr(routine, name) for name in INSTRUCTIONS})
+    space.update(INSTRUCTIONS)
     space["Compiler"] = lambda apart: SimpleNamespace(inner=_declared, inlined=_declared, entry=_declared)
     exec(text.removeprefix(PRELUDE), space)
     for name in [name for name in space if name.startswith("hash_")]:
@@ -53,5 +79,5 @@ def interpret(text: str) -> ModuleType:
     space["draw"] = _draw
     space["mix"] = _mixer(-7046029254386353131, 32)
     space["mix_too"] = _mixer(-4417276706812531889, 29)
-    space["plus"] = lambda a, b: routine.wrapped(a + b)
+    space["plus"] = lambda a, b: wrapped(a + b)
     return module

@@ -121,8 +121,10 @@ def _fits(operation: str) -> Any:
     return intrinsic(fits)
 
 
-load, save = intrinsic(_load), intrinsic(_save)
-as_float, as_word = intrinsic(_as_float), intrinsic(_as_word)
+load: Callable[[Any, int], int] = intrinsic(_load)
+save: Callable[[Any, int, int], None] = intrinsic(_save)
+as_float: Callable[[int], float] = intrinsic(_as_float)
+as_word: Callable[[float], int] = intrinsic(_as_word)
 add_fits = _fits("sadd_with_overflow")
 subtract_fits = _fits("ssub_with_overflow")
 multiply_fits = _fits("smul_with_overflow")

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from wpinq.engines.delta.compiled.expressions import element_of, emit, length_of, shaped, truth
+from wpinq.engines.delta.compiled.hash_table import clear, gathered_norm, gathering
 from wpinq.engines.delta.compiled.routine import CannotCompile, call, range_end
-from wpinq.engines.delta.compiled.values import ScalarCode, ValueCode, Writer, both, constant, from_words
+from wpinq.engines.delta.compiled.values import (
+    ScalarCode,
+    ValueCode,
+    Writer,
+    both,
+    constant,
+    from_words,
+    to_words,
+    width,
+)
 from wpinq.expr import build
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
-from wpinq.expr.types import ListOf, Weighted
+from wpinq.expr.types import ListOf, Type, Weighted
+from wpinq.plan.operators import SelectMany
 
 ListElement = Expr | ValueCode
 """An element of a list: an expression, or a value where the list is of values."""
@@ -196,3 +207,86 @@ def weighted_parts(writer: Writer, element: ListElement) -> tuple[ValueCode, Sca
 def is_weighted(function: Lambda) -> bool:
     """Whether a function gives a list of weighted elements."""
     return isinstance(function.type, ListOf) and isinstance(function.type.element, Weighted)
+
+
+# --- loops over the elements of a list, for all records ---------------------------------------------------------------
+
+EmitRecord = Callable[[Sequence[str], str], None]
+"""Takes the words of an output record and the code of its weight, and writes what is done with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListLoop:
+    """A SelectMany as loops over the elements of its list: from records of one type, records that fit another."""
+
+    operator: SelectMany
+    wanted: Type
+    type: Type
+
+    def write_counted(self, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
+        # two walks: the norm must be known before the first element is passed on
+        total = writer.bind("0.0", "t")
+        self._elements(writer, words, lambda out, w: writer.line(f"{total} += 1.0"))
+        share = writer.bind(f"{weight} / max(1.0, {total})")
+        self._elements(writer, words, lambda out, w: sink(out, share))
+
+    def write_merged(self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
+        # scaled by the largest weight, so that no sum overflows; repeats meet in a scratch table
+        top, size = writer.bind("1.0", "t"), width(self.wanted)
+
+        def gather(out: list[str], w: str) -> None:
+            writer.line(call(gathering(size), scratch, *out, f"{w} / {top}"))
+
+        self._elements(writer, words, lambda out, w: writer.line(f"{top} = max({top}, abs({w}))"))
+        self._elements(writer, words, gather)
+        norm = writer.bind(f"max(1.0 / {top}, {call(gathered_norm, scratch, str(size))})")
+        row = writer.name("r")
+        with writer.block(f"for {row} in range(1, 1 + load(state, {scratch} + COUNT)):"):
+            base = writer.bind(f"load(state, {scratch} + ROWS) + {row} * load(state, {scratch} + STRIDE)")
+            out = [writer.bind(f"load(state, {base} + {i})") for i in range(size)]
+            sink(out, f"{weight} * (as_float(load(state, {base} + {size})) / {norm})")
+        writer.line(call(clear, scratch))
+
+    def _elements(self, writer: Writer, words: Sequence[str], body: Callable[[list[str], str], None]) -> None:
+        """Write the loop over the elements that a record may have: their words and weights."""
+        function, bound = self.operator.function.core, self.operator.bound
+        writer.known[function.parameters[0].digest] = from_words(self.type, words)
+        taken, writer.most = writer.bind("0", "n"), bound
+
+        def element(item: ListElement) -> None:
+            with writer.block(f"if {taken} < {bound}:"):
+                writer.line(f"{taken} += 1")
+                if is_weighted(self.operator.function):
+                    record, weight = weighted_parts(writer, item)
+                    with writer.block(f"if {weight.present or 'True'}:"):
+                        body(to_words(record, self.wanted), weight.text)
+                else:
+                    body(to_words(shaped(value_of(writer, item), self.wanted), self.wanted), "1.0")
+
+        known = dict(writer.known)
+        loop(writer, function.body, element)
+        writer.known = known
+
+
+def loop_widths(
+    function: Lambda,
+    bound: int | None,
+    type_: Type,
+    writer: Writer,
+    words: Sequence[str],
+    body: Callable[[str, str], None],
+) -> None:
+    """Write the loop over the widths of a Shave that a record has: the number of each, and the code of it."""
+    writer.known[function.parameters[0].digest] = from_words(type_, words)
+    index, writer.most = writer.bind("-1", "n"), bound
+
+    def element(item: ListElement) -> None:
+        with writer.block(f"if {index} + 1 < {bound}:"):
+            writer.line(f"{index} += 1")
+            value = value_of(writer, item)
+            if not isinstance(value, ScalarCode):
+                raise CannotCompile("a width that is a record")
+            with writer.block(f"if {value.present or 'True'} and {value.text} > 0:"):
+                body(index, f"float({value.text})")
+
+    loop(writer, function.body, element)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import struct
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,57 +25,11 @@ from numpy.typing import NDArray
 
 from wpinq.engines.delta.evaluator import loss
 from wpinq.errors import PlanError
-from wpinq.runtime.arrays import Integers
 
-# --- instructions on machine words, as Python has them; compiled code has them from `intrinsics` ----------------------
+# What routines name besides each other: these constants, and the instructions on words of `intrinsics`.
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
-
-
-def load(state: Integers, at: int) -> int:
-    """The word at a place."""
-    return int(state[at])
-
-
-def save(state: Integers, at: int, value: int) -> None:
-    """Write a word."""
-    state[at] = wrapped(value)
-
-
-def as_float(word: int) -> float:
-    """The float of these bits."""
-    return float(struct.unpack("<d", struct.pack("<q", wrapped(word)))[0])
-
-
-def as_word(number: float) -> int:
-    """The bits of a float."""
-    return int(struct.unpack("<q", struct.pack("<d", number))[0])
-
-
-def add_fits(a: int, b: int) -> bool:
-    """Whether the sum fits into a word."""
-    return _fits(int(a) + int(b))
-
-
-def subtract_fits(a: int, b: int) -> bool:
-    """Whether the difference fits into a word."""
-    return _fits(int(a) - int(b))
-
-
-def multiply_fits(a: int, b: int) -> bool:
-    """Whether the product fits into a word."""
-    return _fits(int(a) * int(b))
-
-
-def wrapped(value: int) -> int:
-    """The word that is left of an integer."""
-    return (int(value) + 2**63) % 2**64 - 2**63
-
-
-def _fits(value: int) -> bool:
-    return wrapped(value) == value
-
 
 CACHE_LINES = 256
 """Bytes on either side: a line is 64 or 128, and processors fetch two at a time."""
@@ -261,16 +214,15 @@ def library(routine: Routine) -> Routine:
     return routine
 
 
-def fixed(function: _F) -> _F:
+def fixed(function: _F, inline: bool = False) -> _F:
     """Declare a Python function as a routine of the library; it stays a Python function too."""
-    _FIXED[function] = library(_Fixed(function, inline=False))
+    _FIXED[function] = library(_Fixed(function, inline))
     return function
 
 
 def inlined(function: _F) -> _F:
     """The same, for a routine whose body is to stand wherever it is called."""
-    _FIXED[function] = library(_Fixed(function, inline=True))
-    return function
+    return fixed(function, inline=True)
 
 
 def _declared(routine: Routine | Callable[..., Any]) -> Routine:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wpinq.engines.delta.compiled import lists, values
 from wpinq.engines.delta.compiled.expressions import Memo, emit, group_looked_up, memo_of, same, shaped, truth
-from wpinq.engines.delta.compiled.hash_table import clear, gathered_norm, gathering
+from wpinq.engines.delta.compiled.hash_table import clear, gathering, words_of
 from wpinq.engines.delta.compiled.routine import CannotCompile, call, mix, mix_too, plus
 from wpinq.engines.delta.compiled.values import Dictionary, ScalarCode, ValueCode, Writer, from_words, to_words, width
 from wpinq.expr.compile import compile_lambda
@@ -59,7 +59,7 @@ class Group:
         writer, self.writer, self.memo = self.writer, Writer(self.writer.dictionary), None
         self.writer.memoizes = False
         try:
-            self.add([f"c{i}" for i in range(width(self.record))])
+            self.add(words_of("c", width(self.record)))
             self.result()
         except CannotCompile:
             return False
@@ -149,17 +149,15 @@ class Group:
         return found
 
 
-EmitRecord = Callable[[Sequence[str], str], None]
-"""Takes the words of an output record and the code of its weight, and writes what is done with them."""
-
-WriteLoop = Callable[[Writer, Sequence[str], str, EmitRecord], None]
+RecordWords = Callable[[Writer, Sequence[str]], list[str]]
+"""Writes the words of an output of a record, from the record's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
     """One output of a record: what writes its words, and its share of the record's weight."""
 
-    words: Callable[[Writer, Sequence[str]], list[str]]
+    words: RecordWords
     share: float
 
 
@@ -194,7 +192,7 @@ class MapStep(Step):
     permutation: tuple[int, ...] | None = None
     scratch: str | None = None
     images: tuple[Image, ...] = ()
-    loop: WriteLoop | None = None
+    loop: Callable[[Writer, Sequence[str], str, lists.EmitRecord], None] | None = None
 
 
 @dataclass(eq=False)
@@ -239,16 +237,20 @@ class GroupStep(Step):
 
 @dataclass
 class Steps:
-    """The steps of several plans, inputs before users, the step of each plan, and a plan of each step that has one."""
+    """The steps of several plans, inputs before users, the step of each plan, and a plan of each step that has one.
+
+    `name` is what the steps that are being added are called in messages.
+    """
 
     dictionary: Dictionary
+    name: str = ""
     all: list[Step] = field(default_factory=list)
     roots: list[Step] = field(default_factory=list)
     nodes: dict[Step, Node] = field(default_factory=dict)
 
-    def add(self, kind: type[Step], name: str, width: int, inputs: tuple[Step, ...], **arguments: Any) -> Step:
+    def add(self, kind: type[Step], width: int, *inputs: Step, **arguments: Any) -> Step:
         """A further step."""
-        step = kind(len(self.all), name, width, inputs, **arguments)
+        step = kind(len(self.all), self.name, width, inputs, **arguments)
         self.all.append(step)
         return step
 
@@ -258,164 +260,44 @@ class Steps:
 # Keys become columns: where a key is computed, a step before adds it to the record. So Join and GroupBy know only
 # column numbers, and what a step does to columns without computing (Where, a permuting Select) shows.
 
-# --- lists: SelectMany and Shave --------------------------------------------------------------------------------------
-
-
-def select_many(steps: Steps, name: str, operator: ops.SelectMany, wanted: Type, type_: Type, below: Step) -> Step:
-    """The step of a SelectMany: of images where its list is written out, else of a loop."""
-    trial, words = Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]
-    images = _images(operator, wanted, type_)
-    if images:
-        for image in images:
-            image.words(trial, words)
-        return steps.add(MapStep, name, width(wanted), (below,), images=images)
-    scratch = f"SCRATCH_{len(steps.all)}" if lists.is_weighted(operator.function) else None
-    loop = _Loop(operator, wanted, type_)
-    write = loop.write_counted if scratch is None else partial(loop.write_merged, scratch)
-    write(trial, words, "w", lambda out, weight: None)
-    return steps.add(MapStep, name, width(wanted), (below,), loop=write, scratch=scratch)
-
-
-def _images(operator: ops.SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...]:
-    """The outputs of a record, where their number and weights are the same for all, and no weight is negative."""
-    items = lists.written(operator.function.core.body, operator.bound)
-    if items is None:
-        return ()
-    if lists.is_weighted(operator.function):
-        weighed = [lists.weighed(item) for item in items]
-        known = [(item, weight) for item, weight in zip(items, weighed, strict=True) if weight is not None]
-        if len(known) < len(items) or any(weight < 0 for _, weight in known):
-            return ()
-    else:
-        known = [(item, Fraction(1)) for item in items]
-    (parameter,) = operator.function.core.parameters
-    # no weight is negative, so that repeats add up to what their weights do
-    norm = max(Fraction(1), sum(weight for _, weight in known))
-
-    def image(item: lists.Item, writer: Writer, words: Sequence[str]) -> list[str]:
-        if parameter.digest not in writer.known:
-            writer.known[parameter.digest] = values.from_words(type_, words)
-        return values.to_words(shaped(lists.item_value(writer, item), wanted), wanted)
-
-    return tuple(Image(partial(image, item), float(weight / norm)) for item, weight in known if weight > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """A SelectMany as loops over the elements of its list: from records of one type, records that fit another."""
-
-    operator: ops.SelectMany
-    wanted: Type
-    type: Type
-
-    def write_counted(self, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
-        # two walks: the norm must be known before the first element is passed on
-        total = writer.bind("0.0", "t")
-        self._elements(writer, words, lambda out, w: writer.line(f"{total} += 1.0"))
-        share = writer.bind(f"{weight} / max(1.0, {total})")
-        self._elements(writer, words, lambda out, w: sink(out, share))
-
-    def write_merged(self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
-        # scaled by the largest weight, so that no sum overflows; repeats meet in a scratch table
-        top, size = writer.bind("1.0", "t"), width(self.wanted)
-
-        def gather(out: list[str], w: str) -> None:
-            writer.line(call(gathering(size), scratch, *out, f"{w} / {top}"))
-
-        self._elements(writer, words, lambda out, w: writer.line(f"{top} = max({top}, abs({w}))"))
-        self._elements(writer, words, gather)
-        norm = writer.bind(f"max(1.0 / {top}, {call(gathered_norm, scratch, str(size))})")
-        row = writer.name("r")
-        with writer.block(f"for {row} in range(1, 1 + load(state, {scratch} + COUNT)):"):
-            base = writer.bind(f"load(state, {scratch} + ROWS) + {row} * load(state, {scratch} + STRIDE)")
-            out = [writer.bind(f"load(state, {base} + {i})") for i in range(size)]
-            sink(out, f"{weight} * (as_float(load(state, {base} + {size})) / {norm})")
-        writer.line(call(clear, scratch))
-
-    def _elements(self, writer: Writer, words: Sequence[str], body: Callable[[list[str], str], None]) -> None:
-        """Write the loop over the elements that a record may have: their words and weights."""
-        function, bound = self.operator.function.core, self.operator.bound
-        writer.known[function.parameters[0].digest] = values.from_words(self.type, words)
-        taken, writer.most = writer.bind("0", "n"), bound
-
-        def element(item: lists.ListElement) -> None:
-            with writer.block(f"if {taken} < {bound}:"):
-                writer.line(f"{taken} += 1")
-                if lists.is_weighted(self.operator.function):
-                    record, weight = lists.weighted_parts(writer, item)
-                    with writer.block(f"if {weight.present or 'True'}:"):
-                        body(values.to_words(record, self.wanted), weight.text)
-                else:
-                    body(values.to_words(shaped(lists.value_of(writer, item), self.wanted), self.wanted), "1.0")
-
-        known = dict(writer.known)
-        lists.loop(writer, function.body, element)
-        writer.known = known
-
-
-def shave(steps: Steps, name: str, operator: ops.Shave, type_: Type, below: Step) -> Step:
-    """The step of a Shave."""
-    widths = operator.widths
-    if not isinstance(widths, Lambda):
-        return steps.add(ShaveStep, name, below.width + 1, (below,), constant=widths, limit=operator.bound, loop=None)
-    function, bound = widths.core, operator.bound
-
-    def walk_widths(writer: Writer, words: Sequence[str], body: Callable[[str, str], None]) -> None:
-        writer.known[function.parameters[0].digest] = values.from_words(type_, words)
-        index, writer.most = writer.bind("-1", "n"), bound
-
-        def element(item: lists.ListElement) -> None:
-            with writer.block(f"if {index} + 1 < {bound}:"):
-                writer.line(f"{index} += 1")
-                value = lists.value_of(writer, item)
-                if not isinstance(value, values.ScalarCode):
-                    raise CannotCompile("a width that is a record")
-                with writer.block(f"if {value.present or 'True'} and {value.text} > 0:"):
-                    body(index, f"float({value.text})")
-
-        lists.loop(writer, function.body, element)
-
-    walk_widths(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)], lambda index, width: None)
-    return steps.add(ShaveStep, name, below.width + 1, (below,), constant=0.0, limit=None, loop=walk_widths)
-
 
 def lower(plans: Sequence[Node], dictionary: Dictionary) -> Steps:
     """The steps of plans; CannotCompile names the step that has no integer form."""
     steps = Steps(dictionary)
     done: dict[bytes, Step] = {}
     for node in topological(plans):
-        name = f"step {len(done) + 1}, {node.operator.name}"
+        steps.name = f"step {len(done) + 1}, {node.operator.name}"
         try:
-            done[node.digest] = _lower(steps, name, node, [done[child.digest] for child in node.inputs])
+            done[node.digest] = _lower(steps, node, [done[child.digest] for child in node.inputs])
         except CannotCompile as reason:
-            raise CannotCompile(f"{name}: {reason}; the python engine runs it") from None
+            raise CannotCompile(f"{steps.name}: {reason}; the python engine runs it") from None
         steps.nodes.setdefault(done[node.digest], node)
     steps.roots = [done[plan.digest] for plan in plans]
     return steps
 
 
-def _lower(steps: Steps, name: str, node: Node, inputs: list[Step]) -> Step:
+def _lower(steps: Steps, node: Node, inputs: list[Step]) -> Step:
     operator, size = node.operator, width(node.type)
     types = [child.type for child in node.inputs]
     if isinstance(operator, ops.Source):
-        return steps.add(SourceStep, name, size, (), source=operator.source)
-    if isinstance(operator, (ops.Where, ops.Partition)):
-        return _filter(steps, name, operator, types[0], inputs[0])
-    if isinstance(operator, ops.Select):
-        return _select(steps, name, operator.function, types[0], inputs[0])
-    if isinstance(operator, ops.SelectMany):
-        return select_many(steps, name, operator, node.type, types[0], inputs[0])
+        return steps.add(SourceStep, size, source=operator.source)
     if isinstance(operator, (ops.Concat, ops.Except, ops.Union, ops.Intersect)):
-        fitted = tuple(_fitted(steps, name, step, a, node.type) for step, a in zip(inputs, types, strict=True))
+        fitted = [_fitted(steps, step, type_, node.type) for step, type_ in zip(inputs, types, strict=True)]
         if isinstance(operator, (ops.Concat, ops.Except)):
-            return steps.add(SumStep, name, size, fitted, coefficients=operator.coefficients)
-        return steps.add(ExtremeStep, name, size, fitted, smaller=isinstance(operator, ops.Intersect))
+            return steps.add(SumStep, size, *fitted, coefficients=operator.coefficients)
+        return steps.add(ExtremeStep, size, *fitted, smaller=isinstance(operator, ops.Intersect))
     if isinstance(operator, ops.Join):
-        return _join(steps, name, operator, node.type, types, inputs)
+        return _join(steps, operator, node.type, types, inputs)
+    if isinstance(operator, (ops.Where, ops.Partition)):
+        return _filter(steps, operator, types[0], inputs[0])
+    if isinstance(operator, ops.Select):
+        return _map(steps, inputs[0], partial(_applied, operator.function, operator.function.type, types[0]))
+    if isinstance(operator, ops.SelectMany):
+        return _select_many(steps, operator, node.type, types[0], inputs[0])
     if isinstance(operator, ops.GroupBy):
-        return _group(steps, name, operator, types[0], inputs[0])
+        return _group(steps, operator, types[0], inputs[0])
     if isinstance(operator, ops.Shave):
-        return shave(steps, name, operator, types[0], inputs[0])
+        return _shave(steps, operator, types[0], inputs[0])
     raise CannotCompile("it has no compiled rule")
 
 
@@ -426,80 +308,64 @@ def _call(writer: Writer, function: Lambda, *records: ValueCode) -> ValueCode:
     return shaped(emit(writer, core.body), function.type)
 
 
-def _probe(steps: Steps, size: int, compute: Callable[[Writer, list[str]], list[str]]) -> tuple[int, ...] | None:
-    """Which input word each output word is, where nothing is computed. It also finds out what cannot be compiled."""
-    words = [f"c{i}" for i in range(size)]
+def _applied(function: Lambda, wanted: Type, type_: Type, writer: Writer, words: Sequence[str]) -> list[str]:
+    """The words of a function's value at a record, laid out as a type that differs at most in what may be null."""
+    return to_words(shaped(_call(writer, function, from_words(type_, words)), wanted), wanted)
+
+
+def _probe(steps: Steps, size: int, compute: RecordWords) -> tuple[int, tuple[int, ...] | None]:
+    """The width of what is computed from so many words; and which of them each output word is, where that is all.
+
+    It also finds out what cannot be compiled.
+    """
+    words = words_of("c", size)
     places = {word: i for i, word in enumerate(words)}
     out = compute(Writer(steps.dictionary), words)
-    return tuple(places[word] for word in out) if all(word in places for word in out) else None
+    return len(out), tuple(places[word] for word in out) if all(word in places for word in out) else None
 
 
-def _map(steps: Steps, name: str, below: Step, compute: Callable[[Writer, Sequence[str]], list[str]]) -> Step:
-    permutation = _probe(steps, below.width, compute)
-    size = len(compute(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)]))
+def _map(steps: Steps, below: Step, compute: RecordWords) -> Step:
+    size, permutation = _probe(steps, below.width, compute)
     if permutation == tuple(range(below.width)):
         return below
-    return steps.add(MapStep, name, size, (below,), permutation=permutation, images=(Image(compute, 1.0),))
+    return steps.add(MapStep, size, below, permutation=permutation, images=(Image(compute, 1.0),))
 
 
-def _select(steps: Steps, name: str, function: Lambda, type_: Type, below: Step) -> Step:
-    return _map(
-        steps,
-        name,
-        below,
-        lambda writer, words: values.to_words(_call(writer, function, values.from_words(type_, words)), function.type),
-    )
-
-
-def _fitted(steps: Steps, name: str, below: Step, type_: Type, wanted: Type) -> Step:
+def _fitted(steps: Steps, below: Step, type_: Type, wanted: Type) -> Step:
     """The step's records laid out as a type that differs at most in what may be null."""
-    return _map(
-        steps,
-        name,
-        below,
-        lambda writer, words: values.to_words(shaped(values.from_words(type_, words), wanted), wanted),
-    )
+    return _map(steps, below, lambda writer, words: to_words(shaped(from_words(type_, words), wanted), wanted))
 
 
-def _filter(steps: Steps, name: str, operator: ops.Where | ops.Partition, type_: Type, below: Step) -> Step:
+def _filter(steps: Steps, operator: ops.Where | ops.Partition, type_: Type, below: Step) -> Step:
     def condition(writer: Writer, words: Sequence[str]) -> str:
-        record = values.from_words(type_, words)
+        record = from_words(type_, words)
         if isinstance(operator, ops.Where):
             return truth(_call(writer, operator.predicate, record))
         part = values.constant(writer, operator.part.value, operator.part.type)
         return same(writer, _call(writer, operator.key, record), part)
 
-    condition(Writer(steps.dictionary), [f"c{i}" for i in range(below.width)])
-    return steps.add(MapStep, name, below.width, (below,), condition=condition)
+    condition(Writer(steps.dictionary), words_of("c", below.width))
+    return steps.add(MapStep, below.width, below, condition=condition)
 
 
-def _join(steps: Steps, name: str, operator: ops.Join, wanted: Type, types: list[Type], inputs: list[Step]) -> Step:
+def _join(steps: Steps, operator: ops.Join, wanted: Type, types: list[Type], inputs: list[Step]) -> Step:
     common = unify(_unnamed(operator.left_key.type), _unnamed(operator.right_key.type))
     assert common is not None
-    keyed = [
-        _with_key(steps, name, step, key, type_, common)
-        for step, key, type_ in zip(inputs, (operator.left_key, operator.right_key), types, strict=True)
-    ]
-    (left, left_key), (right, right_key) = keyed
+    functions = operator.left_key, operator.right_key
+    (left, left_key), (right, right_key) = (
+        _with_key(steps, *given, common) for given in zip(inputs, functions, types, strict=True)
+    )
     sizes = inputs[0].width, inputs[1].width
 
     def write(writer: Writer, left_words: Sequence[str], right_words: Sequence[str]) -> list[str]:
-        x = values.from_words(types[0], left_words[: sizes[0]])
-        y = values.from_words(types[1], right_words[: sizes[1]])
-        return values.to_words(_call(writer, operator.result, x, y), wanted)
+        x, y = from_words(types[0], left_words[: sizes[0]]), from_words(types[1], right_words[: sizes[1]])
+        return to_words(_call(writer, operator.result, x, y), wanted)
 
-    permutation = _probe(
-        steps, left.width + right.width, lambda writer, words: write(writer, words[: left.width], words[left.width :])
-    )
-    return steps.add(
-        JoinStep,
-        name,
-        width(wanted),
-        (left, right),
-        keys=(left_key, right_key),
-        write=write,
-        permutation=permutation,
-    )
+    def write_joined(writer: Writer, words: Sequence[str]) -> list[str]:
+        return write(writer, words[: left.width], words[left.width :])
+
+    size, permutation = _probe(steps, left.width + right.width, write_joined)
+    return steps.add(JoinStep, size, left, right, keys=(left_key, right_key), write=write, permutation=permutation)
 
 
 def _unnamed(type_: Type) -> Type:
@@ -509,24 +375,65 @@ def _unnamed(type_: Type) -> Type:
     return TupleOf((None,) * len(elements), elements, nullable=type_.nullable)
 
 
-def _with_key(
-    steps: Steps, name: str, below: Step, key: Lambda, type_: Type, wanted: Type
-) -> tuple[Step, tuple[int, ...]]:
+def _with_key(steps: Steps, below: Step, key: Lambda, type_: Type, wanted: Type) -> tuple[Step, tuple[int, ...]]:
     """The step and the numbers of its key's columns; where a key is computed, a step that adds them."""
-
-    def compute(writer: Writer, words: Sequence[str]) -> list[str]:
-        return values.to_words(shaped(_call(writer, key, values.from_words(type_, words)), wanted), wanted)
-
-    permutation = _probe(steps, below.width, compute)
+    compute = partial(_applied, key, wanted, type_)
+    _, permutation = _probe(steps, below.width, compute)
     if permutation is not None and len(set(permutation)) == len(permutation):
         return below, permutation
-    extended = _map(steps, name, below, lambda writer, words: [*words, *compute(writer, words)])
+    extended = _map(steps, below, lambda writer, words: [*words, *compute(writer, words)])
     return extended, tuple(range(below.width, extended.width))
 
 
-def _group(steps: Steps, name: str, operator: ops.GroupBy, type_: Type, below: Step) -> Step:
-    keyed, key = _with_key(steps, name, below, operator.key, type_, operator.key.type)
+def _group(steps: Steps, operator: ops.GroupBy, type_: Type, below: Step) -> Step:
+    keyed, key = _with_key(steps, below, operator.key, type_, operator.key.type)
     group = partial(Group, operator.reduce, type_)
-    trial = group(Writer(steps.dictionary), [f"k{i}" for i in range(len(key))])
-    trial.add([f"c{i}" for i in range(keyed.width)])
-    return steps.add(GroupStep, name, len(trial.result()), (keyed,), key=key, group=group)
+    trial = group(Writer(steps.dictionary), words_of("k", len(key)))
+    trial.add(words_of("c", keyed.width))
+    return steps.add(GroupStep, len(trial.result()), keyed, key=key, group=group)
+
+
+def _select_many(steps: Steps, operator: ops.SelectMany, wanted: Type, type_: Type, below: Step) -> Step:
+    """The step of a SelectMany: of images where its list is written out, else of a loop."""
+    trial, words, size = Writer(steps.dictionary), words_of("c", below.width), width(wanted)
+    images = _images(operator, wanted, type_)
+    if images:
+        for image in images:
+            image.words(trial, words)
+        return steps.add(MapStep, size, below, images=images)
+    scratch = f"SCRATCH_{len(steps.all)}" if lists.is_weighted(operator.function) else None
+    loop = lists.ListLoop(operator, wanted, type_)
+    write = loop.write_counted if scratch is None else partial(loop.write_merged, scratch)
+    write(trial, words, "w", lambda out, weight: None)
+    return steps.add(MapStep, size, below, loop=write, scratch=scratch)
+
+
+def _images(operator: ops.SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...]:
+    """The outputs of a record, where their number and weights are the same for all, and no weight is negative."""
+    items = lists.written(operator.function.core.body, operator.bound)
+    if items is None:
+        return ()
+    weighted = lists.is_weighted(operator.function)
+    weights = [lists.weighed(item) if weighted else Fraction(1) for item in items]
+    known = [(item, weight) for item, weight in zip(items, weights, strict=True) if weight is not None]
+    if len(known) < len(items) or any(weight < 0 for _, weight in known):
+        return ()
+    (parameter,) = operator.function.core.parameters
+    # no weight is negative, so that repeats add up to what their weights do
+    norm = max(Fraction(1), sum(weight for _, weight in known))
+
+    def image(item: lists.Item, writer: Writer, words: Sequence[str]) -> list[str]:
+        if parameter.digest not in writer.known:
+            writer.known[parameter.digest] = from_words(type_, words)
+        return to_words(shaped(lists.item_value(writer, item), wanted), wanted)
+
+    return tuple(Image(partial(image, item), float(weight / norm)) for item, weight in known if weight > 0)
+
+
+def _shave(steps: Steps, operator: ops.Shave, type_: Type, below: Step) -> Step:
+    widths = operator.widths
+    if not isinstance(widths, Lambda):
+        return steps.add(ShaveStep, below.width + 1, below, constant=widths, limit=operator.bound, loop=None)
+    loop = partial(lists.loop_widths, widths.core, operator.bound, type_)
+    loop(Writer(steps.dictionary), words_of("c", below.width), lambda index, width: None)
+    return steps.add(ShaveStep, below.width + 1, below, constant=0.0, limit=None, loop=loop)

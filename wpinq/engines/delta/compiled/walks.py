@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.delta.compiled import routine as rt
-from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach, Rescaled
-from wpinq.engines.delta.compiled.adjacency.generation import generate
+from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach
 from wpinq.engines.delta.compiled.adjacency.proposals import chances, draw_ends, exchange, list_common, mark_neighbours
 from wpinq.engines.delta.compiled.adjacency.state import Edges, Graph, NeighbourWalk, Numbers, Vertices, numbered
 from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
 from wpinq.engines.delta.compiled.hash_tables.driver import ExtraLoops
 from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator, FloatWeights
-from wpinq.engines.delta.compiled.steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Goal
 from wpinq.errors import PlanError
@@ -437,14 +435,8 @@ class SwapWalk(GraphWalk):
         self._engine = self._neighbours() or self._tables(swap_loop, numbers)
 
     def _neighbours(self) -> NeighbourWalk | None:
-        if not self._virtual:
-            return None
-        dictionary = Dictionary()
-        rescaled = [Rescaled.of(goal.plan) for goal in self._goals]
-        steps = lower([each.plan for each in rescaled], dictionary)
         try:
-            code = generate(steps, self._source, self._symmetric)
-            return NeighbourWalk(code, steps, self._goals, rescaled, self._symmetric, self._graph)
+            return NeighbourWalk(self._goals, self._source, self._symmetric, self._graph) if self._virtual else None
         except OutOfReach:
             return None
 

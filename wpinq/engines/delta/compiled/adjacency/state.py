@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from wpinq.engines.delta.compiled.adjacency.decomposition import Images, Links, OutOfReach, Rescaled, X, Y
 from wpinq.engines.delta.compiled.adjacency.formula_code import InvariantList, TagLists, distinct
-from wpinq.engines.delta.compiled.adjacency.generation import WalkCode
+from wpinq.engines.delta.compiled.adjacency.generation import generate
 from wpinq.engines.delta.compiled.hash_table import DUST
 from wpinq.engines.delta.compiled.modules import import_module
 from wpinq.engines.delta.compiled.routine import apart
-from wpinq.engines.delta.compiled.steps import Step, Steps
+from wpinq.engines.delta.compiled.steps import Step, Steps, lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Goal, loss
 from wpinq.errors import PlanError
@@ -169,37 +169,27 @@ class NeighbourWalk:
 
     Parameters
     ----------
-    code : WalkCode
-        The generated text and what it needs.
-    steps : Steps
-        The steps it was generated from.
     goals : sequence of Goal
         What each plan's output is to come close to.
-    rescaled : sequence of Rescaled
-        Which part of each plan the steps are of, and what is left to do.
+    source : str
+        The source of edges.
     symmetric : bool
-        Whether the source holds both directions of each edge.
+        Whether it holds both directions of each edge.
     graph : Graph
         The graph to start from; the walk changes it.
 
     Raises
     ------
     OutOfReach
-        Where this graph's tags are too many, or what neighbours add to a norm differs.
+        Where a plan is of another class, this graph's tags are too many, or what neighbours add to a norm differs.
     """
 
-    def __init__(
-        self,
-        code: WalkCode,
-        steps: Steps,
-        goals: Sequence[Goal],
-        rescaled: Sequence[Rescaled],
-        symmetric: bool,
-        graph: Graph,
-    ) -> None:
-        self._code, self._graph, self._steps = code, graph, steps
-        self._goals, self._dictionary = goals, steps.dictionary
-        self._labels = graph.vertices.words(steps.dictionary)
+    def __init__(self, goals: Sequence[Goal], source: str, symmetric: bool, graph: Graph) -> None:
+        self._goals, self._graph, self._dictionary = goals, graph, Dictionary()
+        rescaled = [Rescaled.of(goal.plan) for goal in goals]
+        self._steps = lower([each.plan for each in rescaled], self._dictionary)
+        code = self._code = generate(self._steps, source, symmetric)
+        self._labels = graph.vertices.words(self._dictionary)
         self._held: dict[str, NDArray[Any]] = {**graph.arrays, "labels": self._labels}
         self._invariant = self._evaluate_invariants(symmetric)
         self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
