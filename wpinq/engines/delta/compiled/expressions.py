@@ -73,7 +73,8 @@ class Memo:
         groups: dict[tuple[int, ...], list[Value]] = {}
         for row in rows:
             if self.member is None:
-                found.append((list(row), dictionary.decode_side_by_side(row, self.arguments)))
+                words = iter(row)
+                found.append((list(row), [dictionary.decode(words, type_) for type_ in self.arguments]))
             else:
                 member = dictionary.decode(row[GROUP_KEY:], self.member)
                 groups.setdefault(tuple(row[:GROUP_KEY]), []).append(member)

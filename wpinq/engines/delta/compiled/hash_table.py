@@ -10,13 +10,13 @@ The array holds all state, so that undoing is writing words back. Its first word
 
 from __future__ import annotations
 
+import typing
 from functools import cache
-from typing import TYPE_CHECKING
 
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.routine import M32, call, fixed, library
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from wpinq.engines.delta.compiled.intrinsics import as_float, load, save
 
 STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)

@@ -10,7 +10,7 @@ Generated code holds names of its own making and numbers only: no text of a quer
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -102,25 +102,14 @@ class Dictionary:
             numbered = type_ == STR or isinstance(type_, ListOf)
             words.append(self.number(value) if numbered else int(value))
 
-    def decode(self, words: Sequence[int], type_: Type) -> Value:
-        """The record of these words."""
-        return self.decode_side_by_side(words, [type_])[0]
-
-    def decode_side_by_side(self, words: Sequence[int], types: Sequence[Type]) -> list[Value]:
-        """The records of these words, one of each type."""
-        left = iter(words)
-        return [self._decode(left, type_) for type_ in types]
-
-    def decode_all(self, words: Integers, type_: Type) -> list[Value]:
-        """The records of rows of words."""
-        return [self.decode(row, type_) for row in words.tolist()]
-
-    def _decode(self, words: Iterator[int], type_: Type) -> Value:
+    def decode(self, words: Iterable[int], type_: Type) -> Value:
+        """The record of these words, of which more may follow."""
+        words = iter(words)
         present = not type_.nullable or next(words) != 0
         if type_ == NULL:
             return None
         if isinstance(type_, TupleOf):
-            items = tuple(self._decode(words, element) for element in type_.elements)
+            items = tuple(self.decode(words, element) for element in type_.elements)
             return items if present else None
         word = int(next(words))
         if not present:
@@ -130,6 +119,10 @@ class Dictionary:
         if type_ == STR or isinstance(type_, ListOf):
             return self._values[word]
         return bool(word) if type_ == BOOL else word
+
+    def decode_all(self, words: Integers, type_: Type) -> list[Value]:
+        """The records of rows of words."""
+        return [self.decode(row, type_) for row in words.tolist()]
 
 
 # --- lines of generated code, and values as the code that holds them --------------------------------------------------
@@ -239,50 +232,43 @@ def kind_of(type_: Type) -> str:
     return str(type_)
 
 
-def from_words(type_: Type, words: Sequence[str]) -> ValueCode:
-    """The value of a type whose words are these names."""
-    return _from_words(type_, iter(words))
-
-
-def _from_words(type_: Type, words: Iterator[str]) -> ValueCode:
+def from_words(type_: Type, words: Iterable[str]) -> ValueCode:
+    """The value of a type whose words are these names, of which more may follow."""
+    words = iter(words)
     flag = next(words) if type_.nullable else None
     present = f"({flag} != 0)" if flag is not None else None
     if type_ == NULL:
         return absent("null")
     if isinstance(type_, TupleOf):
-        return RecordCode(tuple(_from_words(element, words) for element in type_.elements), present, flag)
+        return RecordCode(tuple(from_words(element, words) for element in type_.elements), present, flag)
     word = next(words)
     text = {"float": f"as_float({word})", "bool": f"({word} != 0)"}.get(kind_of(type_), word)
     return ScalarCode(kind_of(type_), text, present, word, flag)
 
 
-def to_words(value: ValueCode, type_: Type) -> list[str]:
-    """The code of each word of a value, as a type of the same shape lays it out."""
-    words: list[str] = []
-    _to_words(value, type_, None, words)
-    return words
+def to_words(value: ValueCode, type_: Type, within: str | None = None) -> list[str]:
+    """The code of each word of a value, as a type of the same shape lays it out.
 
-
-def _to_words(value: ValueCode, type_: Type, within: str | None, words: list[str]) -> None:
+    `within` is the condition under which the record around it is there, None being always.
+    """
     present = value.present if within is None else both(within, value.present)
+    words: list[str] = []
     if type_.nullable and within is None and value.flag is not None:
         words.append(value.flag)
         present = None  # the words of what is not there are 0 already
     elif type_.nullable:
         words.append("1" if present is None else f"(1 if {present} else 0)")
     if type_ == NULL:
-        return
+        return words
     if isinstance(type_, TupleOf):
         parts = value.parts if isinstance(value, RecordCode) else [absent("null")] * len(type_.elements)
-        for part, element in zip(parts, type_.elements, strict=True):
-            _to_words(part, element, present, words)
-        return
+        pairs = zip(parts, type_.elements, strict=True)
+        return words + [word for part, element in pairs for word in to_words(part, element, present)]
     assert isinstance(value, ScalarCode)
     if value.kind == "null":
-        words.append("0")
-        return
+        return [*words, "0"]
     word = value.word if value.word is not None else _word(value)
-    words.append(word if present is None else f"({word} if {present} else 0)")
+    return [*words, word if present is None else f"({word} if {present} else 0)"]
 
 
 def _word(value: ScalarCode) -> str:

@@ -65,18 +65,6 @@ _MARK = ["mark", "starts", "neighbours", "marks"]
 # the edges, and whether there is no room for one more.
 
 
-def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
-    """The loop of a `SwapWalk`, and what it calls."""
-    begin, change = _begin(outputs), _change_edge(moved)
-    return [begin, change, _swap_chunk(begin, change, process)]
-
-
-def edge_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
-    """The loop of an `EdgeWalk`, and what it calls."""
-    begin, change, present = _begin(outputs), _change_edge(moved), _has_edge(kept)
-    return [begin, change, present, _edge_chunk(begin, change, present, process)]
-
-
 def _begin(outputs: Sequence[HashTable]) -> rt.Routine:
     lines = [*(f"    {table.clear()}" for table in outputs), "    return as_float(load(state, SCORE))"]
     return rt.Routine("begin", {rt.STATE: rt.INT64S}, rt.FLOAT64, lines)
@@ -87,11 +75,9 @@ def _record(table: HashTable, u: str, v: str) -> list[str]:
 
 
 def _has_edge(kept: HashTable) -> rt.Routine:
-    found = kept.find(_record(kept, "u", "v"))
+    lines = ["    u, v = min(u, v), max(u, v)", f"    return {kept.find(_record(kept, 'u', 'v'))} != 0"]
     arguments = {rt.STATE: rt.INT64S, "labels": rt.INT64_ROWS, "u": rt.UINT32, "v": rt.UINT32}
-    return rt.Routine(
-        "has_edge", arguments, rt.BOOLEAN, ["    u, v = min(u, v), max(u, v)", f"    return {found} != 0"]
-    )
+    return rt.Routine("has_edge", arguments, rt.BOOLEAN, lines)
 
 
 def _change_edge(moved: HashTable) -> rt.Routine:
@@ -110,7 +96,9 @@ def _changed(change: rt.Routine, pair: str, weight: str) -> str:
     return rt.call(change, "labels", "symmetric", *pair, weight)
 
 
-def _swap_chunk(begin: rt.Routine, change: rt.Routine, process: rt.Routine) -> rt.Routine:
+def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
+    """The loop of a `SwapWalk`, and what it calls."""
+    begin, change = _begin(outputs), _change_edge(moved)
     arguments = {**_GRAPH, rt.STATE: rt.INT64S, **_COMMON, "power": rt.FLOAT64, "closing": rt.FLOAT64}
     text = f"""\
     next_ = np.uint32(1)
@@ -144,17 +132,18 @@ def _swap_chunk(begin: rt.Routine, change: rt.Routine, process: rt.Routine) -> r
 {_DECIDED}\
             {rt.call(exchange, *"abpqij", "edges", "starts", "neighbours", "ids")}
     tallies[2] += done"""
-    return rt.Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)
+    return [begin, change, rt.Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)]
 
 
-def _edge_chunk(begin: rt.Routine, change: rt.Routine, present: rt.Routine, process: rt.Routine) -> rt.Routine:
-    """Edges stand in the first `tallies[3]` rows.
+def edge_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
+    """The loop of an `EdgeWalk`, and what it calls. Edges stand in the first `tallies[3]` rows.
 
     With probability `changing` it adds or removes one, either with probability 1/2; else it replaces one. A pair to add
     is drawn uniformly out of n² ordered ones and refused where it is a loop or an edge. So of m edges a pair is added
     with density 1/n² · 2 · 1/2 and an edge removed with density 1/m · 1/2, and a replacement is as likely as its
     reverse.
     """
+    begin, change, present = _begin(outputs), _change_edge(moved), _has_edge(kept)
     arguments = {rt.STATE: rt.INT64S, "edges": rt.UINT32_ROWS, **_COMMON, "power": rt.FLOAT64, "changing": rt.FLOAT64}
     text = f"""\
     edge_count, vertices = tallies[3], len(labels)
@@ -199,7 +188,7 @@ def _edge_chunk(begin: rt.Routine, change: rt.Routine, present: rt.Routine, proc
                 edges[i, 0], edges[i, 1] = edges[edge_count, 0], edges[edge_count, 1]
     tallies[2] += done
     tallies[3] = edge_count"""
-    return rt.Routine("edge_chunk", arguments, lines=text.split("\n"), entry=True)
+    return [begin, change, present, rt.Routine("edge_chunk", arguments, lines=text.split("\n"), entry=True)]
 
 
 WalkState = Mapping[str, NDArray[Any]]

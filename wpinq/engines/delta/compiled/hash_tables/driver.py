@@ -53,15 +53,14 @@ class Generated:
 def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Generated:
     """The module of some steps under assumptions."""
     design = Design(steps, assumptions)
-    needs = _Needs(design)
     for step in steps.all:
         if isinstance(step, st.SourceStep):
-            needs.table(step)
+            _table(design, step)
     for number, root in enumerate(steps.roots):
         kept = design.tables.add(f"OUT_{number}", root.width, 3, logged=True)
         moved = design.tables.add(f"MOVED_{number}", root.width, 2, logged=False)
         design.outputs.append((kept, moved))
-        needs.stream(root, moved.gather)
+        _stream(design, root, moved.gather)
     for delta in design.deltas:
         write_delta(delta, design)
     for step in design.consumers:
@@ -93,76 +92,69 @@ def _key_words(key: tuple[int, ...], writer: Writer, names: dict[int, str]) -> l
     return [names[variable] for variable in key]
 
 
-class _Needs:
-    """Which tables a module needs, and who takes the changes of whom."""
+# Which tables a module needs, and who takes the changes of whom.
 
-    def __init__(self, design: Design) -> None:
-        self._design = design
 
-    def table(self, step: st.Step) -> HashTable:
-        """The table that holds a step's output."""
-        design = self._design
-        if step not in design.held:
-            kept = design.tables.add(f"T_{step.number}", step.width, 1, logged=True)
-            moved = design.tables.add(f"D_{step.number}", step.width, 2, logged=False)
-            design.held[step] = kept, moved
-            if not isinstance(step, st.SourceStep):
-                self.stream(step, moved.gather)
-        return design.held[step][0]
+def _table(design: Design, step: st.Step) -> HashTable:
+    """The table that holds a step's output."""
+    if step not in design.held:
+        kept = design.tables.add(f"T_{step.number}", step.width, 1, logged=True)
+        moved = design.tables.add(f"D_{step.number}", step.width, 2, logged=False)
+        design.held[step] = kept, moved
+        if not isinstance(step, st.SourceStep):
+            _stream(design, step, moved.gather)
+    return design.held[step][0]
 
-    def stream(self, step: st.Step, consumer: Consumer) -> None:
-        """Have a step's changes passed to a consumer."""
-        design = self._design
-        known = step in design.consumers
-        design.consumers.setdefault(step, []).append(consumer)
-        if known:
-            return
-        emission = design.emission(step)
-        if isinstance(step, st.MapStep):
-            self.stream(step.inputs[0], partial(_called, pr.map_routine(design, step)))
-        elif isinstance(step, st.SumStep):
-            for below, coefficient in zip(step.inputs, step.coefficients, strict=True):
-                self.stream(below, partial(_scaled, emission, coefficient))
-        elif isinstance(step, st.ShaveStep):
-            self.table(step.inputs[0])
-            design.shaves.setdefault(step.inputs[0], []).append(pr.shave_routine(design, step))
-        elif isinstance(step, st.GroupStep):
-            table = self.table(step.inputs[0])
-            touched = design.tables.add(f"K_{step.number}", len(step.key), 2, logged=False)
-            held = step, touched, pr.group_routine(design, step, table)
-            design.groups.setdefault(step.inputs[0], []).append(held)
-        elif isinstance(step, (st.JoinStep, st.ExtremeStep)):
-            self._root(step)
 
-    def _root(self, step: st.JoinStep | st.ExtremeStep) -> None:
-        consumer = partial(_called, self._design.emission(step))
-        self._delta(*self._design.expander.root(step), consumer, "new_value - old_value", None)
+def _stream(design: Design, step: st.Step, consumer: Consumer) -> None:
+    """Have a step's changes passed to a consumer."""
+    known = step in design.consumers
+    design.consumers.setdefault(step, []).append(consumer)
+    if known:
+        return
+    emission = design.emission(step)
+    if isinstance(step, st.MapStep):
+        _stream(design, step.inputs[0], partial(_called, pr.map_routine(design, step)))
+    elif isinstance(step, st.SumStep):
+        for below, coefficient in zip(step.inputs, step.coefficients, strict=True):
+            _stream(design, below, partial(_scaled, emission, coefficient))
+    elif isinstance(step, st.ShaveStep):
+        _table(design, step.inputs[0])
+        design.shaves.setdefault(step.inputs[0], []).append(pr.shave_routine(design, step))
+    elif isinstance(step, st.GroupStep):
+        table = _table(design, step.inputs[0])
+        touched = design.tables.add(f"K_{step.number}", len(step.key), 2, logged=False)
+        held = step, touched, pr.group_routine(design, step, table)
+        design.groups.setdefault(step.inputs[0], []).append(held)
+    elif isinstance(step, (st.JoinStep, st.ExtremeStep)):
+        root = design.expander.root(step)
+        _add_delta(design, *root, partial(_called, emission), "new_value - old_value", None)
 
-    def _norm(self, join: st.JoinStep) -> None:
-        """The table of a join's norms."""
-        design = self._design
-        if join in design.norms:
-            return
-        size = len(join.keys[0])
-        kept = design.tables.add(f"N_{join.number}", size, 1, logged=True)
-        moved = design.tables.add(f"DN_{join.number}", size, 2, logged=False)
-        design.norms[join] = kept, moved
-        for side in (0, 1):
-            formula, key = design.expander.side(join, side)
-            words = partial(_key_words, key)
-            self._delta(formula, words, moved.gather, "abs(new_value) - abs(old_value)", key)
 
-    def _delta(
-        self, formula: Formula, words: NamedWords, consumer: Consumer, change: str, key: tuple[int, ...] | None
-    ) -> None:
-        lookups = tuple(dict.fromkeys(lookups_of(formula)))
-        for lookup in lookups:
-            if isinstance(lookup, Atom):
-                self.table(lookup.step)
-            else:
-                self._norm(lookup.step)
-        deltas = self._design.deltas
-        deltas.append(Delta(len(deltas), formula, lookups, words, consumer, change, key))
+def _add_norm(design: Design, join: st.JoinStep) -> None:
+    """Have the table of a join's norms."""
+    if join in design.norms:
+        return
+    size = len(join.keys[0])
+    kept = design.tables.add(f"N_{join.number}", size, 1, logged=True)
+    moved = design.tables.add(f"DN_{join.number}", size, 2, logged=False)
+    design.norms[join] = kept, moved
+    for side in (0, 1):
+        formula, key = design.expander.side(join, side)
+        change = "abs(new_value) - abs(old_value)"
+        _add_delta(design, formula, partial(_key_words, key), moved.gather, change, key)
+
+
+def _add_delta(
+    design: Design, formula: Formula, words: NamedWords, consumer: Consumer, change: str, key: tuple[int, ...] | None
+) -> None:
+    lookups = tuple(dict.fromkeys(lookups_of(formula)))
+    for lookup in lookups:
+        if isinstance(lookup, Atom):
+            _table(design, lookup.step)
+        else:
+            _add_norm(design, lookup.step)
+    design.deltas.append(Delta(len(design.deltas), formula, lookups, words, consumer, change, key))
 
 
 def _called(routine: Routine, words: list[str], weight: str) -> str:
@@ -202,16 +194,18 @@ class Driver:
         self._generated, self._module, self._dictionary = generated, module, dictionary
         self.arena = Arena(generated.tables)
         self.pending: list[SourceChanges] = []
-        numbers = self.arena.words.view(np.float64)
-        each = layout.PARAMETERS_EACH
         for position, goal in enumerate(goals):
-            at = layout.PARAMETERS + each * position
-            numbers[at : at + each] = goal.epsilon, goal.epsilon if goal.outside else 0.0, goal.width
+            self._parameters(position)[:] = goal.epsilon, goal.epsilon if goal.outside else 0.0, goal.width
+
+    def _parameters(self, position: int) -> Floats:
+        """The parameters of an output."""
+        at = layout.PARAMETERS + layout.PARAMETERS_EACH * position
+        return self.arena.words[at : at + layout.PARAMETERS_EACH].view(np.float64)
 
     @property
     def score(self) -> float:
         """The score, the pending proposal included."""
-        return float(self.arena.words[layout.SCORE : layout.SCORE + 1].view(np.float64)[0])
+        return float(self.arena.words.view(np.float64)[layout.SCORE])
 
     def changes(self, parts: Mapping[str, Rows]) -> SourceChanges:
         """The rows of several sources together."""
@@ -286,11 +280,8 @@ class Driver:
                 if not self._grown():
                     break
             self.commit()
-        first = self.arena.words[layout.SCORE : layout.SCORE + 1].view(np.float64)
-        each = layout.PARAMETERS_EACH
-        at = layout.PARAMETERS + each * position
-        price, _, width = self.arena.words[at : at + each].view(np.float64)
-        first[0] += price * np.sum([loss(value, width) for value in targets.weights.tolist()])
+        score, (price, _, width) = self.arena.words[layout.SCORE :].view(np.float64), self._parameters(position)
+        score[0] += price * np.sum([loss(value, width) for value in targets.weights.tolist()])
 
     def _refusal(self) -> int:
         """The refusal that the module left, which is taken from it; 0 where there is none."""
