@@ -51,12 +51,12 @@ SAID = """
 import hashlib, sys, tempfile
 import wpinq as wp
 from tests.attacks.test_order import QUERIES, weights
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines import reference
 from wpinq.language import parse
 told = []
 for name, query in sorted(QUERIES.items()):
-    told.append([statement.sql for statement in compile_plan(query.plan).statements])
+    told.append([statement.sql for statement in Plan(query.plan).program().statements])
     told.append(sorted((r, w.hex()) for r, w in wp.evaluate(query, {"edges": {}}, "duckdb").items()))
     told.append(list((r, w.hex()) for r, w in reference.evaluate(query.plan, {"edges": dict(weights())}).items()))
     told.append([query.plan.digest.hex(), query.explain(0.5)])

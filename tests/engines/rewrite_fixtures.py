@@ -24,7 +24,7 @@ from pathlib import Path
 import wpinq as wp
 from tests.support.relational import only
 from wpinq.api.query import Query
-from wpinq.engines.sql.compile import Compiled, compile_plan
+from wpinq.engines.sql.compile import Compiled, Plan
 from wpinq.engines.sql.script import Rewrite
 
 FOLDER = Path(__file__).parent / "rewrites"
@@ -56,7 +56,7 @@ class Fixture:
 
     def printed(self, on: bool) -> str:
         """The statements, then the query of the output."""
-        compiled = compile_plan(self.query.plan, self.rewrites(on))
+        compiled = Plan(self.query.plan, self.rewrites(on)).program()
         lines = [f"{statement.step}: {broken(statement.sql)}" for statement in compiled.statements]
         text = "\n".join([*lines, f"output: {broken(compiled.query)}"])
         for name, number in numbers(compiled).items():

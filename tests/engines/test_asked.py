@@ -14,7 +14,7 @@ from tests.support.parameters import for_each
 from tests.support.plans import random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import narrowing
@@ -120,7 +120,7 @@ def test_narrowed_rows_give_the_bits_of_the_whole_output(
         for asked in (keys, keys[:number], [None, *keys]):
             expected = {key: whole[key] for key in asked if key in whole}
             assert bits(database.evaluate(plan, data, keys=asked)) == bits(expected)
-    assert (compile_plan(plan, keyed=True).narrowed, compile_plan(plan).narrowed) == (True, False)
+    assert (Plan(plan, keyed=True).program().narrowed, Plan(plan).program().narrowed) == (True, False)
 
 
 def test_random_joins_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_random_joins_at_their_keys(database: Database, monkeypatch: pytest.Monk
     rng, narrowed = Random("asked"), 0
     for number in range(24):
         case = random_case(rng, ("Join", "Select", "Where")[number % 3])
-        narrowed += compile_plan(case.plan, keyed=True).narrowed
+        narrowed += Plan(case.plan, keyed=True).program().narrowed
         data = {name: {record: float(w) for record, w in given.items()} for name, given in case.data.items()}
         whole = database.evaluate(case.plan, data)
         for keys in (list(whole)[:1], list(whole)[1::2]):
@@ -171,7 +171,7 @@ def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytes
             for i, weight in enumerate(rng.choices([1.0, 0.3, -0.7], k=16))
         }
         query = rows.join(rows, lambda x: x.key % 2, lambda y: y.key % 2, lambda x, y: drawn(rng, x, y))
-        narrowed += compile_plan(query.plan, keyed=True).narrowed
+        narrowed += Plan(query.plan, keyed=True).program().narrowed
         whole = database.evaluate(query.plan, {"rows": data})
         records = list(whole)
         with_nulls = [record for record in records if None in record]
@@ -192,7 +192,7 @@ def test_no_more_rows_are_joined_than_the_keys_leave(database: Database, name: s
     real = database.evaluate(plan, {"edges": ring | crowd}, keys=[(2, 2, 2, 2)[: 4 if name == "squares" else 3]])
     assert real == {}
     for asked in (False, True):
-        compiled = compile_plan(plan, keyed=asked)
+        compiled = Plan(plan, keyed=asked).program()
         for statement in compiled.statements:
             connection.execute(statement.sql.replace("CREATE TEMP TABLE", "CREATE OR REPLACE TEMP TABLE"))
         query = f"EXPLAIN (ANALYZE, FORMAT JSON) {compiled.output}"

@@ -13,7 +13,7 @@ from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import TableCache
@@ -133,9 +133,9 @@ def test_steps_are_shared_that_several_read() -> None:
     assert shared_steps(filters[1:]) == frozenset()
     assert shared_steps([*filters[1:], once.plan]) == {once.plan.digest}, "an output is one that reads, too"
     batch = Batch(filters)
-    shared = {compile_plan(root, shared=batch.plan(root).shared).statements[0].creates for root in filters}
+    shared = {Plan(root, shared=batch.plan(root).shared).program().statements[0].creates for root in filters}
     assert len(shared) == 1
-    assert not compile_plan(filters[0]).statements
+    assert not Plan(filters[0]).program().statements
 
 
 def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

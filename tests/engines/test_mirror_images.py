@@ -14,7 +14,7 @@ from tests.support.relational import without
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.graphs import tags
 from wpinq.plan.arithmetic import EXACT
@@ -82,7 +82,7 @@ def database() -> Iterator[Database]:
 
 def mirrors(query: Query) -> bool:
     """Whether the rewrite changes the program."""
-    return compile_plan(query.plan).queries != compile_plan(query.plan, without("mirror_images")).queries
+    return Plan(query.plan).program().queries != Plan(query.plan, without("mirror_images")).program().queries
 
 
 @for_each(
@@ -123,5 +123,5 @@ def test_only_where_there_are_two_of_them(shape: str) -> None:
 def test_closed_wedges_are_found_from_one_end() -> None:
     edges = source("a", "int", "unit_weights")
     query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], [0.75, 0.375, 0.375])
-    ((_, summed),) = [held for held in compile_plan(query.plan).queries if 'n" < ' in held[1]]
+    ((_, summed),) = [held for held in Plan(query.plan).program().queries if 'n" < ' in held[1]]
     assert summed.count(" UNION ALL ") == 1, "one way round, in the order of fewer partners"

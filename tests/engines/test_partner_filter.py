@@ -15,7 +15,7 @@ from tests.support.relational import without
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.graphs import tags
 from wpinq.plan.arithmetic import EXACT
@@ -123,7 +123,7 @@ def test_random_plans_keep_their_bits(database: Database, operator: str) -> None
 
 def filters(query: Query, **options: Any) -> bool:
     """Whether the rewrite changes the program."""
-    return compile_plan(query.plan).queries != compile_plan(query.plan, without("partner_filter")).queries
+    return Plan(query.plan).program().queries != Plan(query.plan, without("partner_filter")).program().queries
 
 
 def test_only_where_nothing_is_negative() -> None:
@@ -135,10 +135,10 @@ def test_only_where_nothing_is_negative() -> None:
 
 def test_never_below_a_group() -> None:
     edges = source("a", "int", "nonnegative")
-    made = compile_plan(counted(edges).plan).statements
+    made = Plan(counted(edges).plan).program().statements
     query = counted(edges).select(lambda g: (g.key, g.val)).intersect(edges.select(lambda e: (e[0], e[1])))
     assert [statement.step for statement in made][:3] == ["Join", "GroupBy", "GroupBy"]
-    assert compile_plan(query.plan).statements[:3] == made[:3], "what is grouped is made of all rows"
+    assert Plan(query.plan).program().statements[:3] == made[:3], "what is grouped is made of all rows"
 
 
 def test_closed_wedges_are_found_from_their_edges() -> None:
@@ -146,7 +146,7 @@ def test_closed_wedges_are_found_from_their_edges() -> None:
     query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], [0.75, 0.375, 0.375])
     ((_, summed),) = [
         held
-        for held in compile_plan(query.plan, without("mirror_images")).queries
+        for held in Plan(query.plan, without("mirror_images")).program().queries
         if " UNION ALL " in held[1] and 'n" < ' in held[1]
     ]
     assert summed.count(" UNION ALL ") == 3, "two ways round, each in the order of fewer partners"
@@ -155,7 +155,7 @@ def test_closed_wedges_are_found_from_their_edges() -> None:
 
 def test_pieces_are_no_part_of_the_filter() -> None:
     edges = source("a", "int", "unit_weights")
-    statements = [sql for _, sql in compile_plan(tagged(edges).intersect(spread(edges)).plan).queries]
+    statements = [sql for _, sql in Plan(tagged(edges).intersect(spread(edges)).plan).program().queries]
     (filtering,) = [sql for sql in statements if "DISTINCT *" in sql]
     assert "c1" in filtering
     assert "AS c2" not in filtering.split("FROM")[1]

@@ -15,7 +15,7 @@ from tests.support.relational import SWITCHES, evaluate, without
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
 from wpinq.graphs.recipes import joint_degrees, paths, squares_by_degree, triangles_by_degree, triangles_by_intersect
@@ -37,7 +37,7 @@ def graph(rng: Random, weigh: bool = False) -> dict[Any, float]:
 
 
 def text(query: Query, rewrites: tuple[Rewrite, ...] = REWRITES) -> str:
-    compiled = compile_plan(query.plan, rewrites)
+    compiled = Plan(query.plan, rewrites).program()
     return "\n".join([*(statement.sql for statement in compiled.statements), compiled.query])
 
 
@@ -82,8 +82,8 @@ def test_signs_follow_the_operators() -> None:
 
 def test_a_triangle_reads_three_edges_and_not_four() -> None:
     query = triangles_by_intersect(UNIT)
-    assert compile_plan(query.plan, without("join_order_by_row")).query.count("source_edges") == 3
-    assert compile_plan(query.plan, without("join_order_by_row", "self_joins")).query.count("source_edges") == 4
+    assert Plan(query.plan, without("join_order_by_row")).program().query.count("source_edges") == 3
+    assert Plan(query.plan, without("join_order_by_row", "self_joins")).program().query.count("source_edges") == 4
 
 
 def test_the_norm_of_a_unique_key_is_the_weight_of_its_row() -> None:
@@ -100,21 +100,21 @@ def test_weights_that_the_key_fixes_are_counted() -> None:
 
 def test_lookups_by_one_key_are_one_table() -> None:
     query = triangles_by_degree(UNIT)
-    final = compile_plan(query.plan, without("join_order_by_row")).query
+    final = Plan(query.plan, without("join_order_by_row")).program().query
     assert final.count(" AS a5") == 1
     assert " AS a6" not in final, "three edges and what is known of three vertices"
-    unfolded = compile_plan(query.plan, without("join_order_by_row", "fold_lookups")).query
+    unfolded = Plan(query.plan, without("join_order_by_row", "fold_lookups")).program().query
     assert " AS a14" in unfolded, "four lookups at each"
 
 
 def test_a_filter_comes_before_lookups() -> None:
-    final = compile_plan(triangles_by_degree(UNIT).plan, without("symmetry", "join_order_by_row")).query
+    final = Plan(triangles_by_degree(UNIT).plan, without("symmetry", "join_order_by_row")).program().query
     tables = final[final.index(" FROM source_edges") :].split(" WHERE ")[0].split(", ")
     assert [table.split()[-3 if i == 0 else 0] for i, table in enumerate(tables)][:3] == ["source_edges"] * 3
 
 
 def test_triangles_are_walked_the_shorter_way() -> None:
-    final = compile_plan(triangles_by_intersect(UNIT).plan, without("symmetry")).query
+    final = Plan(triangles_by_intersect(UNIT).plan, without("symmetry")).program().query
     assert final.count("UNION ALL") == 1
     assert final.count('."n" < ') == 2
 
@@ -122,7 +122,7 @@ def test_triangles_are_walked_the_shorter_way() -> None:
 def test_a_plan_used_twice_is_evaluated_once() -> None:
     counted = ANY.group_by(lambda e: e.src, lambda group: F.count(group))
     query = counted.select(lambda g: g.val).concat(counted.select(lambda g: g.key))
-    assert sum("lead(" in statement.sql for statement in compile_plan(query.plan).statements) == 1
+    assert sum("lead(" in statement.sql for statement in Plan(query.plan).program().statements) == 1
 
 
 def test_shared_terms_do_not_blow_up_the_text() -> None:

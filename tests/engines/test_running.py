@@ -6,7 +6,7 @@ import pytest
 
 import wpinq as wp
 from wpinq import functions as F
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.engine import run
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.graphs import symmetrize, triangles_by_degree
@@ -43,7 +43,7 @@ class Recorded:
 @pytest.mark.parametrize("name", QUERIES)
 def test_tables_are_there_when_they_are_read(name: str) -> None:
     plan, steps = QUERIES[name].plan, list[str]()
-    tables, compiled = Recorded(), compile_plan(QUERIES[name].plan)
+    tables, compiled = Recorded(), Plan(QUERIES[name].plan).program()
     run(compiled, tables, steps.append)
     assert set(compiled.reads) <= tables.live
     assert tables.live - {"source_edges"} <= set(compiled.reads)

@@ -12,7 +12,7 @@ import wpinq as wp
 from tests.support.relational import evaluate
 from wpinq import functions as F
 from wpinq.engines.sql import sums
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 
 WEIGHTS = st.one_of(
     st.integers(-9, 9).map(float), st.integers(-(2**20), 2**20).map(lambda i: i / 2**20), st.floats(-1e308, 1e308)
@@ -69,7 +69,7 @@ WRITTEN = {
 def test_shares_that_the_plan_tells_are_constants(name):
     function, told = WRITTEN[name]
     query = SOURCE.select_many(function)
-    assert any("wpinq_share" in sql for _, sql in compile_plan(query.plan).queries) is not told
+    assert any("wpinq_share" in sql for _, sql in Plan(query.plan).program().queries) is not told
     given = {"s": {0: 1.5, 1: 0.1, 2: 7.0}}
     found, expected = evaluate(query.plan, given), wp.evaluate(query, given, engine="reference")
     assert {record: weight.hex() for record, weight in found.items()} == {

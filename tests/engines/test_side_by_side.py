@@ -16,7 +16,7 @@ from tests.support.relational import without
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.graphs.tags import closed_wedges_by_tag
 from wpinq.plan.arithmetic import EXACT
@@ -64,7 +64,7 @@ def database() -> Iterator[Database]:
 
 def stand_so(query: Query) -> bool:
     """Whether the rewrite changes the program."""
-    return compile_plan(query.plan).queries != compile_plan(query.plan, without("side_by_side")).queries
+    return Plan(query.plan).program().queries != Plan(query.plan, without("side_by_side")).program().queries
 
 
 def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float]]) -> dict[Any, float]:

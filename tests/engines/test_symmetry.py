@@ -13,7 +13,7 @@ from tests.support.parameters import for_each
 from tests.support.relational import without
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.rewrites.symmetry import NormalForms
 from wpinq.engines.sql.terms import SqlTerm, call, column
@@ -57,7 +57,7 @@ NOT_SYMMETRIC = {
 
 def programs(query: Query) -> tuple[Any, Any]:
     """With and without; where only aliases differ, they are equal."""
-    return compile_plan(query.plan), compile_plan(query.plan, ALONE)
+    return Plan(query.plan).program(), Plan(query.plan, ALONE).program()
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
@@ -96,7 +96,7 @@ def test_growth_is_at_the_vertex_of_few_edges() -> None:
     """A star of which every point is in a triangle with the centre: the first two tables are joined at the points."""
     spokes = {pair: 1.0 for i in range(1, 201) for pair in ((0, i), (i, 0))}
     rim = {pair: 1.0 for i in range(1, 201, 2) for pair in ((i, i + 1), (i + 1, i))}
-    compiled = compile_plan(triangles_by_degree(UNIT).plan)
+    compiled = Plan(triangles_by_degree(UNIT).plan).program()
     tables = compiled.query.split(" FROM ")[3].split(" WHERE ")[0].split(", ")
     first, second = (table.split(" AS ")[0] for table in tables[:2])
     with Database(threads=1) as database:

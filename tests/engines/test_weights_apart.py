@@ -9,7 +9,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.engines.sql.compile import compile_plan
+from wpinq.engines.sql.compile import Plan
 from wpinq.plan.lowering import physical_plan
 
 ROWS = [(a, b) for a in (None, -3.0, -0.5, 0.0, 0.5, 0.7, 1.0) for b in (None, -1.0, 0.0, 0.3, 0.5, 5.0)]
@@ -29,7 +29,7 @@ NOT_APART: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def without_lists(query: Query) -> bool:
-    return "unnest" not in " ".join(sql for _, sql in compile_plan(physical_plan(query.plan)).queries)
+    return "unnest" not in " ".join(sql for _, sql in Plan(physical_plan(query.plan)).program().queries)
 
 
 @for_each("limit", [None, 1])

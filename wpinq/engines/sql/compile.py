@@ -38,7 +38,19 @@ PLANS_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan, the rewrites to make, its steps that others share, by digest, and whether its output is read by key."""
+    """A plan, the rewrites to make, its steps that others share, by digest, and whether its output is read by key.
+
+    Steps that are shared with other plans are stored as partial sums where that changes no weight: see
+    `Script.partly_summed`. With `keyed`, rows of other records are left out where that helps: see `key_pushdown`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> numbers = wp.source("numbers", int)
+    >>> print(Plan(numbers.where(lambda x: x < 5).plan).program().query)  # doctest: +NORMALIZE_WHITESPACE
+    SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
+    WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
+    """
 
     root: Node
     rewrites: tuple[Rewrite, ...] = REWRITES
@@ -48,29 +60,6 @@ class Plan:
     def program(self, dialect: Dialect = DUCKDB) -> Compiled:
         """Its program, for a database."""
         return _compiled(self, dialect)
-
-
-def compile_plan(
-    root: Node,
-    rewrites: tuple[Rewrite, ...] = REWRITES,
-    dialect: Dialect = DUCKDB,
-    shared: frozenset[bytes] = frozenset(),
-    keyed: bool = False,
-) -> Compiled:
-    """The program that evaluates a plan.
-
-    Steps that are shared with other plans, by digest, are stored as partial sums where that changes no weight: see
-    `Script.partly_summed`. With `keyed`, rows of other records are left out where that helps: see `key_pushdown`.
-
-    Examples
-    --------
-    >>> import wpinq as wp
-    >>> numbers = wp.source("numbers", int)
-    >>> print(compile_plan(numbers.where(lambda x: x < 5).plan).query)  # doctest: +NORMALIZE_WHITESPACE
-    SELECT * FROM (SELECT a0."c0" AS c0, a0."w" AS w FROM source_numbers AS a0
-    WHERE (a0."c0" < CAST(5 AS BIGINT))) WHERE w <> 0 ORDER BY c0 NULLS FIRST
-    """
-    return Plan(root, rewrites, shared, keyed).program(dialect)
 
 
 def compile_uncached(plan: Plan, dialect: Dialect, prefixes: PrefixCache) -> Compiled:

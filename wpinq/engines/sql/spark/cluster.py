@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from wpinq.columns.dataset import EngineDataset
 from wpinq.engines.contract import RankWeights, WantedRanges
-from wpinq.engines.sql.compile import Compiled, Plan, compile_plan, source_tables
+from wpinq.engines.sql.compile import Compiled, Plan, source_tables
 from wpinq.engines.sql.engine import SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite
@@ -97,7 +97,7 @@ class SparkDatabase(SqlEngine):
         problem, root = None, physical_plan(root)
         try:
             check_nesting(Plan(root))
-            compiled = compile_plan(root, dialect=SPARK)
+            compiled = Plan(root).program(SPARK)
         except PlanError as error:
             problem = str(error)
         except RecursionError:
@@ -274,7 +274,7 @@ class SparkDatabase(SqlEngine):
         """
         root = physical_plan(root)
         with self._lock:
-            shape = tuple(_NUMBERS.sub("0", sql) for _, sql in compile_plan(root, dialect=SPARK).queries)
+            shape = tuple(_NUMBERS.sub("0", sql) for _, sql in Plan(root).program(SPARK).queries)
             if shape in self._planned:
                 return
             spark, failed = self.open().dry_run, True
@@ -284,7 +284,7 @@ class SparkDatabase(SqlEngine):
                     if self._dry_run_sources.get(name) != source:
                         session.no_rows(spark, source).createOrReplaceTempView(tables[name])
                         self._dry_run_sources[name] = source
-                compiled = compile_plan(root, dialect=SPARK)
+                compiled = Plan(root).program(SPARK)
                 run(compiled, views, None)
                 spark.sql(_enclosed(compiled.query))._jdf.queryExecution().executedPlan()
                 failed = False

@@ -52,6 +52,7 @@ class WalkCode:
     The numbers of parts of norms and of emissions are those by which they go in the module: of the first of their like.
     """
 
+    steps: Steps
     links: dc.Links
     terms: wr.TermLines = field(default_factory=wr.TermLines)
     registry: fc.Registry = field(default_factory=fc.Registry)
@@ -65,6 +66,164 @@ class WalkCode:
     arguments: dict[str, list[str]] = field(default_factory=dict)
     part_numbers: list[int] = field(default_factory=list)
     emission_numbers: list[int] = field(default_factory=list)
+
+    def add(self, number: int, root: Step) -> None:
+        """Add the lines for a plan."""
+        if root in self.links.invariant:
+            self.invariant.append(number)
+            return
+        held = [len(each) for each in self._lists()]
+        try:
+            self._add(number, root, inlined=True)
+        except (dc.OutOfReach, rt.CannotCompile):
+            for each, length in zip(self._lists(), held, strict=True):
+                del each[length:]
+            self._add(number, root, inlined=False)
+
+    def _lists(self) -> list[list[Any]]:
+        """All that `_add` adds to."""
+        lines, registry = self.terms, self.registry
+        terms = [lines.edges, lines.triangles, lines.weights, lines.closes]
+        return [*terms, self.emissions, self.constants, self.pairs, self.rows, self.tagged,
+                registry.lists, registry.norms, registry.parts]  # fmt: skip
+
+    def _add(self, number: int, root: Step, inlined: bool) -> None:
+        plan = dc.Decomposition(self.steps, self.links, root, inlined)
+        for term in plan.terms:
+            if isinstance(term, dc.PairTerm):
+                self._add_pair(plan, number, term)
+                continue
+            edge = len(term.vertices) == 2
+            lines = self.terms.edges if edge else self.terms.triangles
+            for names in ["uv"] if edge else permutations("uvw"):
+                lines += self._emitted(plan, dict(zip(term.vertices, names, strict=True)), number, term.summand)
+
+    def _emitted(self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand) -> list[str]:
+        """The lines that add one record's value to the output."""
+        writer, value = self._evaluated(plan, vertices, each)
+        probe = writer.beside()
+        emission, place = self.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
+        amount = f"sign * {_scaled(each.share, value)}"
+        if self.emissions[emission].lists:
+            # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
+            writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
+            last = f"{wr.TOUCHED}[np.uint64({wr.COUNTS}[0])]"
+            new = [f"{wr.STAMPS}[o] = stamp", f"{wr.DELTA}[o] = 0.0", f"{last} = o", f"{wr.COUNTS}[0] += 1"]
+            writer.when(f"{wr.STAMPS}[o] != stamp", *new)
+            writer.line(f"{wr.DELTA}[o] += {amount}")
+        else:
+            self.constants.append(emission)
+            writer.line(f"{wr.ACC}[{len(self.constants) - 1}] += {amount}")
+        return writer.close()
+
+    def _evaluated(
+        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = ""
+    ) -> tuple[fc.FormulaWriter, str]:
+        fc.note_norms(plan, self.registry, each.formula)
+        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending)
+        writer.open(each.formula)
+        return writer, writer.value(each.formula)
+
+    # --- pairs ------------------------------------------------------------------------------------------------
+
+    def _add_pair(self, plan: dc.Decomposition, target: int, term: dc.PairTerm) -> None:
+        pair = len(self.pairs)
+        self.pairs.append(term)
+        for direction in (0, 1):
+            self._close(plan, target, term, pair, direction)
+        needed = {direction for held, direction, _, _ in self.rows if held == pair}
+        found = [self._weigh(plan, term, pair, needed, names) for names in ("xy", "yx")]
+        if not any(found):
+            raise dc.OutOfReach("a sum that is never looked up")
+
+    def _weigh(self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, needed: set[int], names: str) -> bool:
+        """Write what a vertex v adds to the row of any pair x, y of its neighbours."""
+        wedge = term.wedge
+        vertices = dict(zip(wedge.vertices, (names[0], "v", names[1]), strict=True))
+        writer, value = self._evaluated(plan, vertices, wedge.summand, ascending="xy")
+        probe = writer.beside()
+        words = wedge.summand.words(probe, writer.words)
+        ends = [words[at] for at in term.ends]
+        if set(ends) != {wr.label(rt.name("x")), wr.label(rt.name("y"))}:
+            raise dc.OutOfReach("a sum held by something else than its pair")
+        direction = int(ends[0] == wr.label(rt.name("y")))
+        if direction not in needed:
+            return False
+        tags = [word for at, word in enumerate(words) if at not in term.ends]
+        _, place = self.emission(writer, None, pair, probe.lines, tags)
+        column = f"{wr.ROW_STARTS}[{2 * pair + direction}] + {wr.MAPS}[{place}]"
+        writer.line(f"{wr.WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
+        made = writer.close()
+        if fc.depends_on(made, "xy"):
+            raise dc.OutOfReach("a sum that depends on the ends of the pair")
+        self.terms.weights += made
+        return True
+
+    def _close(self, plan: dc.Decomposition, target: int, term: dc.PairTerm, pair: int, direction: int) -> None:
+        """Write what the row of an edge x, y adds to the output."""
+        first, second = (term.held.variables[at] for at in term.ends)
+        vertices = {first: "xy"[direction], second: "yx"[direction]}
+        formula = term.summand.formula
+        links = [atom for atom in dict.fromkeys(atoms_of(formula)) if plan.is_link(atom)]
+        if not all(_shares(plan, atom, vertices) for atom in links):
+            return
+        made = [f"    at = np.uint64({wr.ROW_STARTS}[{2 * pair + direction}])"]
+        totals: dict[Norm, str] = {}
+        for norm in dc.norms_of(formula):
+            totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
+            made += [f"    {total} = 0.0", *self._total(plan, term, pair, norm, vertices, total)]
+            made.append(f"    {total} = 1.0 / {total} if {total} > 0.0 else 0.0")
+        writer = self._over_row(plan, term.held, pair, vertices)
+        writer.norms = totals
+        tag = writer.slots[0][1]
+        for atom in links:
+            if plan.link(atom).width > 2:
+                columns = _columns(term, atom.variables[2:])
+                self.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
+                writer.weights[atom] = f"{wr.SHARES}[{len(self.tagged) - 1}, {tag}]"
+        value = writer.value(formula)
+        probe = writer.beside()
+        words = term.summand.words(probe, writer.words)
+        emission, _ = self.emission(writer, target, pair, probe.lines, words)
+        writer.line(f"{wr.ACC}[np.uint64({CONSTANTS}) + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
+        made += writer.close()
+        if fc.depends_on(made, "xy"):
+            raise dc.OutOfReach("a closed pair that depends on its ends")
+        self.terms.closes += made
+        self.rows.append((pair, direction, target, emission))
+
+    def _over_row(self, plan: dc.Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> fc.FormulaWriter:
+        """A writer inside the loop over the entries of a row."""
+        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending="xy")
+        writer.open_row(pair, held)
+        return writer
+
+    def _total(
+        self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, norm: Norm, vertices: dict[int, str], total: str
+    ) -> list[str]:
+        """The lines that sum the norm of the pair, from either side of the join."""
+        if set(norm.variables) != set(vertices):
+            raise dc.OutOfReach("a norm that is not of the pair")
+        lines: list[str] = []
+        for side in (0, 1):
+            formula, key = plan.expander.side(norm.step, side)
+            named = {mine: vertices[theirs] for mine, theirs in zip(key, norm.variables, strict=True)}
+            held = [a for a in dict.fromkeys(atoms_of(formula)) if not plan.is_link(a) and not plan.is_invariant(a)]
+            if not held and isinstance(formula, Atom) and plan.is_link(formula):
+                lines.append(f"    {total} += {sum(_shares(plan, formula, named).values())!r}")
+            elif len(held) != 1 or held[0].step is not term.held.step or not _is_pair(held[0], named, term, vertices):
+                raise dc.OutOfReach("a norm over something else than the row")
+            elif formula == held[0]:  # no weight is negative, so the total is kept with the row
+                number = self.registry.list_of(pair)
+                lines.append(f"    {total} += {wr.ROWS}[e, at + np.uint64({wr.SIZES}[{2 * number}])]")
+            else:
+                fc.note_norms(plan, self.registry, formula)
+                writer = self._over_row(plan, held[0], pair, named)
+                writer.line(f"{total} += abs({writer.value(formula)})")
+                lines += writer.close()
+        return lines
+
+    # --- the module -------------------------------------------------------------------------------------------
 
     def emission(
         self, writer: fc.FormulaWriter, target: int | None, pair: int, lines: Sequence[str], words: Sequence[str]
@@ -121,176 +280,14 @@ def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode:
     sources = [step for step in steps.all if isinstance(step, SourceStep)]
     if [(step.source, step.width) for step in sources] != [(source, 2)]:
         raise dc.OutOfReach("sources of another shape")
-    generation = _Generation(steps, dc.Links(steps.all, source, symmetric, steps.dictionary))
+    code = WalkCode(steps, dc.Links(steps.all, source, symmetric, steps.dictionary))
     try:
         for number, root in enumerate(steps.roots):
-            generation.add(number, root)
+            code.add(number, root)
     except rt.CannotCompile as reason:
         raise dc.OutOfReach(str(reason)) from None
-    generation.code.finish()
-    return generation.code
-
-
-class _Generation:
-    def __init__(self, steps: Steps, links: dc.Links) -> None:
-        self._steps, self._links = steps, links
-        self.code = WalkCode(links)
-
-    def add(self, number: int, root: Step) -> None:
-        """Add the lines for a plan."""
-        if root in self._links.invariant:
-            self.code.invariant.append(number)
-            return
-        held = [len(each) for each in self._lists()]
-        try:
-            self._add(number, root, inlined=True)
-        except (dc.OutOfReach, rt.CannotCompile):
-            for each, length in zip(self._lists(), held, strict=True):
-                del each[length:]
-            self._add(number, root, inlined=False)
-
-    def _lists(self) -> list[list[Any]]:
-        """All that `_add` adds to."""
-        lines, code, registry = self.code.terms, self.code, self.code.registry
-        terms = [lines.edges, lines.triangles, lines.weights, lines.closes]
-        return [*terms, code.emissions, code.constants, code.pairs, code.rows, code.tagged,
-                registry.lists, registry.norms, registry.parts]  # fmt: skip
-
-    def _add(self, number: int, root: Step, inlined: bool) -> None:
-        plan = dc.Decomposition(self._steps, self._links, root, inlined)
-        for term in plan.terms:
-            if isinstance(term, dc.PairTerm):
-                self._add_pair(plan, number, term)
-                continue
-            edge = len(term.vertices) == 2
-            lines = self.code.terms.edges if edge else self.code.terms.triangles
-            for names in ["uv"] if edge else permutations("uvw"):
-                lines += self._emitted(plan, dict(zip(term.vertices, names, strict=True)), number, term.summand)
-
-    def _emitted(self, plan: dc.Decomposition, vertices: dict[int, str], target: int, each: dc.Summand) -> list[str]:
-        """The lines that add one record's value to the output."""
-        writer, value = self._evaluated(plan, vertices, each)
-        probe = writer.beside()
-        emission, place = self.code.emission(writer, target, 0, probe.lines, each.words(probe, writer.words))
-        amount = f"sign * {_scaled(each.share, value)}"
-        if self.code.emissions[emission].lists:
-            # unsigned: no place is counted from the end. No call: numba counts references to the arrays of each
-            writer.line(f"o = np.uint64({wr.MAPS}[np.uint64({place})])")
-            last = f"{wr.TOUCHED}[np.uint64({wr.COUNTS}[0])]"
-            new = [f"{wr.STAMPS}[o] = stamp", f"{wr.DELTA}[o] = 0.0", f"{last} = o", f"{wr.COUNTS}[0] += 1"]
-            writer.when(f"{wr.STAMPS}[o] != stamp", *new)
-            writer.line(f"{wr.DELTA}[o] += {amount}")
-        else:
-            self.code.constants.append(emission)
-            writer.line(f"{wr.ACC}[{len(self.code.constants) - 1}] += {amount}")
-        return writer.close()
-
-    def _evaluated(
-        self, plan: dc.Decomposition, vertices: dict[int, str], each: dc.Summand, ascending: str = ""
-    ) -> tuple[fc.FormulaWriter, str]:
-        fc.note_norms(plan, self.code.registry, each.formula)
-        writer = fc.FormulaWriter(plan, self.code.registry, vertices, ascending)
-        writer.open(each.formula)
-        return writer, writer.value(each.formula)
-
-    # --- pairs ------------------------------------------------------------------------------------------------
-
-    def _add_pair(self, plan: dc.Decomposition, target: int, term: dc.PairTerm) -> None:
-        pair = len(self.code.pairs)
-        self.code.pairs.append(term)
-        for direction in (0, 1):
-            self._close(plan, target, term, pair, direction)
-        needed = {direction for held, direction, _, _ in self.code.rows if held == pair}
-        found = [self._weigh(plan, term, pair, needed, names) for names in ("xy", "yx")]
-        if not any(found):
-            raise dc.OutOfReach("a sum that is never looked up")
-
-    def _weigh(self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, needed: set[int], names: str) -> bool:
-        """Write what a vertex v adds to the row of any pair x, y of its neighbours."""
-        wedge = term.wedge
-        vertices = dict(zip(wedge.vertices, (names[0], "v", names[1]), strict=True))
-        writer, value = self._evaluated(plan, vertices, wedge.summand, ascending="xy")
-        probe = writer.beside()
-        words = wedge.summand.words(probe, writer.words)
-        ends = [words[at] for at in term.ends]
-        if set(ends) != {wr.label(rt.name("x")), wr.label(rt.name("y"))}:
-            raise dc.OutOfReach("a sum held by something else than its pair")
-        direction = int(ends[0] == wr.label(rt.name("y")))
-        if direction not in needed:
-            return False
-        tags = [word for at, word in enumerate(words) if at not in term.ends]
-        _, place = self.code.emission(writer, None, pair, probe.lines, tags)
-        column = f"{wr.ROW_STARTS}[{2 * pair + direction}] + {wr.MAPS}[{place}]"
-        writer.line(f"{wr.WEIGHTS}[v, {column}] += {_scaled(wedge.summand.share, value)}")
-        made = writer.close()
-        if fc.depends_on(made, "xy"):
-            raise dc.OutOfReach("a sum that depends on the ends of the pair")
-        self.code.terms.weights += made
-        return True
-
-    def _close(self, plan: dc.Decomposition, target: int, term: dc.PairTerm, pair: int, direction: int) -> None:
-        """Write what the row of an edge x, y adds to the output."""
-        first, second = (term.held.variables[at] for at in term.ends)
-        vertices = {first: "xy"[direction], second: "yx"[direction]}
-        formula = term.summand.formula
-        links = [atom for atom in dict.fromkeys(atoms_of(formula)) if plan.is_link(atom)]
-        if not all(_shares(plan, atom, vertices) for atom in links):
-            return
-        made = [f"    at = np.uint64({wr.ROW_STARTS}[{2 * pair + direction}])"]
-        totals: dict[Norm, str] = {}
-        for norm in dc.norms_of(formula):
-            totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
-            made += [f"    {total} = 0.0", *self._total(plan, term, pair, norm, vertices, total)]
-            made.append(f"    {total} = 1.0 / {total} if {total} > 0.0 else 0.0")
-        writer = self._over_row(plan, term.held, pair, vertices)
-        writer.norms = totals
-        tag = writer.slots[0][1]
-        for atom in links:
-            if plan.link(atom).width > 2:
-                columns = _columns(term, atom.variables[2:])
-                self.code.tagged.append(TaggedEdge(pair, _shares(plan, atom, vertices), columns))
-                writer.weights[atom] = f"{wr.SHARES}[{len(self.code.tagged) - 1}, {tag}]"
-        value = writer.value(formula)
-        probe = writer.beside()
-        words = term.summand.words(probe, writer.words)
-        emission, _ = self.code.emission(writer, target, pair, probe.lines, words)
-        writer.line(f"{wr.ACC}[np.uint64({CONSTANTS}) + at + {tag}] += sign * {_scaled(term.summand.share, value)}")
-        made += writer.close()
-        if fc.depends_on(made, "xy"):
-            raise dc.OutOfReach("a closed pair that depends on its ends")
-        self.code.terms.closes += made
-        self.code.rows.append((pair, direction, target, emission))
-
-    def _over_row(self, plan: dc.Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> fc.FormulaWriter:
-        """A writer inside the loop over the entries of a row."""
-        writer = fc.FormulaWriter(plan, self.code.registry, vertices, ascending="xy")
-        writer.open_row(pair, held)
-        return writer
-
-    def _total(
-        self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, norm: Norm, vertices: dict[int, str], total: str
-    ) -> list[str]:
-        """The lines that sum the norm of the pair, from either side of the join."""
-        if set(norm.variables) != set(vertices):
-            raise dc.OutOfReach("a norm that is not of the pair")
-        lines: list[str] = []
-        for side in (0, 1):
-            formula, key = plan.expander.side(norm.step, side)
-            named = {mine: vertices[theirs] for mine, theirs in zip(key, norm.variables, strict=True)}
-            held = [a for a in dict.fromkeys(atoms_of(formula)) if not plan.is_link(a) and not plan.is_invariant(a)]
-            if not held and isinstance(formula, Atom) and plan.is_link(formula):
-                lines.append(f"    {total} += {sum(_shares(plan, formula, named).values())!r}")
-            elif len(held) != 1 or held[0].step is not term.held.step or not _is_pair(held[0], named, term, vertices):
-                raise dc.OutOfReach("a norm over something else than the row")
-            elif formula == held[0]:  # no weight is negative, so the total is kept with the row
-                number = self.code.registry.list_of(pair)
-                lines.append(f"    {total} += {wr.ROWS}[e, at + np.uint64({wr.SIZES}[{2 * number}])]")
-            else:
-                fc.note_norms(plan, self.code.registry, formula)
-                writer = self._over_row(plan, held[0], pair, named)
-                writer.line(f"{total} += abs({writer.value(formula)})")
-                lines += writer.close()
-        return lines
+    code.finish()
+    return code
 
 
 def _scaled(share: float, value: str) -> str:
