@@ -36,17 +36,18 @@ from wpinq.plan.operators.source import Source
 # random walk on graphs (paper, section 4.3 and appendix B). GroupBy keeps each group in order of weight, and emits the
 # prefixes that change.
 
+_ABSENT, _ADDED, _REMOVED = object(), object(), object()
+
 
 class Journal:
     """An undo log of dictionaries and sorted lists: a proposal is taken back exactly, bit by bit."""
 
     def __init__(self) -> None:
-        self._undo: list[tuple[Any, ...]] = []
+        self._undo: list[tuple[Any, Hashable, Any]] = []
 
     def put(self, table: dict[Any, Any], key: Hashable, value: Any) -> None:
         """Set an entry; None removes it."""
-        old = table.get(key)
-        self._undo.append((table.pop, key, None) if old is None else (table.__setitem__, key, old))
+        self._undo.append((table, key, table.get(key, _ABSENT)))
         if value is None:
             table.pop(key, None)
         else:
@@ -54,12 +55,12 @@ class Journal:
 
     def add(self, ordered: SortedList, item: Hashable) -> None:
         """Put an item into a sorted list."""
-        self._undo.append((ordered.remove, item))
+        self._undo.append((ordered, item, _ADDED))
         ordered.add(item)
 
     def remove(self, ordered: SortedList, item: Hashable) -> None:
         """Take an item out of a sorted list."""
-        self._undo.append((ordered.add, item))
+        self._undo.append((ordered, item, _REMOVED))
         ordered.remove(item)
 
     def commit(self) -> None:
@@ -69,8 +70,15 @@ class Journal:
     def rollback(self) -> None:
         """Go back to the last commit."""
         while self._undo:
-            undo, *given = self._undo.pop()
-            undo(*given)
+            held, key, value = self._undo.pop()
+            if value is _ADDED:
+                held.remove(key)
+            elif value is _REMOVED:
+                held.add(key)
+            elif value is _ABSENT:
+                held.pop(key, None)
+            else:
+                held[key] = value
 
 
 DUST = 1e-12
