@@ -10,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.incremental.interpreted import interpret
+from tests.incremental.state_sizes import state_size
 from tests.support.parameters import sizes
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq import functions as F
@@ -245,7 +246,7 @@ def virtual_and_state(plan: Node) -> tuple[int, int]:
     data = {"edges": graph(Random(1), 10, 20)}
     virtual, whole = CompiledEvaluator([plan], data), CompiledEvaluator([plan], data, virtual=False)
     assert distance(virtual.outputs[0], whole.outputs[0]) < 1e-9
-    return virtual.state_size, whole.state_size
+    return state_size(virtual), state_size(whole)
 
 
 def test_virtual_steps_keep_no_state(interpreted: None) -> None:

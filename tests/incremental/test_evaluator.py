@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 import wpinq as wp
+from tests.incremental.state_sizes import state_size
 from tests.support.parameters import for_each, sizes
 from tests.support.plans import CHANGES, OPERATORS, Case, random_case, random_record
 from wpinq import functions as F
@@ -69,7 +70,7 @@ def test_retracting_everything_leaves_nothing(operator: str, cases_per_operator:
         evaluator.propose({name: {x: -w for x, w in weights.items()} for name, weights in data.items()})
         evaluator.commit()
         assert evaluator.outputs == [{}]
-        assert evaluator.state_size == 0
+        assert state_size(evaluator) == 0
 
 
 def graph(rng: Random, nodes: int, edges: int) -> dict[tuple[int, int], float]:
@@ -119,7 +120,7 @@ def test_shared_steps_are_computed_once_for_several_plans() -> None:
     both = Evaluator([ccdf.plan, sequence.plan], data, EXACT)
     alone = Evaluator([sequence.plan], data, EXACT)
     assert both.outputs == [{0: 1, 1: 1}, {0: 2}]
-    assert both.state_size == alone.state_size
+    assert state_size(both) == state_size(alone)
 
 
 def test_a_change_of_an_unknown_source_is_refused() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.incremental.state_sizes import state_size
 from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.delta import Evaluator
@@ -54,7 +55,7 @@ def test_any_history_ends_where_a_fresh_evaluation_does(reducer: str, arithmetic
     rng = Random(f"groups {reducer}")
     evaluator = Evaluator([plan], {"records": {}}, arithmetic)
     for _ in range(400):
-        before, outputs, size = evaluator.candidate, evaluator.outputs, evaluator.state_size
+        before, outputs, size = evaluator.candidate, evaluator.outputs, state_size(evaluator)
         for _ in range(rng.randint(1, 3)):  # several proposals are one until they are kept or taken back
             evaluator.propose({"records": random_change(rng, evaluator.candidate["records"])})
             assert evaluator.outputs == [reference.evaluate(plan, evaluator.candidate, arithmetic)]
@@ -62,11 +63,11 @@ def test_any_history_ends_where_a_fresh_evaluation_does(reducer: str, arithmetic
             evaluator.commit()
         else:
             evaluator.rollback()
-            assert (evaluator.candidate, evaluator.outputs, evaluator.state_size) == (before, outputs, size)
+            assert (evaluator.candidate, evaluator.outputs, state_size(evaluator)) == (before, outputs, size)
     weights = evaluator.candidate["records"]
     evaluator.propose({"records": {record: -weight for record, weight in weights.items()}})
     assert evaluator.outputs == [{}]
-    assert evaluator.state_size == 0
+    assert state_size(evaluator) == 0
 
 
 def test_the_reference_is_the_definition() -> None:

@@ -92,10 +92,6 @@ class Kernel(ABC):
     def push(self, changes: tuple[Weights, ...]) -> Weights:
         """Take the changes of the inputs; give the change of the output."""
 
-    def size(self) -> int:
-        """How many records of state are held."""
-        return 0
-
 
 @singledispatch
 def kernel(operator: Operator, arithmetic: Arithmetic, journal: Journal) -> Kernel:
@@ -132,9 +128,6 @@ class _KeyedKernel(Kernel):
                 touched.setdefault(key(record), tuple({} for _ in self._keys))[position][record] = weight
         emitted = (output for key, change in touched.items() for output in self._change_part(key, change))
         return accumulate(emitted, self._arithmetic)
-
-    def size(self) -> int:
-        return sum(len(weights) for part in self._parts.values() for weights in part)
 
     def _change_part(self, key: Value, change: KeyPart) -> Iterator[tuple[Value, Weight]]:
         part = self._part(key)
@@ -294,11 +287,6 @@ class Evaluator:
     def candidate(self) -> dict[str, Weights]:
         """The candidate as it is, a pending proposal included."""
         return {name: dict(weights) for name, weights in self._candidate.items()}
-
-    @property
-    def state_size(self) -> int:
-        """How many records of state the operators hold."""
-        return sum(held.size() for held in self._kernels.values())
 
     def propose(self, changes: Datasets) -> list[Weights]:
         """Change the candidate; the change of each plan's output. The proposal is pending until commit or rollback.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from wpinq.engines.sql import terms
+from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, QueryRows, SqlTable, classes, equates, links
 from wpinq.engines.sql.script import Script, numbered
 
@@ -47,11 +47,11 @@ def _folded(script: Script, block: Block) -> Block:
 
 def _find(block: Block, done: set[str]) -> _Alternative | None:
     find = classes(block)
-    groups: dict[tuple[terms.SqlTerm, ...], list[tuple[tuple[str, SqlTable], tuple[str, ...]]]] = {}
+    groups: dict[tuple[t.SqlTerm, ...], list[tuple[tuple[str, SqlTable], tuple[str, ...]]]] = {}
     for alias, table in block.tables:
         if table.lookup and alias not in done:
             (key,) = table.keys
-            place = {find(terms.column(alias, name, True)): name for name in sorted(key)}
+            place = {find(t.column(alias, name, True)): name for name in sorted(key)}
             if len(place) == len(key):
                 order = sorted(place, key=lambda term: term.digest)
                 groups.setdefault(tuple(order), []).append(((alias, table), tuple(place[term] for term in order)))
@@ -73,7 +73,7 @@ def _pure(block: Block, group: _Alternative) -> dict[bytes, bool]:
     inside = {alias for alias, _ in group.tables}
     pure: dict[bytes, bool] = {}
     constant: set[bytes] = set()
-    for term in terms.walk(_roots(block)):
+    for term in t.walk(_roots(block)):
         if term.kind in ("literal", "call") and constant.issuperset(argument.digest for argument in term.arguments):
             constant.add(term.digest)
         if term.kind == "column":
@@ -87,64 +87,62 @@ def _pure(block: Block, group: _Alternative) -> dict[bytes, bool]:
     return pure
 
 
-def _roots(block: Block) -> list[terms.SqlTerm]:
-    return [*terms.leaves(block.output), block.weight, *terms.conjuncts(block.condition)]
+def _roots(block: Block) -> list[t.SqlTerm]:
+    return [*t.leaves(block.output), block.weight, *t.conjuncts(block.condition)]
 
 
 def _terms(block: Block, group: _Alternative) -> bool:
     pure = _pure(block, group)
-    return any(pure[term.digest] and term.kind == "call" for term in terms.walk(_roots(block)[:-1]))
+    return any(pure[term.digest] and term.kind == "call" for term in t.walk(_roots(block)[:-1]))
 
 
 def _fold(script: Script, block: Block, group: _Alternative) -> tuple[Block, str]:
     pure = _pure(block, group)
-    parts = terms.conjuncts(block.condition)
+    parts = t.conjuncts(block.condition)
     inside = [part for part in parts if pure[part.digest]]
     outside = [part for part in parts if not pure[part.digest]]
-    roots = _roots(replace(block, condition=terms.both(outside)))
+    roots = _roots(replace(block, condition=t.both(outside)))
     key_names = numbered("k", group.keys[0])
     key_of = {
-        terms.column(alias, name, True): key_name
+        t.column(alias, name, True): key_name
         for (alias, _), key in zip(group.tables, group.keys, strict=True)
         for name, key_name in zip(key, key_names, strict=True)
     }
     wanted = _wanted(roots, pure)
-    by_position = terms.renamed({alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)})
+    by_position = t.renamed({alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)})
     texts = {term: script.emitter.term(by_position(term)) for term in wanted if term not in key_of}
     listed = sorted(texts, key=lambda term: texts[term])
     first_alias, _ = group.tables[0]
     held = dict(group.tables[0][1].columns)
-    keys = [terms.column(first_alias, name, held[name]) for name in group.keys[0]]
+    keys = [t.column(first_alias, name, held[name]) for name in group.keys[0]]
     matches = [
-        terms.same(key, terms.column(alias, name, dict(table.columns)[name]))
+        t.same(key, t.column(alias, name, dict(table.columns)[name]))
         for (alias, table), other in zip(group.tables[1:], group.keys[1:], strict=True)
         for key, name in zip(keys, other, strict=True)
     ]
     outputs = [*keys, *listed]
     names = [*key_names, *numbered("x", listed)]
     inner = Block(
-        group.tables, terms.both([*dict.fromkeys([*matches, *inside])]), terms.RecordShape(None, tuple(keys)), keys[0]
+        group.tables, t.both([*dict.fromkeys([*matches, *inside])]), t.RecordShape(None, tuple(keys)), keys[0]
     )
     sql = script.emitter.select(inner, outputs, names)
     name = script.table(sql, [table.source for _, table in group.tables])
     described = [(n, term.nullable) for n, term in zip(names, outputs, strict=True)]
     table = SqlTable(name, tuple(described), (frozenset(key_names),), lookup=True)
     alias = script.alias()
-    found = {term: terms.column(alias, n, term.nullable) for n, term in zip(names, outputs, strict=True)}
-    found |= {
-        term: terms.column(alias, key_name, keys[int(key_name[1:])].nullable) for term, key_name in key_of.items()
-    }
-    rewrite = terms.substitute(found.get, ("column", "call"))
+    found = {term: t.column(alias, n, term.nullable) for n, term in zip(names, outputs, strict=True)}
+    found |= {term: t.column(alias, key_name, keys[int(key_name[1:])].nullable) for term, key_name in key_of.items()}
+    rewrite = t.substitute(found.get, ("column", "call"))
     members = {a for a, _ in group.tables}
-    tables = (*((a, t) for a, t in block.tables if a not in members), (alias, table))
+    tables = (*((other, held) for other, held in block.tables if other not in members), (alias, table))
     conditions = dict.fromkeys(map(rewrite, outside))
-    return Block(tables, terms.both(conditions), terms.map_shape(rewrite, block.output), rewrite(block.weight)), alias
+    return Block(tables, t.both(conditions), t.map_shape(rewrite, block.output), rewrite(block.weight)), alias
 
 
-def _wanted(roots: list[terms.SqlTerm], pure: dict[bytes, bool]) -> list[terms.SqlTerm]:
+def _wanted(roots: list[t.SqlTerm], pure: dict[bytes, bool]) -> list[t.SqlTerm]:
     """The terms of the group that others are made of: the largest ones."""
-    wanted: dict[terms.SqlTerm, None] = {root: None for root in roots if pure[root.digest]}
-    for term in terms.walk(roots):
+    wanted: dict[t.SqlTerm, None] = {root: None for root in roots if pure[root.digest]}
+    for term in t.walk(roots):
         if not pure[term.digest]:
             wanted.update({argument: None for argument in term.arguments if pure[argument.digest]})
     return list(wanted)
@@ -154,9 +152,9 @@ def _wanted(roots: list[terms.SqlTerm], pure: dict[bytes, bool]) -> list[terms.S
 class _EitherColumn:
     """One of two columns: the first where a condition holds, else the second."""
 
-    first_if: terms.SqlTerm
-    first: terms.SqlTerm
-    second: terms.SqlTerm
+    first_if: t.SqlTerm
+    first: t.SqlTerm
+    second: t.SqlTerm
 
 
 def look_up_either_way(script: Script, rows: QueryRows) -> QueryRows:
@@ -182,8 +180,8 @@ def look_up_either_way(script: Script, rows: QueryRows) -> QueryRows:
 
 
 def _either_way(block: Block) -> list[Block]:
-    held: dict[tuple[_EitherColumn, str], tuple[terms.SqlTerm, terms.SqlTerm]] = {}
-    for part in terms.conjuncts(block.condition):
+    held: dict[tuple[_EitherColumn, str], tuple[t.SqlTerm, t.SqlTerm]] = {}
+    for part in t.conjuncts(block.condition):
         for side, term in (part.arguments, part.arguments[::-1]) if equates(part) else ():
             choice = _choice(term) if side.kind == "column" else None
             if choice is None or side.scope in (choice.first.scope, choice.second.scope):
@@ -195,7 +193,7 @@ def _either_way(block: Block) -> list[Block]:
     return [block]
 
 
-def _choice(term: terms.SqlTerm) -> _EitherColumn | None:
+def _choice(term: t.SqlTerm) -> _EitherColumn | None:
     """A term as a choice among columns of two tables that are never null."""
     if term.kind != "call" or term.nullable:
         return None
@@ -206,7 +204,7 @@ def _choice(term: terms.SqlTerm) -> _EitherColumn | None:
     elif term.text in ("least", "greatest"):
         one, other = sorted(term.arguments, key=lambda argument: argument.digest)
         first, second = (one, other) if term.text == "least" else (other, one)
-        choice = _EitherColumn(terms.call("not", terms.call("less", other, one)), first, second)
+        choice = _EitherColumn(t.call("not", t.call("less", other, one)), first, second)
     else:
         return None
     pair = (choice.first, choice.second)
@@ -216,24 +214,24 @@ def _choice(term: terms.SqlTerm) -> _EitherColumn | None:
 def _two(
     block: Block,
     choice: _EitherColumn,
-    one: tuple[terms.SqlTerm, terms.SqlTerm],
-    other: tuple[terms.SqlTerm, terms.SqlTerm],
+    one: tuple[t.SqlTerm, t.SqlTerm],
+    other: tuple[t.SqlTerm, t.SqlTerm],
 ) -> list[Block]:
     (chosen, said), (left, said_too) = one, other
-    rest = [part for part in terms.conjuncts(block.condition) if part not in (said, said_too)]
+    rest = [part for part in t.conjuncts(block.condition) if part not in (said, said_too)]
     first, second = choice.first, choice.second
     ways = (
-        [terms.same(chosen, first), terms.same(left, second), choice.first_if],
-        [terms.same(chosen, second), terms.same(left, first), terms.negated(choice.first_if)],
+        [t.same(chosen, first), t.same(left, second), choice.first_if],
+        [t.same(chosen, second), t.same(left, first), t.negated(choice.first_if)],
     )
     possible = [way for way in ways if not _excludes(rest, way[-1])]
-    return [replace(block, condition=terms.both([*rest, *way])) for way in possible or ways]
+    return [replace(block, condition=t.both([*rest, *way])) for way in possible or ways]
 
 
-def _excludes(held: list[terms.SqlTerm], condition: terms.SqlTerm) -> bool:
+def _excludes(held: list[t.SqlTerm], condition: t.SqlTerm) -> bool:
     """Whether conditions say that a further one does not hold: one of two values comes before the other, not after."""
-    return terms.negated(condition) in held or (
-        condition.text == "less" and terms.call("less", *reversed(condition.arguments)) in held
+    return t.negated(condition) in held or (
+        condition.text == "less" and t.call("less", *reversed(condition.arguments)) in held
     )
 
 
@@ -275,7 +273,7 @@ def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) ->
     if statement is None or not _filtered(block, alias):
         return None
     # the columns of the table of sums, by those of the pieces, as they are joined
-    held = dict(zip((name for name, _ in table.columns), terms.leaves(table.cut.output), strict=False))
+    held = dict(zip((name for name, _ in table.columns), t.leaves(table.cut.output), strict=False))
     find = classes(block)
     for other, lookup in block.tables:
         if other == alias or not lookup.lookup or lookup.source not in script.made or lookup.covers is not None:
@@ -285,7 +283,7 @@ def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) ->
             for name, nullable in table.columns
             for there, perhaps in lookup.columns
             if not (nullable or perhaps) and name in held and _is_plain(held[name])
-            if find(terms.column(alias, name, False)) == find(terms.column(other, there, False))
+            if find(t.column(alias, name, False)) == find(t.column(other, there, False))
         ]
         if pairs:
             joined = f"SELECT q.* FROM ({statement.rows}) AS q SEMI JOIN {lookup.source} AS k ON {' AND '.join(pairs)}"
@@ -295,13 +293,13 @@ def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) ->
     return None
 
 
-def _is_plain(term: terms.SqlTerm) -> bool:
+def _is_plain(term: t.SqlTerm) -> bool:
     return term.kind == "column" and not term.nullable
 
 
 def _filtered(block: Block, alias: str) -> bool:
     """Whether the condition says something of the rows of the other tables, beside how they are joined."""
-    said = [terms.columns(part) for part in terms.conjuncts(block.condition) if not links(part)]
+    said = [t.columns(part) for part in t.conjuncts(block.condition) if not links(part)]
     return any(found and all(term.scope != alias for term in found) for found in said)
 
 
@@ -330,8 +328,8 @@ def make_one_piece(script: Script, rows: QueryRows) -> QueryRows:
 def _one_piece(block: Block, alias: str, table: SqlTable) -> SqlTable:
     if table.piece is None:
         return table
-    number = terms.column(alias, "i", False)
-    for part in terms.conjuncts(block.condition):
+    number = t.column(alias, "i", False)
+    for part in t.conjuncts(block.condition):
         others = [term.text for term in part.arguments if term != number]
         if part.text == "equal" and len(others) == 1 and _NUMBER.fullmatch(others[0]):
             before, after = table.piece

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.delta.compiled.adjacency.decomposition import Images, Links, OutOfReach, Rescaled, X, Y
+from wpinq.engines.delta.compiled.adjacency.decomposition import Images, OutOfReach, Rescaled, X, Y
 from wpinq.engines.delta.compiled.adjacency.formula_code import InvariantList, TagLists, distinct
 from wpinq.engines.delta.compiled.adjacency.generation import generate
 from wpinq.engines.delta.compiled.hash_table import DUST
 from wpinq.engines.delta.compiled.modules import import_module
 from wpinq.engines.delta.compiled.routine import apart
-from wpinq.engines.delta.compiled.steps import Step, Steps, lower
+from wpinq.engines.delta.compiled.steps import Step, lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Goal, loss
 from wpinq.errors import PlanError
@@ -117,46 +118,6 @@ class Graph:
         return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks", "common")}
 
 
-class Invariants:
-    """Outputs of invariant steps on a graph, by each operator's own meaning; what is linear follows from degrees."""
-
-    def __init__(self, links: Links, steps: Steps, graph: Graph, labels: Integers, symmetric: bool) -> None:
-        self._links, self._graph, self._labels = links, graph, labels
-        self._dictionary, self._symmetric = steps.dictionary, symmetric
-        self._steps = {node.digest: step for step, node in steps.nodes.items()}
-        self._known: dict[bytes, Weights] = {}
-
-    def of(self, node: Node) -> Weights:
-        """The output of a plan."""
-        if node.digest not in self._known:
-            self._known[node.digest] = self._evaluated(node)
-        return self._known[node.digest]
-
-    def _evaluated(self, node: Node) -> Weights:
-        step = self._steps.get(node.digest)
-        images = None if step is None else self._links.images[step]
-        if step in self._links.invariant and images is not None:
-            return self._by_degree(node, images)
-        if isinstance(node.operator, Source):
-            pairs = np.sort(self._graph.edges, axis=1)
-            pairs = np.concatenate([pairs, pairs[:, ::-1]]) if self._symmetric else pairs
-            return dict.fromkeys(map(tuple, self._graph.vertices.named(pairs).tolist()), 1.0)
-        return node.operator.evaluate(tuple(self.of(below) for below in node.inputs), FLOAT)
-
-    def _by_degree(self, node: Node, images: Images) -> Weights:
-        """Each vertex gives its image as often as its degree; each edge, the images that hold neither end."""
-        found: dict[Value, list[Weight]] = {}
-        for words, share in images.items():
-            if X in words:
-                for label, degree in zip(self._labels[:, 0].tolist(), self._graph.degrees.tolist(), strict=True):
-                    record = self._dictionary.decode([label if w == X else int(w) for w in words], node.type)
-                    found.setdefault(record, []).append(share * degree)
-            elif Y not in words:
-                record = self._dictionary.decode([*map(int, words)], node.type)
-                found.setdefault(record, []).append(share * len(self._graph.edges))
-        return {record: FLOAT.total(weights) for record, weights in found.items()}
-
-
 MOST_PLACES = 1 << 22
 """Of combinations of tags, for one place that passes them on."""
 MOST_IN_A_ROW = 256
@@ -206,14 +167,40 @@ class NeighbourWalk:
     # --- set up -----------------------------------------------------------------------------------------------
 
     def _evaluate_invariants(self, symmetric: bool) -> dict[Step, Rows]:
-        """The records of invariant steps."""
+        """The records of invariant steps, by each operator's own meaning; what is linear follows from degrees."""
         steps = [held.step for held in self._code.registry.lists if isinstance(held, InvariantList)]
         steps += [self._steps.roots[number] for number in self._code.invariant]
         if any(step not in self._steps.nodes for step in steps):
             raise OutOfReach("an invariant step that stands for no part of the plan")
-        outputs = Invariants(self._code.links, self._steps, self._graph, self._labels, symmetric)
+        links, of_node = self._code.links, {node.digest: step for step, node in self._steps.nodes.items()}
+
+        @cache
+        def output(node: Node) -> Weights:
+            step = of_node.get(node.digest)
+            images = None if step is None else links.images[step]
+            if step in links.invariant and images is not None:
+                return self._by_degree(node, images)
+            if isinstance(node.operator, Source):
+                pairs = np.sort(self._graph.edges, axis=1)
+                pairs = np.concatenate([pairs, pairs[:, ::-1]]) if symmetric else pairs
+                return dict.fromkeys(map(tuple, self._graph.vertices.named(pairs).tolist()), 1.0)
+            return node.operator.evaluate(tuple(map(output, node.inputs)), FLOAT)
+
         nodes = {step: self._steps.nodes[step] for step in steps}
-        return {step: self._dictionary.rows(outputs.of(node), node.type) for step, node in nodes.items()}
+        return {step: self._dictionary.rows(output(node), node.type) for step, node in nodes.items()}
+
+    def _by_degree(self, node: Node, images: Images) -> Weights:
+        """Each vertex gives its image as often as its degree; each edge, the images that hold neither end."""
+        found: dict[Value, list[Weight]] = {}
+        for words, share in images.items():
+            if X in words:
+                for label, degree in zip(self._labels[:, 0].tolist(), self._graph.degrees.tolist(), strict=True):
+                    record = self._dictionary.decode([label if w == X else int(w) for w in words], node.type)
+                    found.setdefault(record, []).append(share * degree)
+            elif Y not in words:
+                record = self._dictionary.decode([*map(int, words)], node.type)
+                found.setdefault(record, []).append(share * len(self._graph.edges))
+        return {record: FLOAT.total(weights) for record, weights in found.items()}
 
     def _compute_norms(self) -> None:
         count, degrees = len(self._graph.vertices), self._graph.degrees.astype(np.float64)

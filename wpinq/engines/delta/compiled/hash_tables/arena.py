@@ -145,10 +145,6 @@ class Arena:
         self._log *= 4
         self._lay_out()
 
-    def live(self, table: HashTable) -> int:
-        """How many records a table holds."""
-        return int(self.words[table.header + layout.LIVE])
-
     def gathered(self, table: HashTable) -> Rows:
         """The records of a table that gathers, a copy, in order."""
         count, start = int(self.words[table.header + layout.COUNT]), int(self.words[table.header + layout.ROWS])

@@ -114,12 +114,6 @@ class CompiledEvaluator:
         return {name: self._decoded(rows, self._sources[name]) for name, rows in self._held().items()}
 
     @property
-    def state_size(self) -> int:
-        """How many records of state are held besides the outputs, the candidate included."""
-        held = [t for t in self._generated.tables.all if t.logged and t not in self._generated.outputs]
-        return sum(self._driver.arena.live(table) for table in held if not table.is_index)
-
-    @property
     def memory(self) -> int:
         """The bytes of the engine's array."""
         return self._driver.arena.words.nbytes
