@@ -521,7 +521,7 @@ def test_the_walk_fits_estimates() -> None:
         assert set(target.values) == set(answers[name].keys)
         assert all(value >= 0 for value in target.values.values())
         assert sum(target.values.values()) == pytest.approx(total, rel=0.05)
-        assert target.score({}) == pytest.approx(sum(map(target.loss, target.values.values())))
+        assert target.score({}) == pytest.approx(sum(map(target.goal.cost, target.values.values())))
 
 
 def test_there_is_no_stopping_at_the_noise_level() -> None:

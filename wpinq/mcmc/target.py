@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wpinq.engines.delta.evaluator import Goal, loss
+from wpinq.engines.delta.evaluator import Goal
 from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
@@ -73,12 +73,11 @@ class Target:
 
     @property
     def width(self) -> float:
-        """Up to which distance of an answer it is the square that counts (Huber, Ann. Math. Stat. 1964): 0."""
-        return 0.0
+        """Up to which distance of an answer it is the square that counts (Huber, Ann. Math. Stat. 1964): 0.
 
-    def loss(self, difference: float) -> float:
-        """What a difference u costs: `ε · |u|`; with a width w, `ε · u²/(2w)` below it and `ε · (|u| − w/2)` beyond."""
-        return self.epsilon * loss(difference, self.width)
+        A difference u costs `ε · |u|`; with a width w, `ε · u²/(2w)` below it and `ε · (|u| − w/2)` beyond.
+        """
+        return 0.0
 
     @property
     def values(self) -> dict[Value, float]:

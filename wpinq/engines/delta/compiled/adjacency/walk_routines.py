@@ -86,13 +86,8 @@ class WalkRoutines:
             self._entry("weigh_vertices", {}, self._weigh_vertices)
         self._entry("evaluate", {}, self._evaluate)
         self._entry("measure_losses", {"losses": rt.FLOAT64S}, self._measure_losses)
-        given = {
-            "seeds": rt.UINT64S,
-            "tallies": rt.INT64S,
-            "steps": rt.INT64,
-            "power": rt.FLOAT64,
-            "closing": rt.FLOAT64,
-        }
+        given = {"seeds": rt.UINT64S, "tallies": rt.INT64S, "steps": rt.INT64}
+        given |= {"power": rt.FLOAT64, "closing": rt.FLOAT64}
         self._entry("walk", given, self._walk)
 
     def _part(self, spelling: str, given: Mapping[str, str], lines: list[str]) -> rt.Routine | None:

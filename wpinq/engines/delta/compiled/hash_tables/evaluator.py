@@ -10,14 +10,7 @@ import numpy as np
 
 from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled.formulas import Assumptions
-from wpinq.engines.delta.compiled.hash_tables.driver import (
-    Driver,
-    ExtraLoops,
-    Generated,
-    RunChunk,
-    SourceChanges,
-    generate,
-)
+from wpinq.engines.delta.compiled.hash_tables import driver
 from wpinq.engines.delta.compiled.modules import import_module
 from wpinq.engines.delta.compiled.routine import CannotCompile
 from wpinq.engines.delta.compiled.steps import lower
@@ -79,7 +72,7 @@ class CompiledEvaluator:
         candidate: Datasets | Mapping[str, Rows],
         *,
         virtual: bool = True,
-        loop: ExtraLoops | None = None,
+        loop: driver.ExtraLoops | None = None,
         dictionary: Dictionary | None = None,
         goals: Sequence[Goal] | None = None,
     ) -> None:
@@ -184,7 +177,7 @@ class CompiledEvaluator:
             goal.check()
         self._goals = [*goals]
 
-    def walk(self, run: RunChunk, tallies: Integers, steps: int) -> None:
+    def walk(self, run: driver.RunChunk, tallies: Integers, steps: int) -> None:
         """Run steps of a walk, tables growing meanwhile: `tallies[2]` counts them."""
         end = int(tallies[2]) + steps
         while self._driver.walk(run, tallies, end):
@@ -205,17 +198,17 @@ class CompiledEvaluator:
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:
         try:
-            self._generated: Generated = generate(self._steps, self._assumptions, self._loop)
+            self._generated: driver.Generated = driver.generate(self._steps, self._assumptions, self._loop)
         except CannotCompile:
             if not self._assumptions.virtual:
                 raise
             self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
-            self._generated = generate(self._steps, self._assumptions, self._loop)
+            self._generated = driver.generate(self._steps, self._assumptions, self._loop)
         self._module: ModuleType = import_module(self._generated.text)
         self._load(candidate)
 
     def _load(self, candidate: Mapping[str, Rows]) -> None:
-        self._driver = Driver(self._generated, self._module, self._dictionary, self._goals)
+        self._driver = driver.Driver(self._generated, self._module, self._dictionary, self._goals)
         self._loads += 1
         for position, (plan, goal) in enumerate(zip(self._plans, self._goals, strict=True)):
             self._driver.pin(position, self._dictionary.rows(goal.values, plan.type))
@@ -228,7 +221,7 @@ class CompiledEvaluator:
         self._assumptions = replace(held, nonnegative=held.unit and held.nonnegative, unit=False)
         self._generate(candidate)
 
-    def _apply(self, changes: SourceChanges) -> None:
+    def _apply(self, changes: driver.SourceChanges) -> None:
         self._moved = None
         status = self._driver.apply(changes)
         if status == 0:
@@ -242,7 +235,7 @@ class CompiledEvaluator:
         for change in pending:
             self._apply(change)
 
-    def _evaluate_afresh(self, pending: Sequence[SourceChanges]) -> None:
+    def _evaluate_afresh(self, pending: Sequence[driver.SourceChanges]) -> None:
         """Take in what is pending by evaluating afresh; a rollback evaluates afresh too."""
         for changes in pending[:-1]:
             self._driver.apply(changes)
@@ -260,7 +253,7 @@ class CompiledEvaluator:
         """The candidate as it is, a pending proposal included, as words."""
         return {name: self._driver.arena.rows(table) for name, (_, table, _) in self._generated.sources.items()}
 
-    def _changed(self, held: Mapping[str, Rows], pending: Sequence[SourceChanges]) -> dict[str, Rows]:
+    def _changed(self, held: Mapping[str, Rows], pending: Sequence[driver.SourceChanges]) -> dict[str, Rows]:
         """The candidate with changes, as words."""
         found = {}
         for name, (number, table, _) in self._generated.sources.items():
