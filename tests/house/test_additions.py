@@ -87,11 +87,11 @@ from wpinq.plan.operators.distinct import Distinct  # noqa: E402
 
 
 @relation_of.register
-def _(operator: Distinct, script: Script, inputs: list[Relation], output: Relation) -> Relation:
+def _(operator: Distinct, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing: a weight or a constant."""
     block = script.single(script.once(inputs[0]))
     clamped = replace(block, weight=t.call("least", block.weight, t.number(1.0)))
-    return replace(output, blocks=(restricted(clamped, t.call("less", t.number(0.0), block.weight)),))
+    return replace(output, blocks=(b.restricted(clamped, t.call("less", t.number(0.0), block.weight)),))
 ''',
     "tests/support/operators/distinct.py": '''"""Distinct: a weight of at most 1."""
 
