@@ -15,8 +15,8 @@ import numpy as np
 
 from wpinq.display.plots import axes_or_new, plain_text, provenance
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms.strategies.hierarchical import Hierarchical
-from wpinq.histograms.strategies.linear import LinearStrategy
+from wpinq.histograms.strategies.strategy import LinearStrategy
+from wpinq.histograms.strategies.trees import Hierarchical
 from wpinq.histograms.workload import Ranges
 from wpinq.inference.checks import integer_row, vector
 from wpinq.inference.intervals import Bootstrap

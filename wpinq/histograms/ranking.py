@@ -13,16 +13,19 @@ from wpinq.api.query import Query
 from wpinq.display.html import Cell, render, share_bar
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.trace import UserFunction
-from wpinq.histograms.strategies.count_of_counts import CountOfCounts, earth_movers_distance
-from wpinq.histograms.strategies.hierarchical import Hierarchical
-from wpinq.histograms.strategies.identity import Identity
-from wpinq.histograms.strategies.linear import LinearStrategy, Nonnegative, declared_or, proves_nonnegative
-from wpinq.histograms.strategies.marginals import Marginals
-from wpinq.histograms.strategies.optimised import optimise
-from wpinq.histograms.strategies.product import Product
-from wpinq.histograms.strategies.sorted import Sorted
-from wpinq.histograms.strategies.strategy import Mechanism, check_mechanism
-from wpinq.histograms.strategies.wavelet import Wavelet
+from wpinq.histograms.strategies.attributes import Marginals, Product
+from wpinq.histograms.strategies.matrices import optimise
+from wpinq.histograms.strategies.strategy import (
+    Identity,
+    LinearStrategy,
+    Mechanism,
+    Nonnegative,
+    check_mechanism,
+    declared_or,
+    proves_nonnegative,
+)
+from wpinq.histograms.strategies.trees import Hierarchical, Wavelet
+from wpinq.histograms.strategies.unattributed import CountOfCounts, Sorted, earth_movers_distance
 from wpinq.histograms.workload import Kronecker, Matrix, Stacked, Workload, as_workload, check_domain_size, flattened
 from wpinq.inference.checks import count_of, vector
 from wpinq.inference.intervals import Noise
