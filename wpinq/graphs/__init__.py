@@ -15,11 +15,9 @@ from wpinq.graphs.counts import triangle_weight as triangle_weight
 from wpinq.graphs.counts import triangles_from_weight as triangles_from_weight
 from wpinq.graphs.edges import read_edges as read_edges
 from wpinq.graphs.edges import write_edges as write_edges
-from wpinq.graphs.fitting import JointDegrees as JointDegrees
 from wpinq.graphs.fitting import degree_sequence_from_ccdf as degree_sequence_from_ccdf
 from wpinq.graphs.fitting import fit_degree_sequence as fit_degree_sequence
 from wpinq.graphs.fitting import isotonic_degree_sequence as isotonic_degree_sequence
-from wpinq.graphs.fitting import sala_joint_degrees as sala_joint_degrees
 from wpinq.graphs.motifs import motif as motif
 from wpinq.graphs.motifs import motif_total as motif_total
 from wpinq.graphs.recipes import degree_ccdf as degree_ccdf

@@ -10,12 +10,14 @@ those closed downwards and leftwards. That view gives the banded programme and t
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.errors import AnswersError
+from wpinq.inference.checks import positive, vector
+from wpinq.inference.least_squares import isotonic_l2
 from wpinq.runtime.arrays import Floats, Integers
 
 _MOST_NODES = 2**31
@@ -73,8 +75,7 @@ def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, c
     """
     v, h = _measurement("sequence", sequence), _measurement("ccdf", ccdf)
     for name, scale in (("sequence_scale", sequence_scale), ("ccdf_scale", ccdf_scale)):
-        if not (math.isfinite(scale) and scale > 0):
-            raise AnswersError(f"{name} must be a positive finite number: pass the scale of the Laplace noise")
+        positive(scale, f"{name}, the scale of the Laplace noise,")
     smaller = min(sequence_scale, ccdf_scale)
     if len(h) <= len(v):
         ccdf_fit = _lowest_staircase(v, h, smaller / sequence_scale, smaller / ccdf_scale)
@@ -86,7 +87,7 @@ def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, c
 def isotonic_degree_sequence(sequence: Any) -> Floats:
     """The non-increasing row of numbers nearest in squares to a noisy degree sequence.
 
-    Minimises Σ (v[x] − d[x])² over d[0] ≥ d[1] ≥ …, by pooling adjacent violators, in linear time.
+    Minimises Σ (v[x] − d[x])² over d[0] ≥ d[1] ≥ …: `isotonic_l2` of the row turned round, in linear time.
 
     Parameters
     ----------
@@ -112,16 +113,7 @@ def isotonic_degree_sequence(sequence: Any) -> Floats:
     >>> isotonic_degree_sequence([5.0, 2.0, 4.0, 1.0])
     array([5., 3., 3., 1.])
     """
-    sums: list[float] = []
-    sizes: list[int] = []
-    for value in _measurement("sequence", sequence).tolist():
-        total, size = value, 1
-        while sums and sums[-1] * size <= total * sizes[-1]:
-            total += sums.pop()
-            size += sizes.pop()
-        sums.append(total)
-        sizes.append(size)
-    return np.repeat(np.array(sums) / np.array(sizes), sizes)
+    return isotonic_l2(_measurement("sequence", sequence)[::-1])[::-1]
 
 
 def degree_sequence_from_ccdf(ccdf: Any) -> Integers:
@@ -162,17 +154,9 @@ def degree_sequence_from_ccdf(ccdf: Any) -> Integers:
 
 
 def _measurement(name: str, given: Any) -> Floats:
-    values = getattr(given, "values", given)
-    if callable(values):
-        raise AnswersError(f"{name}: expected numbers in the order of their keys, found a {type(given).__name__}")
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise AnswersError(f"{name}: expected a row of numbers, in the order of their keys 0, 1, …") from None
-    if numbers.ndim != 1 or not len(numbers):
-        raise AnswersError(f"{name}: expected a non-empty row of numbers, found an array of shape {numbers.shape}")
-    if not np.isfinite(numbers).all():
-        raise AnswersError(f"{name}: nan or infinity among the numbers: give released values only")
+    numbers = vector(getattr(given, "values", given), name)
+    if not len(numbers):
+        raise AnswersError(f"{name}: expected a non-empty row of numbers, in the order of their keys 0, 1, …")
     return numbers
 
 
@@ -242,113 +226,3 @@ def _row_ends(columns: Floats, rows: Floats, a: float, b: float) -> Integers:
     if b >= a:
         ends = np.minimum(ends, np.clip(np.ceil((rows + b) / (2.0 * b)), 0, len(columns)).astype(np.int64))
     return np.maximum.accumulate(ends[::-1])[::-1]
-
-
-# Mechanisms of other authors, simulated on public graphs. Never for protected data.
-
-
-class JointDegrees(NamedTuple):
-    """Noisy joint degrees: for each pair of degrees `i <= j`, the noisy number of edges between such nodes.
-
-    Attributes
-    ----------
-    i, j : ndarray of int64
-        The pairs, in lexicographic order.
-    noisy : ndarray of float64
-        Count plus noise, in the same order.
-    """
-
-    i: npt.NDArray[np.int64]
-    j: npt.NDArray[np.int64]
-    noisy: npt.NDArray[np.float64]
-
-
-def sala_joint_degrees(edges: Any, epsilon: float, max_degree: int, seed: int) -> JointDegrees:
-    """Simulate the joint-degree mechanism of Sala et al., as corrected by Proserpio et al., on a PUBLIC graph.
-
-    Every pair of degrees 1 <= i <= j <= max_degree, present in the graph or not, gets
-
-        (number of edges between a node of degree i and one of degree j) + Laplace(4·max(i, j) / epsilon)
-
-    The noise is numpy's, which is not safe for a release. Use it for experiments on public data only.
-
-    Parameters
-    ----------
-    edges : array-like of shape (number of edges, 2)
-        Integer node ids of undirected edges, in either or both directions; an edge given twice counts once.
-        No self-loops.
-    epsilon : float
-        Positive and finite: the ε of the mechanism that is simulated, for one undirected edge.
-    max_degree : int
-        Public bound on the degrees, >= 1. max_degree·(max_degree + 1)/2 pairs are returned.
-    seed : int
-        Seed of the noise.
-
-    Returns
-    -------
-    JointDegrees
-        Arrays `i`, `j`, `noisy`, one entry for every pair of the domain.
-
-    Raises
-    ------
-    EpsilonError
-        When epsilon is not a positive finite number.
-    PlanError
-        When edges are not integer pairs without self-loops, max_degree is not an int >= 1, or a degree exceeds it.
-
-    Notes
-    -----
-    Costs no privacy because the graph is public. That the mechanism is ε-differentially private is shown by
-    `Σ |change of count(i, j)| / (4·max(i, j)) <= 1` when one edge {a, b} comes or goes. Let p and q be the degrees
-    of a and b with the edge. The edge itself changes count(p, q) by 1. Each of the p − 1 other edges of a, to a
-    node of degree k, moves from the pair of (p − 1, k) to that of (p, k), and changes either by 1. So the sum of
-    `|change| / max(i, j)` is at most::
-
-        1/max(p, q) + (p − 1)·(1/(p − 1) + 1/p) + (q − 1)·(1/(q − 1) + 1/q)
-        <= 1/max(p, q) + (2 − 1/p) + (2 − 1/q) = 4 − 1/min(p, q) < 4
-
-    where the middle terms count only for p > 1 and q > 1. The argument needs noise on **every** pair of the
-    domain. If only the pairs that occur were released, then the mere presence of a pair would tell for certain
-    that some edge joins such degrees: one edge more or less would change the set of pairs, which no noise on the
-    counts can hide.
-
-    Source: Sala, Zhao, Wilson, Zheng and Zhao, IMC 2011; corrected in Proserpio, Goldberg and McSherry, VLDB 2014,
-    appendix C.
-
-    Examples
-    --------
-    >>> path = [(0, 1), (1, 2), (2, 3)]
-    >>> exact = sala_joint_degrees(path, epsilon=1e9, max_degree=2, seed=1)
-    >>> [(int(i), int(j), round(float(noisy))) for i, j, noisy in zip(*exact)]
-    [(1, 1, 0), (1, 2, 2), (2, 2, 1)]
-    """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise EpsilonError("epsilon must be a positive finite number")
-    if isinstance(max_degree, bool) or not isinstance(max_degree, int) or max_degree < 1:
-        raise PlanError("max_degree must be an int of at least 1: give a public bound on the degrees")
-    degrees = _end_degrees(edges)
-    if len(degrees) and degrees.max() > max_degree:
-        raise PlanError(f"a node has a degree above max_degree={max_degree}: give a larger public bound")
-    counts = np.zeros((max_degree, max_degree))
-    np.add.at(counts, (degrees.min(axis=1) - 1, degrees.max(axis=1) - 1), 1.0)
-    i, j = np.triu_indices(max_degree)
-    scales = 4.0 * (j + 1) / epsilon
-    noisy = counts[i, j] + np.random.default_rng(seed).laplace(0.0, scales)
-    return JointDegrees(i.astype(np.int64) + 1, j.astype(np.int64) + 1, noisy)
-
-
-def _end_degrees(edges: Any) -> npt.NDArray[np.int64]:
-    """For each undirected edge once, the degrees of its two ends."""
-    try:
-        pairs = np.asarray(edges)
-    except ValueError:
-        raise PlanError("edges must be pairs of integer node ids") from None
-    if not pairs.size:
-        return np.zeros((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
-        raise PlanError("edges must be pairs of integer node ids")
-    if (pairs[:, 0] == pairs[:, 1]).any():
-        raise PlanError("edges hold a self-loop: drop self-loops first")
-    once = np.unique(np.sort(pairs, axis=1), axis=0)
-    _, ends, degrees = np.unique(once, return_inverse=True, return_counts=True)
-    return degrees[ends].reshape(once.shape).astype(np.int64)
