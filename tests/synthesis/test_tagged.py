@@ -17,9 +17,16 @@ from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
-from wpinq.graphs.synthesis.estimates import DegreeClasses, estimate_clustering, estimate_degrees, estimate_mixing
-from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest, laplace_misfit
-from wpinq.graphs.synthesis.estimates.mixing import Field, balanced, fit_curve, joint_weights
+from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest, estimate_degrees, laplace_misfit
+from wpinq.graphs.synthesis.estimates.mixing import (
+    DegreeClasses,
+    Field,
+    balanced,
+    estimate_clustering,
+    estimate_mixing,
+    fit_curve,
+    joint_weights,
+)
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, graphical, random_graph
 from wpinq.graphs.synthesis.report import plot_trace, report

@@ -18,6 +18,7 @@ from wpinq.api.source import source
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Intervals, no_intervals
+from wpinq.inference.checks import count_of
 from wpinq.mcmc.settings import Settings
 from wpinq.mcmc.target import NO_NOISE_LEVEL, Target
 from wpinq.measure.answers import Answers
@@ -57,8 +58,8 @@ class Bounds:
 
     def __post_init__(self) -> None:
         for name, bound in (("nodes", self.nodes), ("degree", self.degree)):
-            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 1):
-                raise PlanError(f"the bound on {name} is an integer of at least 1, or None; not {bound!r}")
+            if bound is not None:
+                count_of(bound, f"the bound on {name}", 1, error=PlanError)
 
 
 UNBOUNDED = Bounds()

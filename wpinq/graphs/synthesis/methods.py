@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
@@ -171,7 +171,7 @@ def _fits(bucket: int) -> dict[str, Fit]:
 DEFAULT_METHOD = "tags"
 """What `wpinq synthesize` takes unless told."""
 
-METHODS: dict[str, Callable[[], Method]] = {"tags": Tagged}
+METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged}
 """Methods beside those that `find_method` makes of the paper's queries: name to what makes it."""
 
 
@@ -208,17 +208,11 @@ def find_method(name: str, bucket: int = 20, triad_share: float | None = None) -
     tbi 0.0875
     jdd 0.0875
     """
+    share = {} if triad_share is None else {"triad_share": triad_share}
     if name in METHODS:
-        made = METHODS[name]()
-    else:
-        fits = _fits(bucket)
-        parts = name.split("+")
-        if len(set(parts)) < len(parts) or not set(parts) <= set(fits):
-            known = ", ".join(method_names())
-            raise PlanError(f"there is no method {name!r}; there are {known}, and sums such as tbi+jdd")
-        made = DegreesThen(name, {part: fits[part] for part in parts})
-    if triad_share is None:
-        return made
-    if not (is_dataclass(made) and "triad_share" in {field.name for field in fields(made)}):
-        raise PlanError(f"the method {made.name} chooses its own share of closing proposals")
-    return replace(made, triad_share=triad_share)
+        return METHODS[name](**share)
+    fits, parts = _fits(bucket), name.split("+")
+    if len(set(parts)) < len(parts) or not set(parts) <= set(fits):
+        known = ", ".join(method_names())
+        raise PlanError(f"there is no method {name!r}; there are {known}, and sums such as tbi+jdd")
+    return DegreesThen(name, {part: fits[part] for part in parts}, **share)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.random import Generator
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
 from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
+from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats, Integers
 from wpinq.runtime.optional_imports import install
@@ -46,10 +48,7 @@ def fit_degrees(answers: Mapping[str, Answers]) -> Integers:
 
 
 def _in_order(name: str, answers: Mapping[str, Answers]) -> Answers:
-    if name not in answers:
-        there = ", ".join(answers) or "none"
-        raise AnswersError(f"the degrees are fitted to answers named {name!r}; there are {there}")
-    found = answers[name]
+    found = answered(answers, name)
     if found.keys != tuple(range(len(found))):
         raise AnswersError(f"{name}: the keys must be 0, 1, 2, … without gaps, for a fit")
     return found
@@ -151,12 +150,16 @@ def graph_of(nodes: int, edges: Integers) -> Any:
 
 
 def import_igraph() -> Any:
-    """igraph, when first used; AnswersError where it is not installed."""
+    """igraph, when first used."""
+    return imported("igraph", "synthesis")
+
+
+def imported(library: str, extra: str) -> Any:
+    """A library, when first used; AnswersError where it is not installed, with the extra that holds it."""
     try:
-        import igraph
+        return import_module(library)
     except ModuleNotFoundError:
-        raise AnswersError(f"synthetic graphs need igraph: {install('synthesis')}") from None
-    return igraph
+        raise AnswersError(f"this needs {library}: {install(extra)}") from None
 
 
 # A random graph with given degrees, clustering by degree and mixing of degrees, made of cliques.

@@ -20,7 +20,7 @@ from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
-from wpinq.graphs.synthesis.random_graphs import graph_of, import_igraph
+from wpinq.graphs.synthesis.random_graphs import graph_of, import_igraph, imported
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, uncertainty_report, warning
 from wpinq.mcmc.chain import Chain
 from wpinq.mcmc.proposal import Swaps
@@ -29,7 +29,6 @@ from wpinq.mcmc.settings import CheckpointError, Settings, make_folder, write_at
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
-from wpinq.runtime.optional_imports import install
 
 # Statistics of a public graph: those that a synthesis fits, and those of its structure.
 
@@ -150,40 +149,6 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     }
 
 
-def networkx_graph(edges: Integers) -> Any:
-    """A networkx.Graph of edges, an array of shape (edges, 2)."""
-    try:
-        import networkx
-    except ModuleNotFoundError:
-        raise _missing("networkx", "graphs") from None
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(_nodes(edges)))
-    graph.add_edges_from(edges.tolist())
-    return graph
-
-
-def igraph_graph(edges: Integers) -> Any:
-    """An undirected igraph.Graph of edges, an array of shape (edges, 2)."""
-    return import_igraph().Graph(n=_nodes(edges), edges=edges)
-
-
-def pandas_frame(edges: Integers) -> Any:
-    """A pandas.DataFrame of edges, an array of shape (edges, 2), with the columns src and dst."""
-    try:
-        import pandas
-    except ModuleNotFoundError:
-        raise _missing("pandas", "tables") from None
-    return pandas.DataFrame(edges, columns=["src", "dst"])
-
-
-def _nodes(edges: Integers) -> int:
-    return int(edges.max(initial=-1)) + 1
-
-
-def _missing(library: str, extra: str) -> AnswersError:
-    return AnswersError(f"this needs {library}: {install(extra)}")
-
-
 EdgeStatistics = Callable[[Integers], Mapping[str, float]]
 
 
@@ -247,18 +212,25 @@ class SyntheticGraph:
 
     def to_networkx(self) -> Any:
         """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
-        return networkx_graph(self.edges)
+        graph = imported("networkx", "graphs").Graph()
+        graph.add_nodes_from(range(self._nodes))
+        graph.add_edges_from(self.edges.tolist())
+        return graph
 
     def to_igraph(self) -> Any:
         """The graph as an undirected igraph.Graph, whose vertices have no names. Privacy cost: none, it is public."""
-        return igraph_graph(self.edges)
+        return import_igraph().Graph(n=self._nodes, edges=self.edges)
 
     def to_pandas(self) -> Any:
         """The edges as a pandas.DataFrame with the columns src and dst, an edge a row; needs `wpinq[tables]`.
 
         Privacy cost: none, it is public.
         """
-        return pandas_frame(self.edges)
+        return imported("pandas", "tables").DataFrame(self.edges, columns=["src", "dst"])
+
+    @property
+    def _nodes(self) -> int:
+        return int(self.edges.max(initial=-1)) + 1
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the edge list; see `write_edges`."""

@@ -26,8 +26,7 @@ from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
 from wpinq.graphs.synthesis import uncertainty
-from wpinq.graphs.synthesis.estimates import estimate_clustering, estimate_degrees, estimate_mixing
-from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest
+from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest, estimate_degrees
 from wpinq.graphs.synthesis.estimates.mixing import (
     BENDS,
     REACHES,
@@ -36,6 +35,8 @@ from wpinq.graphs.synthesis.estimates.mixing import (
     Field,
     balanced,
     clustering_basis,
+    estimate_clustering,
+    estimate_mixing,
     joint_weights,
     reach_evidence,
 )
