@@ -17,7 +17,7 @@ from wpinq.marginals.cells import MOST_VIEWS, View
 from wpinq.runtime.arrays import Floats, Integers
 
 _BLOCK = 1 << 17
-"""Ranges at a time."""
+"""Ranges at a time, or as many as there are bins."""
 
 
 class Workload(ABC):
@@ -69,11 +69,6 @@ class Workload(ABC):
         return f"<{type(self).__name__}: {self.queries} queries over {self.domain} bins>"
 
 
-def _indicators(domain: int, starts: Integers, stops: Integers) -> Floats:
-    bins = np.arange(domain)[:, None]
-    return ((bins >= starts) & (bins < stops)).astype(np.float64)
-
-
 class Ranges(Workload):
     """Sums over ranges `start ≤ i < stop`, as in Python.
 
@@ -98,35 +93,43 @@ class Ranges(Workload):
     def __init__(self, domain: int, starts: Any, stops: Any) -> None:
         self.domain = check_domain_size(domain)
         try:
-            self.starts, self.stops = check_ranges(starts, stops, domain)
+            self._ends = check_ranges(starts, stops, domain)
         except AnswersError as reason:
             raise PlanError(str(reason)) from None
-        self.queries = len(self.starts)
+        self.queries = len(self._ends[0])
         if not self.queries:
             raise PlanError("a workload needs at least one query")
 
+    def ends(self) -> tuple[Integers, Integers]:
+        """All starts, and all stops."""
+        return self._ends
+
     def answer(self, histogram: Floats) -> Floats:
+        starts, stops = self.ends()
         prefix = np.concatenate((np.zeros((1, *histogram.shape[1:])), np.cumsum(histogram, axis=0)))
-        return np.asarray(prefix[self.stops] - prefix[self.starts])
+        return np.asarray(prefix[stops] - prefix[starts])
 
     def transpose(self, answers: Floats) -> Floats:
+        starts, stops = self.ends()
         marks = np.zeros((self.domain + 1, *answers.shape[1:]))
-        np.add.at(marks, self.starts, answers)
-        np.subtract.at(marks, self.stops, answers)
+        np.add.at(marks, starts, answers)
+        np.subtract.at(marks, stops, answers)
         return np.asarray(np.cumsum(marks, axis=0)[:-1])
 
     def gram_diagonal(self) -> Floats:
         return self.transpose(np.ones(self.queries))
 
     def rows(self, start: int, stop: int) -> Floats:
-        return _indicators(self.domain, self.starts[start:stop], self.stops[start:stop])
+        bins, (starts, stops) = np.arange(self.domain)[:, None], self.ends()
+        return ((bins >= starts[start:stop]) & (bins < stops[start:stop])).astype(np.float64)
 
     def ranges(self) -> Iterator[tuple[Integers, Integers]]:
-        for start in range(0, self.queries, _BLOCK):
-            yield self.starts[start : start + _BLOCK], self.stops[start : start + _BLOCK]
+        (starts, stops), size = self.ends(), max(_BLOCK, self.domain)
+        for start in range(0, self.queries, size):
+            yield starts[start : start + size], stops[start : start + size]
 
 
-class Bins(Workload):
+class Bins(Ranges):
     """Every bin by itself: W is the identity.
 
     Examples
@@ -138,20 +141,17 @@ class Bins(Workload):
     def __init__(self, domain: int) -> None:
         self.domain = self.queries = check_domain_size(domain)
 
+    def ends(self) -> tuple[Integers, Integers]:
+        return np.arange(self.domain), np.arange(self.domain) + 1
+
     def answer(self, histogram: Floats) -> Floats:
         return np.asarray(histogram)
 
     def transpose(self, answers: Floats) -> Floats:
         return np.asarray(answers)
 
-    def gram_diagonal(self) -> Floats:
-        return np.ones(self.domain)
 
-    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
-        yield np.arange(self.domain), np.arange(self.domain) + 1
-
-
-class Prefixes(Workload):
+class Prefixes(Ranges):
     """The cumulative counts, `Σ_{j ≤ i} x_j` for every i.
 
     Examples
@@ -163,23 +163,17 @@ class Prefixes(Workload):
     def __init__(self, domain: int) -> None:
         self.domain = self.queries = check_domain_size(domain)
 
+    def ends(self) -> tuple[Integers, Integers]:
+        return np.zeros(self.domain, dtype=np.int64), np.arange(self.domain) + 1
+
     def answer(self, histogram: Floats) -> Floats:
         return np.asarray(np.cumsum(histogram, axis=0))
 
     def transpose(self, answers: Floats) -> Floats:
         return np.asarray(np.cumsum(answers[::-1], axis=0)[::-1])
 
-    def gram_diagonal(self) -> Floats:
-        return np.arange(self.domain, 0, -1, dtype=np.float64)
 
-    def rows(self, start: int, stop: int) -> Floats:
-        return _indicators(self.domain, np.zeros(stop - start, dtype=np.int64), np.arange(start, stop) + 1)
-
-    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
-        yield np.zeros(self.domain, dtype=np.int64), np.arange(self.domain) + 1
-
-
-class AllRanges(Workload):
+class AllRanges(Ranges):
     """Every non-empty range, all `n(n + 1)/2` of them, in order of start, then stop.
 
     Examples
@@ -192,17 +186,11 @@ class AllRanges(Workload):
         self.domain = check_domain_size(domain)
         self.queries = domain * (domain + 1) // 2
 
-    def _ends(self) -> tuple[Integers, Integers]:
+    def ends(self) -> tuple[Integers, Integers]:
         if self.queries > MOST_BINS:
             raise PlanError(f"all {self.queries} ranges are too many to answer one by one: give the Ranges that count")
         starts, stops = np.triu_indices(self.domain)
         return starts, stops + 1
-
-    def answer(self, histogram: Floats) -> Floats:
-        return Ranges(self.domain, *self._ends()).answer(histogram)
-
-    def transpose(self, answers: Floats) -> Floats:
-        return Ranges(self.domain, *self._ends()).transpose(answers)
 
     def gram(self, vectors: Floats) -> Floats:
         # bins i and j lie together in (min(i, j) + 1)(n − max(i, j)) ranges
@@ -216,21 +204,11 @@ class AllRanges(Workload):
         up = np.arange(1.0, self.domain + 1)
         return np.asarray(up * up[::-1])
 
-    def rows(self, start: int, stop: int) -> Floats:
-        starts, stops = self._ends()
-        return _indicators(self.domain, starts[start:stop], stops[start:stop])
-
     def ranges(self) -> Iterator[tuple[Integers, Integers]]:
-        held = 0
-        starts: list[Integers] = []
-        for start in range(self.domain):  # as many starts at a time as make a block
-            starts.append(np.full(self.domain - start, start))
-            held += len(starts[-1])
-            if held >= _BLOCK or start == self.domain - 1:
-                block = np.concatenate(starts)
-                stops = np.concatenate([np.arange(part[0] + 1, self.domain + 1) for part in starts])
-                yield block, stops
-                starts, held = [], 0
+        step = max(1, _BLOCK // self.domain)  # starts at a time
+        for first in range(0, self.domain, step):
+            starts, stops = np.triu_indices(min(step, self.domain - first), m=self.domain - first)
+            yield starts + first, stops + first + 1
 
 
 class Matrix(Workload):
