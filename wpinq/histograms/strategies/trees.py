@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -222,67 +221,49 @@ class Wavelet(LinearStrategy):
             sums = _interleaved(sums + details[h - 1], sums - details[h - 1])[: self._nodes(h - 1)]
         return sums
 
-    @cached_property
-    def _edges(self) -> list[float]:
-        """For each height from 1 on, the variance of what the details tell of the last node's total; inf for nothing.
+    def _partial(self, height: int) -> bool:
+        """Whether the last node of a height reaches beyond the domain, so that its detail tells something of totals."""
+        return self.domain % (1 << height) > 0
 
-        They tell something where the node reaches beyond the domain: its detail is the total of its left child where
-        there is no right one, and the total less twice the right child's where there is.
+    @cached_property
+    def _last(self) -> Floats:
+        """What the total of the last node of each height takes of the total and of the last nodes' details, from 1 on.
+
+        Least squares over these: a detail is the total of its node less twice the right child's, which is the last node
+        below; and where there is no right child, that of the left one, which is the node's own.
         """
-        found: list[float] = []
-        below = math.inf
-        for h in range(1, self.heights + 1):
-            if self.domain % (1 << h) == 0:
-                below = math.inf
-            elif self._nodes(h - 1) % 2:
-                below = 1 / (1 + 1 / below)
-            else:
-                below = 1 + 4 * below
-            found.append(below)
-        return found
+        alone = np.array([self._nodes(h - 1) % 2 for h in range(1, self.heights + 1)], dtype=np.int64)
+        different = np.cumsum([0, *(1 - alone)])
+        totals = np.eye(different[-1] + 1)[different]
+        details = totals[1:] - np.where(alone, 0, 2)[:, None] * totals[:-1]
+        return np.asarray(totals @ np.linalg.pinv(np.concatenate((totals[-1:], details))))
 
     def estimate(self, answers: Floats) -> Floats:
         total, details = self._split(answers)
-        variances = [math.inf, *self._edges]
-        told = total  # of the last node's total, by the details of its subtree; read only where they tell something
-        known: list[Floats] = []
-        for h in range(1, self.heights + 1):
-            known.append(told)
-            last = details[h - 1][-1:]
-            if self._nodes(h - 1) % 2:
-                told = last if variances[h - 1] == math.inf else (last + told / variances[h - 1]) * variances[h]
-            else:
-                told = last + 2 * told
-        sums = total
-        if self._edges and self._edges[-1] < math.inf:
-            sums = (total + told / self._edges[-1]) / (1 + 1 / self._edges[-1])
+        last = np.tensordot(self._last, np.concatenate([total, *(detail[-1:] for detail in details)]), 1)
+        sums = last[-1:] if self._partial(self.heights) else total
         for h in range(self.heights, 0, -1):
-            below = _interleaved((sums + details[h - 1]) / 2, (sums - details[h - 1]) / 2)
-            if variances[h] < math.inf:
-                if self._nodes(h - 1) % 2:
-                    below[-2:-1] = sums[-1:]
-                else:
-                    precision = 4 + 1 / variances[h - 1]
-                    below[-1:] = (4 * below[-1:] + known[h - 1] / variances[h - 1]) / precision
-                    below[-2:-1] = sums[-1:] - below[-1:]
-            sums = below[: self._nodes(h - 1)]
+            below = _interleaved((sums + details[h - 1]) / 2, (sums - details[h - 1]) / 2)[: self._nodes(h - 1)]
+            if self._partial(h):
+                below[-1] = last[h - 1]
+                if len(below) % 2 == 0:
+                    below[-2] = sums[-1] - last[h - 1]
+            sums = below
         return sums
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
-        variances = [math.inf, *self._edges]
+        known = self._last @ self._last.T
         slopes, own = [], []
         for h in range(self.heights, 0, -1):
             slope, spread = np.full(self._nodes(h - 1), 0.5), np.full(self._nodes(h - 1), 0.5)
-            if variances[h] < math.inf:
-                if self._nodes(h - 1) % 2:
-                    slope[-1], spread[-1] = 1.0, 0.0
-                else:
-                    kept = 1 / (4 + 1 / variances[h - 1])
-                    slope[-2:], spread[-2:] = (1 - 2 * kept, 2 * kept), 2 * kept
+            if len(slope) % 2:
+                slope[-1], spread[-1] = 1.0, 0.0
+            elif self._partial(h):
+                taken = known[h - 1, h] / known[h, h]
+                slope[-2:], spread[-2:] = (1 - taken, taken), 2 * (known[h - 1, h - 1] - taken**2 * known[h, h])
             slopes.append(slope)
             own.append(spread)
-        root = 1.0 if not self.heights or variances[-1] == math.inf else 1 / (1 + 1 / variances[-1])
-        return range_variances(self.tree, Spread(root, slopes, own), starts, stops)
+        return range_variances(self.tree, Spread(float(known[-1, -1]), slopes, own), starts, stops)
 
     def coefficients(self, queries: Floats) -> Floats:
         # Aᵀ y = w for y = A w, each row over its squared norm as if padded: the leaves below it

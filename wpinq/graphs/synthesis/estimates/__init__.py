@@ -1,1 +1,0 @@
-"""Estimates of a graph from released numbers, smooth in the logarithm of the degree."""
