@@ -51,7 +51,7 @@ def degrees_of(nodes: int, edges: int, median: float, largest: int) -> npt.NDArr
 def draw(name: str, path: Path) -> None:
     """Write a graph of the shape of that name, and print what it is."""
     from wpinq.graphs.synthesis import graph_statistics
-    from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses
+    from wpinq.graphs.synthesis.estimates import DegreeClasses
     from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 
     nodes, count, median, largest, clustering = SHAPES[name]

@@ -198,13 +198,18 @@ def test_with_much_epsilon_the_query_and_the_degrees_come_out_as_they_were() -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "estimates"),
-    [("tags", ["estimate_degrees", "estimate_clustering", "estimate_mixing"]), ("tbi+jdd", ["fit_degrees"])],
+    ("name", "place", "estimates"),
+    [
+        ("tags", "estimates", ["estimate_degrees", "estimate_clustering", "estimate_mixing"]),
+        ("tbi+jdd", "methods", ["fit_degrees"]),
+    ],
 )
-def test_estimates_are_made_once_a_run(name: str, estimates: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimates_are_made_once_a_run(
+    name: str, place: str, estimates: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the number of chains, for all that they begin from and fit, and for the report."""
     answers, calls = simulated(name, 20), Counter[str]()
-    module = sys.modules[type(find_method(name)).__module__]
+    module = sys.modules[f"wpinq.graphs.synthesis.{place}"]
 
     def counted(estimate: str) -> Callable[..., Any]:
         made = getattr(module, estimate)

@@ -17,15 +17,17 @@ from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
-from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest, estimate_degrees, laplace_misfit
-from wpinq.graphs.synthesis.estimates.mixing import (
+from wpinq.graphs.synthesis.estimates import (
     DegreeClasses,
     Field,
+    NoisyLargest,
     balanced,
     estimate_clustering,
+    estimate_degrees,
     estimate_mixing,
     fit_curve,
     joint_weights,
+    laplace_misfit,
 )
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, graphical, random_graph
@@ -503,7 +505,7 @@ def test_answers_to_another_question_of_the_same_name_are_refused(name: str) -> 
 @pytest.mark.parametrize("degree", [0, 1])
 def test_degrees_that_make_no_two_edges_are_lost_in_noise(degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rounded to 0, which no class of degrees has; or one edge."""
-    monkeypatch.setattr(tagged, "estimate_degrees", lambda *answers: np.full(2, degree))
+    monkeypatch.setattr("wpinq.graphs.synthesis.estimates.estimate_degrees", lambda *answers: np.full(2, degree))
     with pytest.raises(AnswersError, match="fewer than two edges, so the graph is lost in their noise"):
         synthesize(simulated(20), "tags", Settings(100))
 

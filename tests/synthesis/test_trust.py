@@ -15,7 +15,7 @@ from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method_names, synthesize
-from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses
+from wpinq.graphs.synthesis.estimates import DegreeClasses
 from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.synthesize import ALL_STATISTICS, graph_structure

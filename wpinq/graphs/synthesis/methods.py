@@ -8,19 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.graphs.recipes import (
-    degree_ccdf,
-    degree_sequence,
-    joint_degrees,
-    triangles_by_degree,
-    triangles_by_intersect,
-)
+from wpinq.graphs import recipes
 from wpinq.graphs.synthesis import uncertainty
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
@@ -88,9 +83,10 @@ class DegreesThen(Method):
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
         degrees = None if bounds.degree is None else range(bounds.degree)
+        nodes = None if bounds.nodes is None else range(bounds.nodes)
         wanted = {
-            CCDF: degree_ccdf(source).noisy_count(1, degrees),
-            SEQUENCE: degree_sequence(source).noisy_count(1, None if bounds.nodes is None else range(bounds.nodes)),
+            CCDF: recipes.degree_ccdf(source).noisy_count(1, degrees),
+            SEQUENCE: recipes.degree_sequence(source).noisy_count(1, nodes),
         }
         wanted |= {name: fit.recipe(source).noisy_count(1) for name, fit in self.fits.items()}
         if split is None:  # the sequence only refines what the CCDF tells
@@ -161,10 +157,11 @@ def _triples(bucket: int) -> Keys:
 
 def _fits(bucket: int) -> dict[str, Fit]:
     """The queries to fit, by their short names."""
+    triangles = partial(recipes.triangles_by_degree, bucket=bucket)
     return {
-        "tbi": Fit(triangles_by_intersect, None, uncertainty.by_intersect),
-        "tbd": Fit(lambda edges: triangles_by_degree(edges, bucket), _triples(bucket), uncertainty.by_degree(bucket)),
-        "jdd": Fit(joint_degrees, _pairs, uncertainty.by_joint_degrees),
+        "tbi": Fit(recipes.triangles_by_intersect, None, uncertainty.by_intersect),
+        "tbd": Fit(triangles, _triples(bucket), uncertainty.by_degree(bucket)),
+        "jdd": Fit(recipes.joint_degrees, _pairs, uncertainty.by_joint_degrees),
     }
 
 
@@ -208,7 +205,7 @@ def find_method(name: str, bucket: int = 20, triad_share: float | None = None) -
     tbi 0.0875
     jdd 0.0875
     """
-    share = {} if triad_share is None else {"triad_share": triad_share}
+    share: dict[str, Any] = {} if triad_share is None else {"triad_share": triad_share}
     if name in METHODS:
         return METHODS[name](**share)
     fits, parts = _fits(bucket), name.split("+")

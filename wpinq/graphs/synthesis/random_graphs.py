@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
-from wpinq.graphs.synthesis.estimates.mixing import DegreeClasses, balanced
+from wpinq.graphs.synthesis.estimates import DegreeClasses, balanced
 from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats, Integers

@@ -1,10 +1,11 @@
 """The default method: degrees, closed wedges and joint degrees by tag.
 
-Everything that the figures of a graph need of it follows from three curves: how many nodes have a degree, how clustered
-they are, and how degrees mix along edges. Each has a measurement that carries a large signal for its uses (see
-`wpinq.graphs.tags`), an estimate under a smooth prior (see `estimates`), and a part in the graph that the walk begins
-from (see `cliques`). Two numbers more have a say: the largest degree in where degrees end, and the count of triangles
-in the clustering where it is near. The walk then fits the closed wedges and the joint degrees that the estimates give.
+Everything that the figures of a graph need of it follows from three curves: how many nodes have a degree, how
+clustered they are, and how degrees mix along edges. Each has a measurement that carries a large signal for its uses
+(see `wpinq.graphs.tags`), an estimate under a smooth prior (see `estimates`), and a part in the graph that the walk
+begins from (see `random_graphs`). Two numbers more have a say: the largest degree in where degrees end, and the count
+of triangles in the clustering where it is near. The walk then fits the closed wedges and the joint degrees that the
+estimates give.
 """
 
 from __future__ import annotations
@@ -25,21 +26,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
-from wpinq.graphs.synthesis import uncertainty
-from wpinq.graphs.synthesis.estimates.degree_curve import NoisyLargest, estimate_degrees
-from wpinq.graphs.synthesis.estimates.mixing import (
-    BENDS,
-    REACHES,
-    ClusteringCurves,
-    DegreeClasses,
-    Field,
-    balanced,
-    clustering_basis,
-    estimate_clustering,
-    estimate_mixing,
-    joint_weights,
-    reach_evidence,
-)
+from wpinq.graphs.synthesis import estimates, uncertainty
 from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.tags import tag_weights, wedge_weights
@@ -90,7 +77,7 @@ def clustering_intervals(
     rng : Generator
         For the draws.
     """
-    curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
+    curves = estimates.ClusteringCurves.of(degrees, weights, closed, scale, triangles)
     if not len(curves.there):  # and no wedge: whether that is so of the secret graph these answers do not say
         return {
             "triangles": uncertainty.Interval(0.0, np.inf, True, CURVES),
@@ -109,7 +96,7 @@ def clustering_intervals(
 
 
 def mixing_interval(
-    classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, rng: Generator
+    classes: estimates.DegreeClasses, shares: Floats, joint: Floats, scale: float, rng: Generator
 ) -> uncertainty.Interval:
     """Of assortativity, the correlation of the degrees of the two ends of an edge.
 
@@ -126,14 +113,14 @@ def mixing_interval(
     variance = (degrees**3).sum() / stubs - middle**2
     if variance < _SURE * middle**2:  # of nodes that all have one degree there is none
         return uncertainty.Interval(-1.0, 1.0, True, MIXED)
-    fields = [Field(classes, shares, joint, scale, reach) for reach in REACHES]
+    fields = [estimates.Field(classes, shares, joint, scale, reach) for reach in estimates.REACHES]
     fits = [field.likeliest() for field in fields]
-    evidence = reach_evidence([found for _, _, found in fits])
+    evidence = estimates.reach_evidence([found for _, _, found in fits])
     draws = []
     for place, count in _by_likelihood(evidence, rng, _FIELD_DRAWS):
         likeliest, curvature, _ = fits[place]
         for off in _normal(curvature, count, rng).T:
-            mixing = balanced(fields[place].mixed(likeliest + off), classes.stubs, _BALANCING)
+            mixing = estimates.balanced(fields[place].mixed(likeliest + off), classes.stubs, _BALANCING)
             draws.append((mean @ mixing @ mean / stubs - middle**2) / variance)
     low, high = np.clip(np.quantile(draws, [uncertainty.TAIL, 1 - uncertainty.TAIL]), -1, 1)
     return uncertainty.Interval(float(low), float(high), bool(high - low > uncertainty.WIDE), MIXED)
@@ -146,10 +133,10 @@ def _by_likelihood(evidence: list[float], rng: Generator, draws: int = _DRAWS) -
     return [(place, int(count)) for place, count in enumerate(often) if count]
 
 
-def _drawn_shares(curves: ClusteringCurves, place: int, count: int, rng: Generator) -> Floats:
+def _drawn_shares(curves: estimates.ClusteringCurves, place: int, count: int, rng: Generator) -> Floats:
     """So many curves around the most likely one of a bend: a column each."""
     share = np.clip(curves.shares[place], _SURE, 1 - _SURE)
-    basis = clustering_basis(np.log2(curves.there), BENDS[place])
+    basis = estimates.clustering_basis(np.log2(curves.there), estimates.BENDS[place])
     changes = (curves.adds / curves.deviation).T @ ((share * (1 - share))[:, None] * basis)
     drawn = basis @ _normal(np.eye(basis.shape[1]) + changes.T @ changes, count, rng)
     return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share))[:, None] + np.clip(drawn, -500, 500)))))
@@ -169,7 +156,7 @@ def _followed(numbers: int) -> float:
     return float(np.quantile((np.maximum(noise, 0) ** 2).sum(axis=1), 1 - uncertainty.TAIL))
 
 
-def _misses(curves: ClusteringCurves, share: Floats) -> float:
+def _misses(curves: estimates.ClusteringCurves, share: Floats) -> float:
     """The sum of the squares of what the numbers are off, in deviations."""
     return float((((share @ curves.adds - curves.closed) / curves.deviation) ** 2).sum())
 
@@ -298,27 +285,27 @@ class Tagged(Method):
         mass, top = answered(answers, MASS), answers.get(TOP)
         limits = degree_limits(_ANY)[: len(mass) + 1]
         _check_version(MASS, mass, partial(tags.degree_mass_by_tag, limits=limits))
-        highest = None if top is None else NoisyLargest(float(top.value), top.scale)
-        degrees = graphical(estimate_degrees(_values(mass), mass.scale, limits, highest))
+        highest = None if top is None else estimates.NoisyLargest(float(top.value), top.scale)
+        degrees = graphical(estimates.estimate_degrees(_values(mass), mass.scale, limits, highest))
         if degrees.sum() < 4:
             raise AnswersError(LOST)
-        classes = DegreeClasses.of(np.sort(degrees[degrees > 0]))
+        classes = estimates.DegreeClasses.of(np.sort(degrees[degrees > 0]))
         closed, joint = answered(answers, CLOSED), answered(answers, JOINT)
         coarse, largest = coarse_limits(_ANY)[: len(closed) + 1], int(degrees.max())
         _check_version(CLOSED, closed, partial(_closed_wedges, limits=coarse))
         wedges = wedge_weights(coarse, largest) * _each(_WEIGHTS, len(closed))
         clustered = classes.degrees, wedges, _values(closed), closed.scale
         usual, most = (_count(answers.get(COUNT), common) for common in (largest / 2, largest))
-        clustering = estimate_clustering(*clustered, usual)
+        clustering = estimates.estimate_clustering(*clustered, usual)
         tagged = tag_weights(fine_limits(2 ** (1 + max(int(j) for _, j in joint.keys))), largest, whole=True)
         shares = classes.stub_mean(tagged / np.maximum(np.arange(largest + 1), 1)[:, None])
         weights = np.zeros((shares.shape[1],) * 2)
         for pair, weight in joint.items():
             weights[pair] = weight
         mixed_by = classes, shares, weights, joint.scale
-        mixing = estimate_mixing(*mixed_by)
+        mixing = estimates.estimate_mixing(*mixed_by)
         fitted = (clustering[classes.degrees] * classes.degrees * (classes.degrees - 1) / 2) @ wedges[classes.degrees]
-        mixed = joint_weights(mixing, shares)
+        mixed = estimates.joint_weights(mixing, shares)
         targets = [
             SmoothedTarget(closed, smoothed=dict(zip(closed.keys, fitted.tolist(), strict=True))),
             SmoothedTarget(joint, smoothed={pair: float(mixed[pair]) for pair in joint.keys}),

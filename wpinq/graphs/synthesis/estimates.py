@@ -1,0 +1,678 @@
+"""Estimates of a graph from released numbers, smooth in the logarithm of the degree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wpinq.errors import AnswersError
+from wpinq.graphs.tags import tag_weights
+from wpinq.runtime.arrays import Floats, Integers
+
+# The prior of all estimates, a curve over log2 of the degree, and the misfit to answers.
+#
+# A curve is a level, a slope and a bend at each knot, the bends independent and normal: an integrated random walk,
+# whose
+# posterior mode is a smoothing spline (Wahba, JRSS B 1978). Written in standard normal variables z it is `basis @ z`,
+# so that the prior is `‖z‖²/2` and an optimiser needs no scaling.
+
+SPACING = 0.5
+"""Between knots, in octaves."""
+_OUT_OF_STEPS = 1
+"""What SciPy's L-BFGS-B says when it did all iterations it was given."""
+_GAIN = 0.01
+"""Of the logarithm of a likelihood; a search that gains less by beginning anew has ended."""
+
+
+def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
+    """The matrix B for which `B @ z`, z standard normal, is a random curve at the given points.
+
+    Parameters
+    ----------
+    at : array of shape (n,)
+        Where, in octaves.
+    level, slope : float
+        Standard deviations of the curve and of its slope per octave at the lowest point.
+    bend : float
+        Standard deviation of the change of the slope over one octave.
+
+    Returns
+    -------
+    array of shape (n, variables)
+
+    Examples
+    --------
+    >>> curve_basis(np.array([0.0, 0.5, 1.0]), level=1.0, slope=2.0, bend=0.0).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 0.0]]
+    """
+    place = (at - at.min()) / SPACING
+    knots = max(3, int(np.ceil(place.max())) + 1)
+    number = np.arange(knots)
+    curve = np.zeros((knots, knots))
+    curve[:, 0] = level
+    curve[:, 1] = slope * SPACING * number
+    for knot in range(2, knots):
+        curve[knot:, knot] = bend * SPACING**1.5 * (number[knot:] - knot + 1)
+    left = np.minimum(place.astype(np.int64), knots - 2)
+    share = (place - left)[:, None]
+    return np.asarray((1 - share) * curve[left] + share * curve[left + 1])
+
+
+def most_likely(
+    negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int, most: Floats | None = None
+) -> Floats:
+    """The point, nowhere above `most`, where a function, given with its gradient, is least, by L-BFGS.
+
+    A search that thinks it has ended begins anew where it stands, as long as that leads lower: one that met a bound
+    from a steep place takes steps too small to tell from an end.
+    """
+    from scipy.optimize import Bounds, minimize
+
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-9}
+    bounds = None if most is None else Bounds(ub=most)
+    point, least = start, np.inf
+    while True:
+        found = minimize(negative, point, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        if found.status == _OUT_OF_STEPS or not found.fun < least - _GAIN:
+            return np.asarray(found.x)
+        point, least = found.x, found.fun
+
+
+def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Floats:
+    """The mean of estimates, each weighted by its evidence, of which the natural logarithm is given.
+
+    Examples
+    --------
+    >>> evidence_mean([np.array([1.0]), np.array([4.0])], [np.log(2e-300), np.log(1e-300)]).round(9).tolist()
+    [2.0]
+    """
+    relative = np.exp(np.asarray(evidence) - max(evidence))
+    return np.asarray(np.average(np.stack(estimates), axis=0, weights=relative))
+
+
+# --- the misfit of estimates under Laplace noise ----------------------------------------------------------------------
+
+# Where several answers say one thing, the mean absolute difference tells twice what the mean square does: noise of
+# standard deviation 1 has Fisher information 2 by its law, 1 by that of normal noise. It is rounded where it is 0, so
+# that a search by gradients ends.
+
+INFORMATION = 2.0
+"""The Fisher information of an answer in deviations: the curvature to count, for at a point it is all or nothing."""
+ROUNDED = 0.3
+"""In deviations."""
+
+
+def laplace_misfit(off: Floats, rounded: float = ROUNDED) -> tuple[Floats, Floats]:
+    """Minus the logarithm of the likelihood of each difference, up to a constant, and its slope.
+
+    `√2·|u|` of a difference of u deviations, rounded below so many of them.
+
+    Examples
+    --------
+    >>> misfit, slope = laplace_misfit(np.array([0.0, -4.0]))
+    >>> misfit.round(2).tolist(), slope.round(2).tolist()
+    ([0.0, 5.25], [0.0, -1.41])
+    """
+    size = np.hypot(off, rounded)
+    return np.asarray(np.sqrt(2) * (size - rounded)), np.asarray(np.sqrt(2) * off / size)
+
+
+_SEEN = 2.0
+"""The power of the law of a random graph's largest degree that is left when the curve was fitted: what the answers tell
+of the curve, they tell of the nodes of the graph at hand, whose largest degree is less uncertain."""
+_LEAST, _MANY = 1e-300, 500.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyLargest:
+    """The largest degree plus two-sided geometric noise.
+
+    Of a curve with N(d) nodes above d, as many being there at random (Poisson), the largest degree is at most d with a
+    chance of `exp(−N(d))`. A hub is a node that is known besides: the largest degree is no less.
+
+    Attributes
+    ----------
+    number : float
+        The noisy degree.
+    scale : float
+        The scale of the noise.
+    """
+
+    number: float
+    scale: float
+
+    def likely(self, nodes: Floats, hub: int, power: float = 1.0) -> Floats:
+        """The logarithm of how likely each degree 1, 2, … is to be the largest, times that of how likely the answer is.
+
+        `nodes` is how many nodes of the curve have each of these degrees; `hub` is 0 where there is none.
+        """
+        above, degree = above_each(nodes) - nodes, np.arange(1, len(nodes) + 1)
+        law = -above + np.log(np.maximum(-np.expm1(-nodes), _LEAST))
+        if hub:
+            law[: hub - 1], law[hub - 1] = -np.inf, -above[hub - 1]
+        return np.asarray(power * law - np.abs(degree - self.number) / self.scale)
+
+    def misfit(self, nodes: Floats, hub: int) -> tuple[float, Floats]:
+        """Minus the logarithm of the likelihood, and its slope by the logarithm of each of `nodes`."""
+        likely = self.likely(nodes, hub)
+        least = -float(np.logaddexp.reduce(likely))
+        chance, few = np.exp(likely + least), np.clip(nodes, _LEAST, _MANY)
+        own = np.where(np.arange(1, len(nodes) + 1) > hub, few / np.expm1(few), 0.0)
+        return least, (chance.cumsum() - chance) * nodes - chance * own
+
+    def gains(self, nodes: Floats, hub: int) -> Floats:
+        """By how much the logarithm of the likelihood grows with a hub more, by its degree."""
+        curve, degree = self.likely(nodes, 0), np.arange(1, len(nodes) + 1)
+        beyond = np.append(np.logaddexp.accumulate(curve[::-1])[::-1][1:], -np.inf)
+        own = nodes - above_each(nodes) - np.abs(degree - self.number) / self.scale
+        with_it = np.logaddexp(own, beyond)
+        before = np.logaddexp.reduce(curve) if hub == 0 else with_it[hub - 1]
+        return np.where(degree > hub, with_it - before, 0.0)
+
+    def median(self, nodes: Floats, hub: int) -> int:
+        """The median of what the answers leave of the largest degree.
+
+        Examples
+        --------
+        >>> curve = 100 * np.exp(-np.arange(1, 41) / 4)
+        >>> [NoisyLargest(30, scale).median(curve, hub=0) for scale in (100, 5, 0.1)]
+        [25, 26, 30]
+        """
+        likely = self.likely(nodes, hub, _SEEN)
+        chance = np.exp(likely - likely.max()).cumsum()
+        return int(np.searchsorted(chance, chance[-1] / 2)) + 1
+
+
+def above_each(nodes: Floats) -> Floats:
+    """How many nodes are of degree > y, y = 0, 1, …, by how many are of degree 1, 2, …"""
+    return np.asarray(nodes[::-1].cumsum()[::-1])
+
+
+_BEND, _ROUGHNESS = 1.0, 0.3
+_CUT_OFF = 20.0
+"""The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out."""
+_FARTHEST = 8.0
+"""Times that degree: beyond, cut-offs fall no more, for they could as well rise."""
+_STANDS_OUT = 5.0
+"""Scales of its noise that a mass is larger than, so that it is not taken for noise."""
+_LEAST_REACH = 20.0
+"""Scales of its noise that a mass, and so a degree, may have and be hidden."""
+_REACH_BEYOND = 5.0
+"""Scales of its noise that the largest degree is taken to be above its answer, at the most."""
+_WHOLE = 0.3
+"""A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find."""
+_ITERATIONS = 500
+_INSISTENCE = 3.0
+"""The natural logarithm of how much likelier a node off the curve must make the answers."""
+
+
+def estimate_degrees(
+    mass: Floats, scale: float, limits: Sequence[int], largest: NoisyLargest | None = None
+) -> Integers:
+    """The degrees that noisy masses of degree make most likely.
+
+    The number of nodes of degree d is `exp(f(log2 d) − a·d/D − b·(d/D)² + g(d))`. f is a curve whose slope changes by
+    about 1 over an octave; a and b are the sizes of normal numbers of deviation 20, D the upper limit of the highest
+    tag whose mass stands out of noise, so that tails may end as an exponential or a normal one does and not as a power
+    law alone; g is independent for each degree, Cauchy of scale 0.3. Spikes and ends that the data insist on are
+    followed; where noise is larger than what is there, the curve tells. (Were a and b of either sign, some noise on the
+    highest tags would raise a hill there.)
+
+    The k-th degree from above is then the number of y with more than k − 1/2 nodes above y. The largest comes nearer to
+    `Σ_y min(1, nodes above y)`, which keeps the mass of the tail, the more of that stands out of noise. Single nodes
+    far off the curve, hubs, are found first, one by one, as long as each makes the answers e³ times as likely. A noisy
+    largest degree has a say in both (see `NoisyLargest`), and then the largest is the median of what is left of it.
+
+    Parameters
+    ----------
+    mass : array of shape (tags,)
+        `Σ_a t_i(d_a)` plus noise (see `degree_mass_by_tag`).
+    scale : float
+        The scale of that noise.
+    limits : sequence of int
+        The limits of the tags.
+    largest : NoisyLargest, optional
+        The largest degree plus noise.
+
+    Returns
+    -------
+    ndarray of int64
+        Degrees, rising, all > 0. No simple graph need have them.
+
+    Raises
+    ------
+    AnswersError
+        When fewer than two degrees are left.
+
+    Notes
+    -----
+    Costs no privacy: it reads released numbers only. Narrow tags at low degrees tell how many nodes have each, wide
+    ones pin the tail with few numbers (`docs/synthesis_design.md`).
+
+    Examples
+    --------
+    >>> estimate_degrees(np.array([4.0, 2.0, 1.0, 0.5, 0.0]), 0.05, [0, 1, 2, 3, 4, 8])
+    array([1, 1, 1, 1, 2, 2, 3, 4])
+    """
+    fitted = _Fitted(mass, scale, limits, largest)
+    while fitted.take_out_a_node():
+        pass
+    above = above_each(fitted.nodes())
+    counts = np.floor(above + 0.5).astype(np.int64)
+    found = np.repeat(np.arange(1, len(above) + 1), counts - np.append(counts[1:], 0))
+    if len(found) and largest is None:
+        missing = float(np.minimum(above, 1).sum()) - found[-1]
+        seen = (missing / 2) ** 2
+        found[-1] += max(0, round(missing * seen / (seen + 2 * scale**2)))
+    found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
+    if len(found) < 2:
+        raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
+    if largest is not None:
+        found[-1] = largest.median(fitted.nodes(), max(fitted.taken_out, default=0))
+        found = np.sort(np.minimum(found, found[-1]))
+    return found
+
+
+def _reach(seen: Sequence[int], scale: float, limits: Sequence[int], largest: NoisyLargest | None) -> int:
+    """A degree that the answers rule out to be exceeded: twice what they show, and all that noise may hide."""
+    reach = 2 * max([*seen, math.ceil(_LEAST_REACH * scale)])
+    if largest is not None:
+        reach = max(reach, math.ceil(largest.number + _REACH_BEYOND * largest.scale))
+    return min(reach, limits[-1])
+
+
+class _Fitted:
+    """The most likely curve, and the nodes that were taken out of the answers because they are far off it."""
+
+    def __init__(self, mass: Floats, scale: float, limits: Sequence[int], top: NoisyLargest | None) -> None:
+        self._mass, self._noise, self._top = mass, np.sqrt(2) * scale, top
+        seen = [limit for limit, weight in zip(limits[1:], mass, strict=True) if weight > _STANDS_OUT * scale]
+        largest = _reach(seen, scale, limits, top)
+        degree = np.arange(1.0, largest + 1)
+        curve = curve_basis(np.log2(degree), level=10.0, slope=3.0, bend=_BEND)
+        beyond = np.minimum(degree / max(seen, default=largest), _FARTHEST)
+        self._curve = np.column_stack([curve, _CUT_OFF * beyond, _CUT_OFF * beyond**2])
+        self._tags = tag_weights(limits, largest)[1:]
+        self._bends = self._curve.shape[1]
+        self.taken_out: list[int] = []
+        self._hub = 0
+        start = np.zeros(self._bends + largest)
+        start[:2] = np.log(max(float(mass[0]) / limits[1], 1.0)) / 10, -1 / 3
+        self._most = np.full(len(start), np.inf)
+        self._most[self._bends - 2 : self._bends] = 0.0
+        self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
+
+    def nodes(self) -> Floats:
+        """How many nodes of the curve are of degree 1, 2, …"""
+        return self._nodes(self._z)
+
+    def take_out_a_node(self) -> bool:
+        """Take the node out whose degree the curve misses most, if the answers insist that there is one.
+
+        A curve has no way to a single node far above the others: all that is between them would have to be empty.
+        So it is asked of each degree how much likelier the answers were with one node more there, at first beside the
+        curve as it is, then beside one that is fitted again.
+        """
+        before, mass, hub = self._negative(self._z)[0], self._mass, self._hub
+        z, degree, tried = self._z, 0, list[int]()
+        while True:
+            gains = self._gains(z, mass, hub)
+            degree = int(np.argmax(gains)) + 1
+            if not tried and gains[degree - 1] < _INSISTENCE:
+                return False
+            if degree in tried:
+                break
+            tried.append(degree)
+            self._mass = mass - self._tags[degree - 1]
+            self._hub = max(hub, degree)
+            z = most_likely(self._negative, z, _ITERATIONS, self._most)
+        if degree != tried[-1] or before - self._negative(z)[0] < _INSISTENCE:
+            self._mass, self._hub = mass, hub
+            return False
+        self._z = z
+        self.taken_out.append(degree)
+        return True
+
+    def _gains(self, z: Floats, mass: Floats, hub: int) -> Floats:
+        """By how much the logarithm of the likelihood grows with a node more, for each degree of it."""
+        nodes = self._nodes(z)
+        off = self._off(nodes, mass)
+        now, with_it = (_misfit(each, self._noise)[0] for each in (off, off + self._tags / self._noise))
+        gains = -np.asarray((with_it - now).sum(axis=1))
+        return gains if self._top is None else gains + self._top.gains(nodes, hub)
+
+    def _nodes(self, z: Floats) -> Floats:
+        smooth, rough = z[: self._bends], z[self._bends :]
+        return np.asarray(np.exp(np.minimum(self._curve @ smooth + _ROUGHNESS * rough, 30.0)))
+
+    def _off(self, nodes: Floats, mass: Floats) -> Floats:
+        return np.asarray((nodes @ self._tags - mass) / self._noise)
+
+    def _negative(self, z: Floats) -> tuple[float, Floats]:
+        """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
+        nodes = self._nodes(z)
+        misfit, slope = _misfit(self._off(nodes, self._mass), self._noise)
+        by_curve, top_misfit = (self._tags @ (slope / self._noise)) * nodes, 0.0
+        if self._top is not None:
+            top_misfit, by_top = self._top.misfit(nodes, self._hub)
+            by_curve += by_top
+        smooth, rough = z[: self._bends], z[self._bends :]
+        least = misfit.sum() + top_misfit + 0.5 * smooth @ smooth + np.log1p(rough * rough).sum()
+        by_rough = _ROUGHNESS * by_curve + 2 * rough / (1 + rough * rough)
+        return float(least), np.concatenate([self._curve.T @ by_curve + smooth, by_rough])
+
+
+def _misfit(off: Floats, noise: float) -> tuple[Floats, Floats]:
+    """As `laplace_misfit`, of whole numbers: rounded as far as normal noise of `_WHOLE` is as steep as this noise."""
+    return laplace_misfit(off, max(ROUNDED, np.sqrt(2) * (_WHOLE / noise) ** 2))
+
+
+# --- how degrees mix, from noisy joint degrees by tag -----------------------------------------------------------------
+
+REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
+_PRIOR_ODDS = 0.3
+"""The natural logarithm of the odds of a reach against half of it, before the answers are seen."""
+_EVIDENCE = 1 / 8
+"""The power of the evidence. No graph mixes as a field of one reach does, and where nearly all edges are, among low
+degrees, says little of the few among high ones: the whole evidence would trust one reach with all."""
+_MOST_STUBS = 1 / 16
+_LEAST_DIRECTION = 3e-3
+_ITERATIONS_MIXING = 400
+
+
+@dataclass(frozen=True)
+class DegreeClasses:
+    """Nodes by degree: a class each for degrees 1 to 4, then two an octave; more where one would hold many edges.
+
+    Two degrees share a class only where that has at most a sixteenth of all stubs.
+
+    Attributes
+    ----------
+    degrees : array of int, shape (nodes,)
+        Of each node.
+    label : array of int, shape (nodes,)
+        The class of each node, 0, 1, …, without gaps, rising with the degree.
+    stubs : array of shape (classes,)
+        The sum of degrees in each class.
+    """
+
+    degrees: Integers
+    label: Integers
+    stubs: Floats
+
+    @staticmethod
+    def of(degrees: Integers) -> DegreeClasses:
+        """The classes of these degrees, all > 0."""
+        different, place, count = np.unique(degrees, return_inverse=True, return_counts=True)
+        half_octave = np.where(different <= 4, different, 4 + np.ceil(2 * (np.log2(different) - 2)))
+        stubs, most = different * count, _MOST_STUBS * float(degrees.sum())
+        labels, held = np.zeros(len(different), dtype=np.int64), float(stubs[0])
+        for i in range(1, len(different)):
+            apart = half_octave[i] != half_octave[i - 1] or held + stubs[i] > most
+            labels[i] = labels[i - 1] + apart
+            held = float(stubs[i]) + (0.0 if apart else held)
+        label = labels[place]
+        return DegreeClasses(degrees, label, np.bincount(label, degrees).astype(np.float64))
+
+    def stub_mean(self, values: Floats) -> Floats:
+        """For each class, the mean over its stubs (a node as often as it has edges) of values by degree.
+
+        `values` has a first axis for the degree, and may have a second.
+        """
+        sums = np.zeros((len(self.stubs), *values.shape[1:]))
+        np.add.at(sums, self.label, (self.degrees * values[self.degrees].T).T)
+        return np.asarray((sums.T / self.stubs).T)
+
+
+def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale: float) -> Floats:
+    """The number of stubs of each class of nodes that lead to each other, most likely under noisy joint degrees.
+
+    With `S_p` the stubs of class p and M the number of edges, `x_pq = S_p·S_q/(2M) · exp(u_p + u_q + f(p, q))`: at
+    random but for f, a Gaussian field over the log2 of both degrees of standard deviation 3 and a reach of 2, 1 or 1/2
+    octaves. u makes rows add up to S. The answers say how likely each reach is, and the estimates by each are averaged
+    so (`reach_evidence`).
+
+    Parameters
+    ----------
+    classes : DegreeClasses
+        Of the nodes.
+    shares : array of shape (classes, tags)
+        The mean over the stubs of a class of `t_i(d)/d`.
+    joint : array of shape (tags, tags)
+        Noisy weights of `joint_degrees_by_tag`, of which the upper triangle is read.
+    scale : float
+        The scale of the noise.
+
+    Returns
+    -------
+    array of shape (classes, classes)
+        Symmetric, not whole numbers; rows add up to `classes.stubs`.
+
+    Notes
+    -----
+    Costs no privacy. An L-BFGS over a few hundred variables for each reach: below 1 s.
+    """
+    fits = [Field(classes, shares, joint, scale, reach).fit() for reach in REACHES]
+    estimates = [balanced(found, classes.stubs) for found, _ in fits]
+    return balanced(evidence_mean(estimates, reach_evidence([found for _, found in fits])), classes.stubs)
+
+
+def reach_evidence(evidence: Sequence[float]) -> list[float]:
+    """The logarithm of how likely each of `REACHES` counts, from that of the chance of the answers by each.
+
+    The latter is Laplace's approximation. An eighth of it counts, beside odds of e^.3 against each halving of a reach.
+    """
+    return [_EVIDENCE * found - _PRIOR_ODDS * place for place, found in enumerate(evidence)]
+
+
+class Field:
+    """The model of `estimate_mixing` with one reach, over variables z: of the field, then one for each class.
+
+    A field of the kernel K over classes is `F·z·Fᵀ` with z standard normal and `F·Fᵀ = K`; small directions of K are
+    left out.
+    """
+
+    def __init__(self, classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, reach: float) -> None:
+        self.stubs, self.shares = classes.stubs, shares
+        octave = classes.stub_mean(np.log2(np.maximum(np.arange(classes.degrees.max() + 1.0), 1)))
+        size, direction = np.linalg.eigh(np.exp(-0.5 * ((octave[:, None] - octave) / reach) ** 2))
+        kept = size > _LEAST_DIRECTION * size.max()
+        self.field = direction[:, kept] * np.sqrt(size[kept])
+        self.free = self.field.shape[1] ** 2
+        self.random = np.outer(self.stubs, self.stubs) / self.stubs.sum()
+        self.upper = np.triu_indices(shares.shape[1])
+        self.joint = joint[self.upper]
+        self.counted = np.where(self.upper[0] == self.upper[1], 2 / 3, 4 / 3)
+        self.deviation, self.loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(self.stubs), 1.0)
+
+    def fit(self) -> tuple[Floats, float]:
+        """The most likely mixing, and the logarithm of the evidence: of the chance of the answers, by Laplace."""
+        z, _, evidence = self.likeliest()
+        return self.mixed(z), evidence
+
+    def likeliest(self) -> tuple[Floats, Floats, float]:
+        """The most likely variables, the curvature of their likelihood there, and the logarithm of the evidence."""
+        z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS_MIXING)
+        changes = self.changes(z)
+        known = np.where(np.arange(len(changes)) < len(self.joint), INFORMATION, 1.0)
+        curvature = changes.T @ (known[:, None] * changes) + np.diag(np.arange(len(z)) < self.free)
+        return z, curvature, -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+
+    def mixed(self, z: Floats) -> Floats:
+        """The stubs of each class that lead to each other."""
+        free, own = z[: self.free].reshape(self.field.shape[1], -1), z[self.free :]
+        bent = 0.5 * _STRENGTH * self.field @ (free + free.T) @ self.field.T
+        return np.asarray(self.random * np.exp(np.clip(bent + own[:, None] + own, -30, 30)))
+
+    def residuals(self, z: Floats) -> tuple[Floats, Floats]:
+        """How far the joint degrees, and the rows, are from what they should be, in deviations."""
+        stubs_to = self.mixed(z)
+        weights = (self.shares.T @ stubs_to @ self.shares)[self.upper] * self.counted
+        return (weights - self.joint) / self.deviation, (stubs_to.sum(axis=1) - self.stubs) / self.loose
+
+    def negative(self, z: Floats) -> tuple[float, Floats]:
+        """Minus the logarithm of the likelihood and the prior, up to a constant, and its gradient."""
+        stubs_to, (off, rows), free = self.mixed(z), self.residuals(z), z[: self.free]
+        misfit, slope = laplace_misfit(off)
+        by_joint = np.zeros((self.shares.shape[1],) * 2)
+        by_joint[self.upper] = slope / self.deviation * self.counted
+        by_field = (self.shares @ by_joint @ self.shares.T + (rows / self.loose)[:, None]) * stubs_to
+        by_field = (by_field + by_field.T) / 2
+        bending = (_STRENGTH * self.field.T @ by_field @ self.field).ravel() + free
+        gradient = np.concatenate([bending, 2 * by_field.sum(axis=1)])
+        return float(misfit.sum() + 0.5 * (rows @ rows + free @ free)), gradient
+
+    def changes(self, z: Floats) -> Floats:
+        """The derivative of the residuals, those of the joint degrees first: a row each, a column for each variable."""
+        stubs_to, field, tags, width = self.mixed(z), self.field, self.shares.shape[1], self.field.shape[1]
+        bent_ends = (self.shares[:, :, None] * field[:, None, :]).reshape(len(self.stubs), -1)
+        bent = (bent_ends.T @ stubs_to @ bent_ends).reshape(tags, width, tags, width).transpose(0, 2, 1, 3)
+        ends = np.einsum("pi,pq,qj->ijp", self.shares, stubs_to, self.shares)
+        row = np.einsum("pk,pq,ql->pkl", field, stubs_to, field)
+
+        def by_free(turned: Floats) -> Floats:
+            return 0.5 * _STRENGTH * (turned + turned.swapaxes(-1, -2)).reshape(len(turned), -1)
+
+        of_joint = np.hstack([by_free(bent[self.upper]), (ends + ends.transpose(1, 0, 2))[self.upper]])
+        of_rows = np.hstack([by_free(row), stubs_to + np.diag(stubs_to.sum(axis=1))])
+        return np.vstack([of_joint * (self.counted / self.deviation)[:, None], of_rows / self.loose[:, None]])
+
+
+def joint_weights(mixing: Floats, shares: Floats) -> Floats:
+    """The weights of `joint_degrees_by_tag` that a mixing gives, by sorted pair of tags: upper triangle, else 0."""
+    both = shares.T @ mixing @ shares
+    return np.asarray(np.triu(both, 1) * 4 / 3 + np.diag(np.diag(both)) * 2 / 3)
+
+
+def balanced(mixing: Floats, stubs: Floats, rounds: int = 200) -> Floats:
+    """A symmetric matrix with its rows and columns scaled so that rows add up to the stubs."""
+    found = mixing.copy()
+    for _ in range(rounds):
+        factor = np.sqrt(stubs / np.maximum(found.sum(axis=1), 1e-12))
+        found *= np.outer(factor, factor)
+    return found
+
+
+# Clustering by degree from noisy closed wedges by tag.
+
+BENDS, _SLOPE, _ITERATIONS_CLUSTERING = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
+
+
+def estimate_clustering(
+    degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+) -> Floats:
+    """The share of closed wedges at nodes of each degree that noisy weights of closed wedges make most likely.
+
+    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 give or take 3/2; its slope there
+    is −0.35 ± 0.5 an octave, because clustering falls with the degree in almost all graphs that people have looked at,
+    by a logit of up to −0.7 an octave (Ravasz and Barabási, Phys. Rev. E 2003); and it changes by 4, 2, 1, 1/2 or 1/4
+    over an octave. The weights say how likely each of these is (Laplace's approximation of the evidence), and the
+    estimates by each are averaged so.
+
+    Parameters
+    ----------
+    degrees : array of int, shape (nodes,)
+        Degrees, rising.
+    weights : array of shape (largest degree + 1, tags)
+        What one closed wedge whose middle has degree d adds to each tag.
+    closed : array of shape (tags,)
+        Weights of closed wedges by tag, plus noise.
+    scale : float
+        The scale of the noise.
+    triangles : (float, float), optional
+        The number of triangles plus noise, and the standard deviation of that. It counts as one more weight, to which
+        a closed wedge of any degree adds a third.
+
+    Returns
+    -------
+    array of shape (largest degree + 1,)
+        Clustering for each degree that there is; 0 for others.
+
+    Examples
+    --------
+    >>> from wpinq.graphs.tags import wedge_weights
+    >>> degrees, weights = np.full(300, 4), wedge_weights([0, 2, 8], 4)
+    >>> estimate_clustering(degrees, weights, 300 * 6 * 0.25 * weights[4], scale=0.01).round(2).tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.25]
+    """
+    found = np.zeros(int(degrees.max()) + 1)
+    curves = ClusteringCurves.of(degrees, weights, closed, scale, triangles)
+    if len(curves.there):
+        found[curves.there] = evidence_mean(curves.shares, curves.evidence)
+    return found
+
+
+@dataclass(frozen=True)
+class ClusteringCurves:
+    """The most likely curve of clustering for each bend, and what it was fitted to.
+
+    Attributes
+    ----------
+    there, nodes : array
+        The degrees above 1 that there are, rising, and how many nodes have each.
+    adds : array of shape (degrees, numbers)
+        What a share of 1 would add to each number.
+    closed, deviation : array of shape (numbers,)
+        The noisy numbers, and the standard deviation of their noise.
+    shares : sequence of arrays
+        The most likely share of closed wedges at each degree, by bend (`BENDS`).
+    evidence : sequence of float
+        The logarithm of how likely each bend makes the numbers.
+    """
+
+    there: Integers
+    nodes: Integers
+    adds: Floats
+    closed: Floats
+    deviation: Floats
+    shares: list[Floats]
+    evidence: list[float]
+
+    @staticmethod
+    def of(
+        degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
+    ) -> ClusteringCurves:
+        """The fits; parameters as for `estimate_clustering`. None where no node has a degree above 1."""
+        nodes = np.bincount(degrees)
+        there = np.flatnonzero(nodes)
+        there = there[there > 1]
+        wedges = (nodes[there] * there * (there - 1) / 2)[:, None]
+        adds, deviation = wedges * weights[there], np.full(len(closed), np.sqrt(2) * scale)
+        if triangles is not None:
+            count, off = triangles
+            adds, closed, deviation = np.hstack([adds, wedges / 3]), np.append(closed, count), np.append(deviation, off)
+        fits = [fit_curve(np.log2(there), adds, closed, deviation, bend) for bend in BENDS if len(there)]
+        shares, evidence = [share for share, _ in fits], [evidence for _, evidence in fits]
+        return ClusteringCurves(there, nodes[there], adds, closed, deviation, shares, evidence)
+
+
+def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float) -> tuple[Floats, float]:
+    """The most likely share at each octave, and the logarithm of the evidence: of the chance of `closed`, by Laplace.
+
+    `adds`, of shape (octaves, tags), is what a share of 1 would add to each tag.
+    """
+    curve = clustering_basis(octave, bend)
+
+    def at(z: Floats) -> tuple[Floats, Floats]:
+        share = 1 / (1 + np.exp(-np.clip(_SLOPE * (octave - 1) + curve @ z, -500, 500)))
+        return share, (share @ adds - closed) / deviation
+
+    def negative(z: Floats) -> tuple[float, Floats]:
+        share, off = at(z)
+        misfit, slope = laplace_misfit(off)
+        gradient = z + curve.T @ (share * (1 - share) * (adds @ (slope / deviation)))
+        return float(misfit.sum() + 0.5 * z @ z), gradient
+
+    z = most_likely(negative, np.zeros(curve.shape[1]), _ITERATIONS_CLUSTERING)
+    share, _ = at(z)
+    changes = (adds / deviation).T @ ((share * (1 - share))[:, None] * curve)
+    curvature = np.eye(len(z)) + INFORMATION * changes.T @ changes
+    return share, -negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+
+
+def clustering_basis(octave: Floats, bend: float) -> Floats:
+    """The curves that the logit of clustering may take besides its slope: see `curve_basis`."""
+    return curve_basis(octave, level=1.5, slope=0.5, bend=bend)
