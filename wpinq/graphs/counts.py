@@ -17,6 +17,7 @@ from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.graphs.recipes import check_edges, joint_degrees, squares_by_degree, triangles_by_degree
+from wpinq.inference.checks import count_of
 from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.domain import Counted
@@ -333,8 +334,7 @@ def count_noise_scale(item_weight: Fraction, epsilon: object, uses: int = 1) -> 
     >>> count_noise_scale(triangle_weight((2, 3, 4)), epsilon=1, uses=18) == 6 * (2**2 + 3**2 + 4**2)
     True
     """
-    if isinstance(uses, bool) or not isinstance(uses, int) or uses < 1:
-        raise PlanError(f"uses must be an integer of at least 1, not {uses!r}")
+    count_of(uses, "uses", 1, error=PlanError)
     if not item_weight > 0:
         raise PlanError("item_weight must be more than 0: take it from triangle_weight(record) or its like")
     return uses / (parse_epsilon(epsilon) * Fraction(item_weight))

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -21,26 +21,17 @@ from wpinq.expr.types import INT_MAX, INT_MIN
 _NAME = re.compile(r"[^\s\0#%\ufeff\ud800-\udfff][^\s\0\ud800-\udfff]*")
 
 
+class _Reading(TypedDict, total=False):
+    directed: bool | None
+    loops: Policy
+    duplicates: Policy
+    columns: tuple[str, str] | None
+
+
 @overload
-def read_edges(
-    graph: object,
-    *,
-    directed: bool | None = ...,
-    loops: Policy = ...,
-    duplicates: Policy = ...,
-    columns: tuple[str, str] | None = ...,
-    node: type[int] = ...,
-) -> list[tuple[int, int]]: ...
+def read_edges(graph: object, *, node: type[int] = ..., **how: Unpack[_Reading]) -> list[tuple[int, int]]: ...
 @overload
-def read_edges(
-    graph: object,
-    *,
-    directed: bool | None = ...,
-    loops: Policy = ...,
-    duplicates: Policy = ...,
-    columns: tuple[str, str] | None = ...,
-    node: type[str],
-) -> list[tuple[str, str]]: ...
+def read_edges(graph: object, *, node: type[str], **how: Unpack[_Reading]) -> list[tuple[str, str]]: ...
 def read_edges(
     graph: object,
     *,

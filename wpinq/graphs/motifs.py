@@ -336,7 +336,7 @@ def _assemble(cover: Cover, edges: Query, last: frozenset[int]) -> _Embeddings:
     free = [i for i, vertex in enumerate(left_vertices) if vertex not in shared]
     apart = [(i, width + j) for i in free for j in range(len(added))]
     if apart:
-        joined = joined.where(lambda copy: _all_differ(copy, apart))
+        joined = joined.where(lambda copy: reduce(operator.and_, (copy[i] != copy[j] for i, j in apart)))
     return joined, left_vertices + tuple(right_vertices[i] for i in added)
 
 
@@ -346,10 +346,6 @@ def _key(record: Any, positions: tuple[int, ...]) -> Any:
 
 def _fields(record: Any, positions: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(record[i] for i in positions)
-
-
-def _all_differ(copy: Any, pairs: list[tuple[int, int]]) -> Any:
-    return reduce(operator.and_, (copy[i] != copy[j] for i, j in pairs))
 
 
 def _step(copy: Any, step: Ordering, size: int) -> Any:

@@ -13,6 +13,7 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.errors import PlanError
 from wpinq.expr.types import TupleOf
+from wpinq.inference.checks import count_of
 
 
 def check_edges(edges: Query) -> None:
@@ -282,8 +283,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
     >>> wp.evaluate(triangles_by_degree(symmetrize(edges)), tailed, exact=True)
     WeightedDataset({(2, 2, 3): Fraction(3, 17)})
     """
-    if isinstance(bucket, bool) or not isinstance(bucket, int) or bucket < 1:
-        raise PlanError(f"bucket must be an integer of at least 1, not {bucket!r}")
+    count_of(bucket, "bucket", 1, error=PlanError)
     abc = _paths_with_degree(edges, bucket)
     bca = abc.select(_rotated)
     cab = bca.select(_rotated)
