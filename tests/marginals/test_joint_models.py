@@ -22,14 +22,16 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.cells import Attributes, MeasuredView
 from wpinq.marginals.models.joint_model import (
     FitTarget,
+    Forest,
+    TreeModel,
     loss_and_slopes,
     mirror_descent,
+    propagate,
     starting_potentials,
     stopping_ratio,
     systematic,
 )
 from wpinq.marginals.models.model_fit import _MixtureFit, fit
-from wpinq.marginals.models.tree_model import Forest, TreeModel, propagate
 from wpinq.marginals.residual_basis import ConsistentMarginals
 
 SIZES = (3, 4, 2, 5)

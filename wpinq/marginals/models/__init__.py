@@ -2,8 +2,8 @@
 
 from wpinq.marginals.models.joint_model import FullTable as FullTable
 from wpinq.marginals.models.joint_model import JointModel as JointModel
+from wpinq.marginals.models.joint_model import TreeModel as TreeModel
 from wpinq.marginals.models.model_fit import MarginalIntervals as MarginalIntervals
 from wpinq.marginals.models.model_fit import MixtureModel as MixtureModel
 from wpinq.marginals.models.model_fit import fit as fit
 from wpinq.marginals.models.model_fit import marginal_intervals as marginal_intervals
-from wpinq.marginals.models.tree_model import TreeModel as TreeModel

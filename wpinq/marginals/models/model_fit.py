@@ -18,13 +18,14 @@ from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.marginals.cells import Attributes, MeasuredView, View
 from wpinq.marginals.models.joint_model import (
     FitTarget,
+    Forest,
     JointModel,
     check_table,
     fit_full_table,
+    fit_tree,
     stopping_ratio,
     systematic,
 )
-from wpinq.marginals.models.tree_model import Forest, fit_tree
 from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
 from wpinq.runtime.arrays import Floats, Integers
 
@@ -40,44 +41,35 @@ from wpinq.runtime.arrays import Floats, Integers
 _BITS = 30
 
 
-class DigitalNet:
-    """A net of points, of which random shifts are taken.
+def digital_net(points: int, dimensions: int) -> Integers:
+    """A net of at least so many points in a cube of so many dimensions.
 
-    Parameters
-    ----------
-    points : int
-        The most points that are taken at once.
-    dimensions : int
-        Of the cube.
+    Notes
+    -----
+    Source: Sobol', *On the distribution of points in a cube*, 1967.
+    """
+    from scipy.stats import qmc
+
+    net = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(max(0, (points - 1).bit_length()))
+    return np.asarray(np.rint(net * 2**_BITS), dtype=np.int64)
+
+
+def shifted_ranks(net: Integers, random: np.random.Generator) -> Integers:
+    """For the points of a net, moved by a random shift, their ranks in each dimension: each from 0 on, once.
 
     Notes
     -----
     A shift adds the same random digits, without carry, to all points: it keeps the net's evenness, and every point by
-    itself is uniform. Source: Sobol', *On the distribution of points in a cube*, 1967; Owen, *Monte Carlo extension of
-    quasi-Monte Carlo*, WSC 1998, for the shift.
+    itself is uniform. Source: Owen, *Monte Carlo extension of quasi-Monte Carlo*, WSC 1998.
 
     Examples
     --------
-    >>> net = DigitalNet(4, 2)
-    >>> ranks = net.ranks(4, np.random.default_rng(0))
+    >>> ranks = shifted_ranks(digital_net(4, 2), np.random.default_rng(0))
     >>> np.sort(ranks, axis=0).tolist(), sorted(map(tuple, (ranks // 2).tolist()))
     ([[0, 0], [1, 1], [2, 2], [3, 3]], [(0, 0), (0, 1), (1, 0), (1, 1)])
     """
-
-    def __init__(self, points: int, dimensions: int) -> None:
-        from scipy.stats import qmc
-
-        powers = max(0, (points - 1).bit_length())
-        net = qmc.Sobol(dimensions, scramble=False, bits=_BITS).random_base2(powers)
-        self._points: Integers = np.rint(net * 2**_BITS).astype(np.int64)
-
-    def ranks(self, points: int, random: np.random.Generator) -> Integers:
-        """For some points their ranks in each dimension, of shape (points, dimensions): each from 0 on, once."""
-        shifted = self._points[:points] ^ random.integers(0, 2**_BITS, self._points.shape[1])
-        found: Integers = np.empty_like(shifted)
-        places = np.broadcast_to(np.arange(points)[:, None], shifted.shape)
-        np.put_along_axis(found, np.argsort(shifted, axis=0), places, axis=0)
-        return found
+    order = np.argsort(net ^ random.integers(0, 2**_BITS, net.shape[1]), axis=0)
+    return np.argsort(order, axis=0)
 
 
 _STEP = 0.1
@@ -116,10 +108,10 @@ class MixtureModel(JointModel):
         found = np.empty((rows, len(self.shares)), dtype=np.int64)
         kind = systematic(np.full(kinds, 1 / kinds), rows, random)
         ends = np.searchsorted(kind, np.arange(kinds + 1))
-        net = DigitalNet(-(-rows // kinds), len(self.shares))
+        net = digital_net(-(-rows // kinds), len(self.shares))
         for k, (start, stop) in enumerate(pairwise(ends.tolist())):
             # which value meets which is the net's: pairs of attributes come out nearly as even as each by itself
-            ranks = net.ranks(stop - start, random)
+            ranks = shifted_ranks(net[: stop - start], random)
             for i, shares in enumerate(self.shares):
                 found[start:stop, i] = systematic(shares[k], stop - start, random)[ranks[:, i]]
         return found
@@ -166,13 +158,7 @@ class _MixtureFit:
 
     def shares(self, kind: Any = None) -> list[Shares]:
         """Of each attribute, in each kind: `softmax` of its logarithms."""
-        found = []
-        for place in self.places:
-            logits = self.logits[:, place].astype(kind or self.logits.dtype, copy=False)
-            weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-            weights /= weights.sum(axis=1, keepdims=True)
-            found.append(weights)
-        return found
+        return [_softmax(self.logits[:, place].astype(kind or self.logits.dtype)) for place in self.places]
 
     def loss_and_gradient(self) -> tuple[float, Shares]:
         """The loss, and its derivatives by the logarithms."""
@@ -211,10 +197,14 @@ def _scattered(shares: Floats, components: int, random: np.random.Generator) -> 
     """Logarithms of shares, another in each kind, whose mean over the kinds is as given."""
     logits = np.log(shares) + _SPREAD * random.normal(size=(components, len(shares)))
     for _ in range(_CENTRINGS):
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        logits += np.log(shares / weights.mean(axis=0))
+        logits += np.log(shares / _softmax(logits).mean(axis=0))
     return np.asarray(logits)
+
+
+def _softmax(logits: Shares) -> Shares:
+    """The shares of which these are the logarithms, but for a constant a row."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def product_of(parts: Sequence[Shares], kinds: int = 0) -> Shares:
