@@ -196,12 +196,11 @@ def _uniform(
         share = generator.random(len(bins))
         # by parts, for the difference of two floats may be none; and never the upper end, which is the next bin's
         found = np.minimum(low * (1 - share) + high * share, np.nextafter(high, low))
-        return [float(value) for value in np.maximum(found, low)]
-    whole = [int(edge) for edge in edges]
-    last = len(whole) - 2
-    lows = np.array([whole[i] for i in range(last + 1)], dtype=np.int64)
-    highs = np.array([whole[i + 1] - (i != last) for i in range(last + 1)], dtype=np.int64)
-    return [int(value) for value in generator.integers(lows[bins], highs[bins], endpoint=True)]
+        return list(np.maximum(found, low).tolist())
+    whole = np.array(edges, dtype=np.int64)
+    last = whole[1:] - 1
+    last[-1] += 1  # the last bin holds its upper end
+    return list(generator.integers(whole[bins], last[bins], endpoint=True).tolist())
 
 
 def is_closed(type_: Type, values: Sequence[Value]) -> bool:
@@ -483,6 +482,12 @@ class Attributes:
 
     sizes: tuple[int, ...]
     names: tuple[str, ...] | None = None
+
+    @staticmethod
+    def of_cells(attributes: Iterable[AttributeCells]) -> Attributes:
+        """By the names of attributes, and as many values as each has cells."""
+        held = tuple(attributes)
+        return Attributes(tuple(cells.size for cells in held), tuple(cells.name for cells in held))
 
     @staticmethod
     def of(given: Any) -> Attributes:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import count, product
 from typing import Any, Literal
 
 import numpy as np
@@ -75,6 +75,12 @@ class MarginalPlan:
         """How many numbers are measured."""
         return sum(map(self.attributes.cells, self.measured))
 
+    @property
+    def keys(self) -> tuple[tuple[int, int], ...]:
+        """The records that are released: each measured view's number with each of its cells, the last fastest."""
+        counts = enumerate(map(self.attributes.cells, self.measured))
+        return tuple(key for number, cells in counts for key in product((number,), range(cells)))
+
     @cached_property
     def algebra(self) -> MarginalAlgebra:
         """Variances and kinds of noise, for Laplace noise of scale 1 in released weights."""
@@ -110,85 +116,10 @@ def _exact_shares(attributes: Attributes, given: Any) -> dict[View, float]:
     steps = {view: int(numbers[view] / total * _GRID) for view in views}
     largest = max(views, key=lambda view: (steps[view], -views.index(view)))
     steps[largest] += _GRID - sum(steps.values())
-    for view, count in steps.items():
-        if not count:
+    for view, some in steps.items():
+        if not some:
             raise PlanError(f"the share of the view {attributes.shown(view)} is below 2**-30 of all: leave it out")
     return {view: steps[view] / _GRID for view in sorted(views, key=by_order)}
-
-
-# Starting sets of views for the search of a plan: each determines every wanted view.
-
-
-def random_cover(
-    errors: PlanErrors,
-    wanted: ViewRows,
-    attributes: int,
-    most_cells: float,
-    random: np.random.Generator,
-    work: CountedWork,
-) -> ViewRows:
-    """Views of so many attributes that hold all wanted ones.
-
-    Each grows from a wanted view that none holds yet, by the attribute with which it holds most of the others.
-    """
-    found: list[ViewRows] = []
-    left = wanted.copy()
-    while len(left):
-        view = left[random.integers(len(left))].copy()
-        while view.sum() < attributes:
-            cells = np.exp(errors.logarithms + view @ errors.logarithms)
-            further = np.flatnonzero(~view & (cells <= most_cells))
-            if not len(further):
-                break
-            grown = np.repeat(view[None], len(further), axis=0)
-            grown[np.arange(len(further)), further] = True
-            held = (left.astype(np.float64) @ (~grown).astype(np.float64).T == 0).sum(axis=0)
-            view = grown[np.argmax(held + random.random(len(further)))]
-            work.done(30, 3 * left.size * len(further) / left.shape[1])
-        found.append(view)
-        left = left[(left & ~view).any(axis=1)]
-        work.done(8, left.size)
-    return distinct(np.array(found), np.ones(len(found)))[0]
-
-
-def random_pool(
-    errors: PlanErrors, most_cells: float, random: np.random.Generator, work: CountedWork
-) -> tuple[ViewRows, Floats]:
-    """Some of all views there are, with random shares that prefer some size: for a few attributes."""
-    every = np.array(list(product((False, True), repeat=errors.wanted.shape[1])))
-    every = every[every @ errors.logarithms <= np.log(most_cells) + 1e-9]
-    share = random.choice([0.15, 0.3, 0.6])
-    views = np.concatenate((every[random.random(len(every)) < share], errors.wanted))
-    views, _ = distinct(views, np.ones(len(views)))
-    work.done(100, 2 * every.size)
-    preferred, strength = random.uniform(0, errors.logarithms.sum()), random.uniform(0, 0.5)
-    shares = random.exponential(size=len(views)) * np.exp(-strength * np.abs(views @ errors.logarithms - preferred))
-    return views, shares / shares.sum()
-
-
-def disturbed(
-    errors: PlanErrors,
-    views: ViewRows,
-    shares: Floats,
-    attributes: int,
-    most_cells: float,
-    random: np.random.Generator,
-    work: CountedWork,
-) -> tuple[ViewRows, Floats]:
-    """A plan without some of its views, and other views for what only these held."""
-    dropped = random.choice(len(views), max(1, round(len(views) * random.uniform(0.1, 0.5))), replace=False)
-    kept = np.ones(len(views), dtype=np.bool_)
-    kept[dropped] = False
-    rest = views[kept]
-    left = errors.wanted
-    if len(rest):
-        left = left[(left.astype(np.float64) @ (~rest).astype(np.float64).T > 0).all(axis=1)]
-    work.done(20, left.shape[0] * views.size)
-    if not len(left):
-        return rest, shares[kept] / shares[kept].sum()
-    new = random_cover(errors, left, attributes, most_cells, random, work)
-    freed = float(shares[~kept].sum()) / len(new)
-    return distinct(np.concatenate((rest, new)), np.concatenate((shares[kept], np.full(len(new), freed))))
 
 
 def distinct(views: ViewRows, shares: Floats) -> tuple[ViewRows, Floats]:
@@ -321,17 +252,69 @@ class _Search:
         order = int(wanted.sum(axis=1).max())
         if self.first is None:
             for size in range(order, order + _LARGER):
-                yield _evenly(random_cover(errors, wanted, size, self.most_cells, self.random, self.work))
-        number = 0
-        while True:
-            number += 1
+                yield _evenly(self._cover(wanted, size))
+        for number in count(1):
             if wanted.shape[1] <= _FEW and number % 2:
-                yield random_pool(errors, self.most_cells, self.random, self.work)
+                yield self._pool()
             else:
                 size = order + int(self.random.integers(_LARGER))
                 assert self.found is not None
-                views, shares, _ = self.found
-                yield disturbed(errors, views, shares, size, self.most_cells, self.random, self.work)
+                yield self._disturbed(*self.found[:2], size)
+
+    # Starting sets of views: each determines every wanted view.
+
+    def _cover(self, wanted: ViewRows, attributes: int) -> ViewRows:
+        """Views of so many attributes that hold all wanted ones.
+
+        Each grows from a wanted view that none holds yet, by the attribute with which it holds most of the others.
+        """
+        logarithms = self.errors.logarithms
+        found: list[ViewRows] = []
+        left = wanted.copy()
+        while len(left):
+            view = left[self.random.integers(len(left))].copy()
+            while view.sum() < attributes:
+                cells = np.exp(logarithms + view @ logarithms)
+                further = np.flatnonzero(~view & (cells <= self.most_cells))
+                if not len(further):
+                    break
+                grown = np.repeat(view[None], len(further), axis=0)
+                grown[np.arange(len(further)), further] = True
+                held = (left.astype(np.float64) @ (~grown).astype(np.float64).T == 0).sum(axis=0)
+                view = grown[np.argmax(held + self.random.random(len(further)))]
+                self.work.done(30, 3 * left.size * len(further) / left.shape[1])
+            found.append(view)
+            left = left[(left & ~view).any(axis=1)]
+            self.work.done(8, left.size)
+        return distinct(np.array(found), np.ones(len(found)))[0]
+
+    def _pool(self) -> tuple[ViewRows, Floats]:
+        """Some of all views there are, with random shares that prefer some size: for a few attributes."""
+        wanted, logarithms, random = self.errors.wanted, self.errors.logarithms, self.random
+        every = np.array(list(product((False, True), repeat=wanted.shape[1])))
+        every = every[every @ logarithms <= np.log(self.most_cells) + 1e-9]
+        share = random.choice([0.15, 0.3, 0.6])
+        views = np.concatenate((every[random.random(len(every)) < share], wanted))
+        views, _ = distinct(views, np.ones(len(views)))
+        self.work.done(100, 2 * every.size)
+        preferred, strength = random.uniform(0, logarithms.sum()), random.uniform(0, 0.5)
+        shares = random.exponential(size=len(views)) * np.exp(-strength * np.abs(views @ logarithms - preferred))
+        return views, shares / shares.sum()
+
+    def _disturbed(self, views: ViewRows, shares: Floats, attributes: int) -> tuple[ViewRows, Floats]:
+        """A plan without some of its views, and other views for what only these held."""
+        many = max(1, round(len(views) * self.random.uniform(0.1, 0.5)))
+        kept = np.ones(len(views), dtype=np.bool_)
+        kept[self.random.choice(len(views), many, replace=False)] = False
+        rest, left = views[kept], self.errors.wanted
+        if len(rest):
+            left = left[(left.astype(np.float64) @ (~rest).astype(np.float64).T > 0).all(axis=1)]
+        self.work.done(20, left.shape[0] * views.size)
+        if not len(left):
+            return rest, shares[kept] / shares[kept].sum()
+        new = self._cover(left, attributes)
+        freed = float(shares[~kept].sum()) / len(new)
+        return distinct(np.concatenate((rest, new)), np.concatenate((shares[kept], np.full(len(new), freed))))
 
     def _climbed(self, views: ViewRows, shares: Floats) -> FoundViews:
         errors = self.errors

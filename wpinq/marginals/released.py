@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import product
+from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from wpinq import functions as F
 from wpinq.display.html import render
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr import build, catalogue
-from wpinq.expr.nodes import Expr
-from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, STR, TupleOf
-from wpinq.expr.values import Value
 from wpinq.inference.checks import confidence_of
 from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.marginals.cells import AttributeCells, Attributes, CodedAttribute, MeasuredView, View, codes
@@ -56,12 +54,8 @@ def coded_plan(plan: Node, attributes: Sequence[CodedAttribute]) -> Node:
     if not nullable:
         return coded
 
-    def inside(record: Symbol) -> Expr:
-        tests = [catalogue.apply("not", catalogue.apply("is_null", lift(record[place]))) for place in nullable]
-        found = tests[0]
-        for test in tests[1:]:
-            found = catalogue.apply("and", found, test)
-        return found
+    def inside(record: Any) -> Any:
+        return reduce(and_, (~F.is_null(record[place]) for place in nullable))
 
     return extended(coded, Where, predicate=inside)
 
@@ -82,28 +76,18 @@ def marginal_measurement(
             "attributes, coarser cells, or a lower order"
         )
     measured = measured_plan(coded_plan(plan, attributes), measuring)
-    return Measurement(measured, NoisyCount(), epsilon, measured_keys(measuring), reading)
+    return Measurement(measured, NoisyCount(), epsilon, measuring.keys, reading)
 
 
 def measured_plan(coded: Node, measuring: MarginalPlan) -> Node:
     """Each record, which is the numbers of its cells, as one element for each measured view, with the view's share."""
     views = tuple(zip(measuring.measured, measuring.shares, strict=True))
 
-    def elements(record: Symbol) -> Any:
-        return [_weighted(number, measuring.cell(record, view), share) for number, (view, share) in enumerate(views)]
+    def elements(record: Any) -> Any:
+        cells = [F.record(view=number, cell=measuring.cell(record, view)) for number, (view, _) in enumerate(views)]
+        return [F.weighted(cell, share) for cell, (_, share) in zip(cells, views, strict=True)]
 
     return extended(coded, SelectMany, function=elements)
-
-
-def measured_keys(measuring: MarginalPlan) -> tuple[Value, ...]:
-    """The records that are released: each measured view's number with each of its cells."""
-    counts = enumerate(map(measuring.attributes.cells, measuring.measured))
-    return tuple(key for number, count in counts for key in product((number,), range(count)))
-
-
-def _weighted(number: int, cell: object, share: float) -> Symbol:
-    key = build.record(("view", "cell"), (build.constant(number), lift(cell)))
-    return Symbol(catalogue.apply("weighted", key, build.constant(share)))
 
 
 # --- the error of a cell of a consistent marginal ---------------------------------------------------------------------
@@ -176,10 +160,8 @@ class MarginalTables(Saved):
     answers: Answers
 
     def __post_init__(self) -> None:
-        sizes = tuple(cells.size for cells in self.attributes)
-        if (sizes, self.names) != (self.measuring.attributes.sizes, self.measuring.attributes.names) or (
-            self.answers.measurement.domain != measured_keys(self.measuring)
-        ):
+        alike = Attributes.of_cells(self.attributes) == self.measuring.attributes
+        if not alike or self.answers.measurement.domain != self.measuring.keys:
             raise AnswersError("these answers are not those of these marginals")
 
     @property
@@ -287,26 +269,25 @@ class MarginalTables(Saved):
         confidence : float
             Between 0 and 1: of each interval by itself.
         """
-        wanted = [names] if names else [tuple(self.names[place] for place in view) for view in self.measuring.wanted]
-        shown = names or self.names
-        found: dict[str, list[Any]] = {name: [] for name in shown}
-        own = [free_name(name, found) for name in OWN_COLUMNS]
-        found |= {name: [] for name in own}
-        kind = self.kind.name
+        wanted = [names] if names else map(self.measuring.attributes.named, self.measuring.wanted)
+        return self._columns(names or self.names, wanted, confidence)
+
+    def _columns(
+        self, shown: Sequence[str], wanted: Iterable[Sequence[str]], confidence: float
+    ) -> dict[str, list[Any]]:
+        own = [free_name(name, shown) for name in OWN_COLUMNS]
+        found: dict[str, list[Any]] = {name: [] for name in (*shown, *own)}
         for view in wanted:
             half = self.half_width(*view, confidence=confidence)
-            labels = list(product(*(self.attributes[self.names.index(name)].labels for name in view)))
+            estimates = self.counts(*view).ravel()
+            labels = product(*(self.attributes[self.names.index(name)].labels for name in view))
             held = dict(zip(view, zip(*labels, strict=True), strict=True))
             for name in shown:
-                found[name] += held.get(name, [None] * len(labels))
-            estimates = self.counts(*view).ravel().tolist()
-            for name, column in zip(own, self._cells(estimates, half, kind), strict=True):
+                found[name] += held.get(name, [None] * len(estimates))
+            numbers = [column.tolist() for column in (estimates, estimates - half, estimates + half)]
+            for name, column in zip(own, [*numbers, [self.kind.name] * len(estimates)], strict=True):
                 found[name] += column
         return found
-
-    def _cells(self, estimates: list[float], half: float, kind: str) -> tuple[list[Any], ...]:
-        lows, highs = [value - half for value in estimates], [value + half for value in estimates]
-        return estimates, lows, highs, [kind] * len(estimates)
 
     def to_pandas(self, *names: str, confidence: float = CONFIDENCE) -> pandas.DataFrame:
         """A marginal as a pandas frame, a row a cell; its columns are those of `to_columns`."""
@@ -342,8 +323,7 @@ class MarginalTables(Saved):
         lines: list[str] = []
         for view in self.measuring.wanted:
             names = self.measuring.attributes.named(view)
-            held = self.to_columns(*names, confidence=confidence) if names else self._total(confidence)
-            *labels, estimates, lows, highs, kinds = held.values()
+            *labels, estimates, lows, highs, kinds = self._columns(names, [names], confidence).values()
             shown = len(estimates) if rows == 0 else min(rows, len(estimates))
             cells = [f"{e:.6g} ({low:.6g} to {high:.6g})" for e, low, high in zip(estimates, lows, highs, strict=True)]
             columns = [[name, *column[:shown]] for name, column in zip(names, labels, strict=True)]
@@ -352,10 +332,6 @@ class MarginalTables(Saved):
             if shown < len(estimates):
                 lines.append(f"… {len(estimates) - shown} more cells of {title_of(self.measuring, view)}")
         return "\n".join(f"  {line}" for line in lines)
-
-    def _total(self, confidence: float) -> dict[str, list[Any]]:
-        half = self.half_width(confidence=confidence)
-        return dict(zip(OWN_COLUMNS, self._cells(self.counts().ravel().tolist(), half, self.kind.name), strict=True))
 
     def to_json(self) -> dict[str, Any]:
         """The marginals as plain data, for `from_json`; `half_widths` are of the wanted ones, at 95 %."""
@@ -387,9 +363,8 @@ class MarginalTables(Saved):
             return [tuple(view) for view in given]
 
         attributes = tuple(AttributeCells.from_json(each) for each in data["attributes"])
-        table = Attributes(tuple(cells.size for cells in attributes), tuple(cells.name for cells in attributes))
         shares = dict(zip(views(data["measured"]), data["shares"], strict=True))
-        measuring = MarginalPlan.of(table, shares, views(data["wanted"]))
+        measuring = MarginalPlan.of(Attributes.of_cells(attributes), shares, views(data["wanted"]))
         if answers.plan != measured_plan(answers.plan.inputs[0], measuring):
             raise AnswersError("these answers are of other views or shares than these marginals")
         return cls(attributes, measuring, answers)

@@ -59,9 +59,7 @@ class MarginalAlgebra:
 
     def __init__(self, attributes: Attributes, views: Sequence[View], scales: Sequence[float]) -> None:
         self.attributes = attributes
-        self.holds = np.zeros((len(views), len(attributes.sizes)), dtype=np.int64)
-        for row, view in zip(self.holds, views, strict=True):
-            row[list(view)] = 1
+        self.holds = rows_of(views, len(attributes.sizes)).astype(np.int64)
         self.cells = np.array([float(attributes.cells(view)) for view in views])
         self.scales = np.asarray(scales, dtype=np.float64)
         self.weights = 1 / (self.scales**2 * self.cells)
@@ -93,14 +91,14 @@ class MarginalAlgebra:
 
     def variance(self, wanted: View) -> float:
         """The variance of each cell of a view by least squares, all cells alike."""
-        dimensions = _outer((1.0, size - 1.0) for size in self.attributes.shape(wanted))
+        dimensions = outer((1.0, size - 1.0) for size in self.attributes.shape(wanted))
         return 2 * float((dimensions / self.precisions(wanted)).sum()) / float(self.attributes.cells(wanted)) ** 2
 
     def kinds(self, wanted: View) -> tuple[Floats, Floats]:
         """The scale of each kind of noise in a cell of a view, and how often it is in it."""
         sizes, meets = self.attributes.shape(wanted), self._meets(wanted)
         cells = float(self.attributes.cells(wanted))
-        shares = _outer((1.0, float(size)) for size in sizes) / cells / self.precisions(wanted)
+        shares = outer((1.0, float(size)) for size in sizes) / cells / self.precisions(wanted)
         scales, repeats = [], []
         for code in np.unique(meets).tolist():
             inside = [bool(code >> (len(wanted) - 1 - axis) & 1) for axis in range(len(wanted))]
@@ -110,7 +108,7 @@ class MarginalAlgebra:
                 front = np.moveaxis(found, axis, 0)
                 apart = front[0] - front[1] / size
                 found = np.moveaxis(np.stack((apart, apart + front[1])), 0, axis)
-            alike = _outer((size - 1.0, 1.0) for size in common)
+            alike = outer((size - 1.0, 1.0) for size in common)
             some_views = meets == code
             scales.append(np.outer((self.weights * self.scales)[some_views], np.abs(found).ravel()).ravel())
             elsewhere = self.cells[some_views] / float(prod(common))
@@ -118,11 +116,11 @@ class MarginalAlgebra:
         return np.concatenate(scales), np.concatenate(repeats)
 
 
-def _outer(pairs: Iterable[tuple[float, float]]) -> Floats:
-    """The outer product of pairs: an axis a pair."""
+def outer(factors: Iterable[float | tuple[float, float]]) -> Floats:
+    """The outer product of numbers and pairs: an axis a pair."""
     found = np.ones(())
-    for pair in pairs:
-        found = np.multiply.outer(found, np.asarray(pair))
+    for factor in factors:
+        found = np.multiply.outer(found, np.asarray(factor))
     return found
 
 
@@ -437,7 +435,7 @@ class LargestError(PlanErrors):
         return found / found.sum(), float(np.exp(value))
 
 
-def rows_of(views: list[View] | tuple[View, ...], count: int) -> ViewRows:
+def rows_of(views: Sequence[View], count: int) -> ViewRows:
     """Views as rows of booleans.
 
     Examples

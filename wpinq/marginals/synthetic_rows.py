@@ -36,10 +36,10 @@ def view_of(names: Sequence[object], known: Sequence[str]) -> View:
     return tuple(sorted(list(known).index(str(name)) for name in names))
 
 
-def free_name(name: str, taken: Container[str]) -> str:
+def free_name(name: str, taken: Container[str], before: str = "marginal") -> str:
     """A name for a column of ours that no attribute has."""
     while name in taken:
-        name = f"marginal_{name}"
+        name = f"{before}_{name}"
     return name
 
 
@@ -74,20 +74,6 @@ class SyntheticRows:
     weights: Floats | None = None
     simulated: bool = False
 
-    @staticmethod
-    def of_codes(
-        attributes: Sequence[AttributeCells],
-        codes: Integers,
-        generator: np.random.Generator,
-        weights: Floats | None = None,
-        simulated: bool = False,
-    ) -> SyntheticRows:
-        """Rows from the numbers of their cells, of shape (rows, attributes): see `AttributeCells.draw`."""
-        if codes.ndim != 2 or codes.shape[1] != len(attributes):
-            raise AnswersError("rows are numbers of cells, a column an attribute")
-        drawn = {cells.name: cells.draw(codes[:, place], generator) for place, cells in enumerate(attributes)}
-        return SyntheticRows(tuple(attributes), drawn, codes, weights, simulated)
-
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
@@ -115,10 +101,7 @@ class SyntheticRows:
 
     @property
     def _weight(self) -> str:
-        name = "weight"
-        while name in self.columns:
-            name = f"row_{name}"
-        return name
+        return free_name("weight", self.columns, "row")
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas frame with the declared types: categories categorical, ints that may be null `Int64`."""
@@ -163,13 +146,9 @@ def _pandas_type(type_: Type, nullable: bool) -> Any:
         import pandas
 
         return pandas.CategoricalDtype(list(type_.listed))
-    if type_ == FLOAT:
-        return "float64"
-    if type_ == INT:
-        return "Int64" if nullable else "int64"
-    if type_ == BOOL:
-        return "boolean" if nullable else "bool"
-    return "object"
+    plain: dict[Type, str] = {FLOAT: "float64", INT: "int64", BOOL: "bool"}
+    with_null: dict[Type, str] = {**plain, INT: "Int64", BOOL: "boolean"}
+    return (with_null if nullable else plain).get(type_, "object")
 
 
 # --- fitted tables ----------------------------------------------------------------------------------------------------
@@ -271,8 +250,7 @@ class FittedTable:
         seed : int
             Of the draw, which is public.
         """
-        codes = self.joint.draw(count, seed)
-        return SyntheticRows.of_codes(self.attributes, codes, _generator(seed), None, self.simulated)
+        return self._drawn(self.joint.draw(count, seed), seed)
 
     def weighted_rows(self, each: int = 10, seed: int = 0) -> SyntheticRows:
         """Several rows for each record, each with its share of the weight: nearer to the model than `rows`.
@@ -285,14 +263,13 @@ class FittedTable:
             Of the draw, which is public.
         """
         codes, weight = self.joint.weighted_draw(each, seed)
-        weights = np.full(len(codes), weight)
-        return SyntheticRows.of_codes(self.attributes, codes, _generator(seed), weights, self.simulated)
+        return self._drawn(codes, seed, np.full(len(codes), weight))
+
+    def _drawn(self, codes: Integers, seed: int, weights: Floats | None = None) -> SyntheticRows:
+        generator = np.random.default_rng([seed, 1])  # for values inside of bins: another stream than that of the cells
+        drawn = {cells.name: cells.draw(codes[:, place], generator) for place, cells in enumerate(self.attributes)}
+        return SyntheticRows(self.attributes, drawn, codes, weights, self.simulated)
 
     def __repr__(self) -> str:
         stamp = "SIMULATED; " if self.simulated else ""
         return f"<FittedTable: {stamp}{len(self.names)} attributes, {self.total:,.0f} records, {self.joint!r}>"
-
-
-def _generator(seed: int) -> np.random.Generator:
-    """For values inside of bins: another stream than that of the cells."""
-    return np.random.default_rng([seed, 1])

@@ -22,6 +22,7 @@ from wpinq.marginals.cells import (
     View,
     attribute,
     by_order,
+    weight_of,
 )
 from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
 from wpinq.marginals.released import (
@@ -142,7 +143,7 @@ def tabulate_marginals(
 ) -> MarginalTabulation:
     """The marginals of a query's records: see `Query.marginals`."""
     coded = _bound(query.plan, attributes)
-    table = Attributes(_sizes(each.cells for each in coded), tuple(each.cells.name for each in coded))
+    table = Attributes.of_cells(each.cells for each in coded)
     wanted = _workload(table, order, workload)
     spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
     if measure is None:
@@ -170,10 +171,6 @@ def _bound(plan: Node, given: object) -> tuple[CodedAttribute, ...]:
     if not 0 < len(found) <= ATTRIBUTES_LIMIT:
         raise PlanError(f"marginals are of 1 to {ATTRIBUTES_LIMIT} attributes, not {len(found)}")
     return tuple(found.values())
-
-
-def _sizes(attributes: Iterable[AttributeCells]) -> tuple[int, ...]:
-    return tuple(cells.size for cells in attributes)
 
 
 def _workload(table: Attributes, order: int, workload: Views | None) -> tuple[View, ...]:
@@ -244,6 +241,7 @@ def _listed(words: Sequence[str], most: int = 12) -> str:
 
 CONFIDENCE = 0.9
 """Of the intervals that decide."""
+_RECORDS = "the number of records, a public number of more than 0,"
 ASSUMED_RECORDS = 100_000
 """The number of records of a table of which none is given."""
 _CELLS_PER_RECORD = 3
@@ -272,14 +270,8 @@ def choose_order(sizes: Sequence[int], epsilon: Fraction, records: float | None 
     (2, 1)
     """
     cells = sum(one * other for one, other in combinations(sizes, 2))
-    known = ASSUMED_RECORDS if records is None else _positive(records)
+    known = ASSUMED_RECORDS if records is None else weight_of(records, _RECORDS)
     return 2 if len(sizes) > 1 and cells <= _CELLS_PER_RECORD * known * epsilon else 1
-
-
-def _positive(records: float) -> float:
-    if not records > 0:
-        raise PlanError(f"the number of records is a public number of more than 0, not {records!r}")
-    return records
 
 
 def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str, str]:
@@ -312,7 +304,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     >>> infeasible_marginals(asked, records=100)["age"]
     'a cell of age is ± 230 at 90 %, as wide as from none of about 100 records to all'
     """
-    _positive(records)
+    weight_of(records, _RECORDS)
     found = {}
     for view, half in _half_widths(asked).items():
         if 2 * half >= records:

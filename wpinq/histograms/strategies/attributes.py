@@ -20,9 +20,9 @@ from wpinq.expr.values import Value
 from wpinq.histograms.strategies.strategy import Coefficient, LinearStrategy, Strategy, checked_query, listed
 from wpinq.histograms.workload import Bins, Kronecker, Stacked, Workload, as_workload, check_domain_size, flattened
 from wpinq.inference.checks import along, along_axes, flat_product
-from wpinq.marginals.cells import Attributes, MeasuredView, View, weight_of
+from wpinq.marginals.cells import MeasuredView, View, weight_of
 from wpinq.marginals.planning import MarginalPlan, Objective, plan_marginals
-from wpinq.marginals.residual_basis import ConsistentMarginals
+from wpinq.marginals.residual_basis import ConsistentMarginals, outer
 from wpinq.runtime.arrays import Floats
 
 _LONGEST = 300
@@ -313,18 +313,11 @@ class UnionOfProducts(LinearStrategy):
         a, b = self._factors_of(share)
         return np.asarray(1 / (a**2 + b**2 * self._eigen[1]))
 
-    def _solve(self, vectors: Floats) -> Floats:
-        """`(AᵀA)⁻¹ v`."""
+    def solve(self, vectors: Floats) -> Floats:
         turns = self._eigen[0]
         inner = along_axes(np.asarray(vectors), ((len(t), t.T.__matmul__) for t in turns))
         inner = inner * along(self._diagonal(self.share), inner)
         return along_axes(inner, ((len(t), t.__matmul__) for t in turns))
-
-    def estimate(self, answers: Floats) -> Floats:
-        return self._solve(self.transpose(answers))
-
-    def coefficients(self, queries: Floats) -> Floats:
-        return self.apply(self._solve(queries))
 
     def squared_norm(self, workload: Workload) -> float:
         asked = self._asked(workload)
@@ -464,8 +457,7 @@ class Marginals(Strategy):
     @cached_property
     def keys(self) -> tuple[Value, ...]:
         """The public records (number of the view, number of the cell), the last attribute of a view fastest."""
-        pairs = enumerate(map(self.attributes.cells, self.plan.measured))
-        return tuple((number, cell) for number, cells in pairs for cell in range(cells))
+        return self.plan.keys
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
         """The query program: a SelectMany over the measured views. Uses of the source: 1.
@@ -484,8 +476,9 @@ class Marginals(Strategy):
         PlanError
             When values are not integers.
         """
-        values = codes_of(source, bin, self.attributes)
-        pairs = list(enumerate(self.shares.items()))
+        names, pairs = self.attributes.names or (), list(enumerate(self.shares.items()))
+        by_name = (lambda record: tuple(getattr(record, name) for name in names)) if names else None
+        values = attributes_of(source, by_name if bin is None else bin, self.attributes.sizes)
         return values.select_many(
             lambda r: listed([((number, self.plan.cell(r, view)), share) for number, (view, share) in pairs])
         )
@@ -621,17 +614,5 @@ class Marginals(Strategy):
                 pairs.append((total if total > _NOTHING * trace else 0.0, trace - total))
             else:
                 outside *= total
-        found = np.full((), outside / float(self.domain))
-        for pair in pairs:
-            found = np.multiply.outer(found, np.asarray(pair))
+        found = outer([outside / float(self.domain), *pairs])
         return float((found / self.plan.algebra.precisions(tuple(inside))).sum())
-
-
-def codes_of(source: Query, bin: UserFunction | None, attributes: Attributes) -> Query:
-    """The query of each record's codes: what a function gives, or the fields that the attributes are named after."""
-    names = attributes.names or ()
-
-    def named(record: Any) -> Any:
-        return tuple(getattr(record, name) for name in names)
-
-    return attributes_of(source, named if bin is None and names else bin, attributes.sizes)

@@ -245,19 +245,13 @@ class PIdentity(LinearStrategy):
         theta = self.sums / self.diagonal
         return theta, np.linalg.inv(np.eye(len(theta)) + theta @ theta.T)
 
-    def _solve(self, vectors: Floats) -> Floats:
+    def solve(self, vectors: Floats) -> Floats:
         """`(AᵀA)⁻¹ v`, by Woodbury: `D⁻¹ (I − Θᵀ (I + ΘΘᵀ)⁻¹ Θ) D⁻¹ v`."""
         theta, inverse = self._small
         widths = along(1 / self.diagonal, vectors)
         scaled = vectors * widths
         scaled = scaled - np.tensordot(theta.T, np.tensordot(inverse, np.tensordot(theta, scaled, 1), 1), 1)
         return np.asarray(scaled * widths)
-
-    def estimate(self, answers: Floats) -> Floats:
-        return self._solve(self.transpose(answers))
-
-    def coefficients(self, queries: Floats) -> Floats:
-        return self.apply(self._solve(queries))
 
     def squared_norm(self, workload: Workload) -> float:
         theta, _ = self._small

@@ -270,13 +270,15 @@ class LinearStrategy(Strategy):
     def transpose(self, answers: Floats) -> Floats:
         """`Aᵀ y`."""
 
-    @abstractmethod
+    # A strategy defines the last of these, or the other two.
+
     def estimate(self, answers: Floats) -> Floats:
         """The unbiased estimate of the histogram, linear in the answers: `A⁺ y`."""
+        return self.solve(self.transpose(answers))
 
-    @abstractmethod
     def coefficients(self, queries: Floats) -> Floats:
         """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
+        return self.apply(self.solve(queries))
 
     def solve(self, vectors: Floats) -> Floats:
         """`(AᵀA)⁻¹ w`."""
@@ -588,11 +590,8 @@ class Identity(LinearStrategy):
     def transpose(self, answers: Floats) -> Floats:
         return self.apply(answers)
 
-    def estimate(self, answers: Floats) -> Floats:
-        return self.apply(answers)
-
-    def coefficients(self, queries: Floats) -> Floats:
-        return self.apply(queries)
+    def solve(self, vectors: Floats) -> Floats:
+        return self.apply(vectors)
 
     def squared_norm(self, workload: Workload) -> float:
         return float(workload.gram_diagonal().sum())

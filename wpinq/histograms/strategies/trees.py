@@ -91,9 +91,6 @@ class Hierarchical(LinearStrategy):
     def estimate(self, answers: Floats) -> Floats:
         return tree_least_squares(self.tree, self.tree.split(answers))[-1]
 
-    def coefficients(self, queries: Floats) -> Floats:
-        return self.apply(self.solve(queries))
-
     def solve(self, vectors: Floats) -> Floats:
         # Aᵀ y = w for y = w at the leaves and 0 above; so the estimate from y is (AᵀA)⁻¹ w
         levels = [np.zeros((size, *vectors.shape[1:])) for size in self.tree.sizes[:-1]]
