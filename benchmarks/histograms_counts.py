@@ -20,7 +20,6 @@ from wpinq.histograms import (
     CountOfCounts,
     HierarchicalCounts,
     Tree,
-    bottom_up,
     consistent_sizes,
     earth_movers_distance,
     mean_consistency,
@@ -145,7 +144,7 @@ def consistent(
             answers = [
                 leaf.infer(noisy(rng, leaf, true, epsilon)) for leaf, true in zip(leaves, truth[-1], strict=True)
             ]
-            measure(len(columns) - 2, bottom_up(tree, answers))
+            measure(len(columns) - 2, tree.totals(np.stack(answers)))
             table[:, -1] += mean_distance(rng, tree, cumulative, each) / args.draws
         for level, row in enumerate(table):
             print(f"{epsilon:9}{level:6}" + "".join(f"{e:18,.1f}" for e in row) + f"{seconds:9.1f}")

@@ -9,7 +9,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.errors import AnswersError, PlanError
-from wpinq.histograms import CountOfCounts, HierarchicalCounts, Tree, bottom_up, earth_movers_distance
+from wpinq.histograms import CountOfCounts, HierarchicalCounts, Tree, earth_movers_distance
 
 persons = wp.source("persons", name=str, group=int, location=int, cap=10**6)
 TABLE = [
@@ -116,12 +116,6 @@ def test_the_hierarchy_is_consistent_and_right_without_noise(methods, weighted):
         assert min(a.min(), b.min()) >= 0
     assert a.tolist() == [1, 1, 0, 0, 1, 0, 0, 0, 0, 0]
     assert b.tolist() == [0, 1, 1, 0, 0, 0, 0, 0, 0, 0]
-
-
-def test_bottom_up_adds_up():
-    leaves = [np.array([1, 0, 2]), np.array([0, 1, 0]), np.array([0, 0, 5])]
-    found = bottom_up(Tree([[2], [2, 1]]), leaves)
-    assert [level[0].tolist() for level in found] == [[1, 1, 7], [1, 1, 2], [1, 0, 2]]
 
 
 def test_bad_input_is_refused_before_any_budget():

@@ -39,7 +39,6 @@ LISTS = {
     "round_tree": lambda x: h.round_tree(TREE, x),
     "tree_least_squares": lambda x: h.tree_least_squares(TREE, x),
     "mean_consistency": lambda x: h.mean_consistency(TREE, x),
-    "bottom_up": lambda x: h.bottom_up(TREE, x),
     "consistent_sizes": lambda x: h.consistent_sizes(TREE, x),
     "match_sizes": lambda x: h.match_sizes([1, 2], x),
     "methods": lambda x: h.HierarchicalCounts(TREE, [2, 2], 3, x),
@@ -60,7 +59,7 @@ def test_lists_that_are_none(name, bad):
         LISTS[name](bad)
 
 
-@pytest.mark.parametrize("fit", [h.zero_subtrees, h.tree_least_squares, h.mean_consistency, h.bottom_up])
+@pytest.mark.parametrize("fit", [h.zero_subtrees, h.tree_least_squares, h.mean_consistency])
 def test_trees_that_are_none(fit):
     for bad in (None, [[2]], "tree"):
         with pytest.raises(AnswersError, match="Tree"):

@@ -15,7 +15,7 @@ from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, method_names, synthesize
-from wpinq.graphs.synthesis.estimates import DegreeClasses
+from wpinq.graphs.synthesis.estimates import ClusteringCurves, DegreeClasses
 from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.synthesize import ALL_STATISTICS, graph_structure
@@ -109,7 +109,7 @@ def held_triangles(clustering: np.ndarray, scale: float, trials: int) -> tuple[f
     found = []
     for _ in range(trials):
         noisy = closed + rng.laplace(scale=scale, size=len(closed))
-        found.append(clustering_intervals(degrees, weights, noisy, scale, None, rng))
+        found.append(clustering_intervals(ClusteringCurves.of(degrees, weights, noisy, scale), len(degrees), rng))
     true = float(clustering[degrees] @ wedges / 3)
     return float(np.mean([one["triangles"].holds(true) for one in found])), found
 
@@ -133,9 +133,8 @@ def test_where_there_are_no_triangles_none_is_not_ruled_out_and_noise_is_said_to
 
 
 def test_without_a_wedge_nothing_bounds_triangles() -> None:
-    found = clustering_intervals(
-        np.ones(9, dtype=np.int64), wedge_weights([0, 2], 1), np.zeros(1), 1.0, None, np.random.default_rng(1)
-    )
+    curves = ClusteringCurves.of(np.ones(9, dtype=np.int64), wedge_weights([0, 2], 1), np.zeros(1), 1.0)
+    found = clustering_intervals(curves, 9, np.random.default_rng(1))
     assert found["triangles"].swamped
     assert json.dumps(found["triangles"].to_json(), allow_nan=False).count("null") == 1
     assert "0 to any" in phrase(found["triangles"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import operator
 import os
 import re
@@ -148,10 +147,7 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     path = Path(path)
     content = "".join(lines).encode()
     if path.suffix.lower() == ".gz":
-        packed = io.BytesIO()
-        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
-            file.write(content)
-        content = packed.getvalue()
+        content = gzip.compress(content, mtime=0)
     path.write_bytes(content)
 
 

@@ -27,7 +27,6 @@ from wpinq.histograms.strategies.trees import Wavelet as Wavelet
 from wpinq.histograms.strategies.unattributed import CountOfCounts as CountOfCounts
 from wpinq.histograms.strategies.unattributed import HierarchicalCounts as HierarchicalCounts
 from wpinq.histograms.strategies.unattributed import Sorted as Sorted
-from wpinq.histograms.strategies.unattributed import bottom_up as bottom_up
 from wpinq.histograms.strategies.unattributed import earth_movers_distance as earth_movers_distance
 from wpinq.histograms.workload import AllRanges as AllRanges
 from wpinq.histograms.workload import Bins as Bins

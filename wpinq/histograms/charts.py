@@ -214,21 +214,16 @@ def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes:
     )
     drawn.add_collection(colours)
     for row, (level, middle) in enumerate(zip(levels, middles, strict=True)):
-        if len(level) <= _MOST_NUMBERS:
-            _write(drawn, level, middle, tree.levels - row - 0.5)
+        for value, place in zip(level, middle, strict=True) if len(level) <= _MOST_NUMBERS else ():
+            drawn.text(
+                place, tree.levels - row - 0.5, f"{value:.4g}", ha="center", va="center", fontsize=8, clip_on=True,
+                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0},
+            )  # fmt: skip
     drawn.set_yticks(np.arange(tree.levels) + 0.5, [str(height) for height in range(tree.levels)])
     drawn.set(xlim=(-0.5, strategy.domain - 0.5), ylim=(0, tree.levels), xlabel="bin", ylabel="height")
     drawn.figure.colorbar(colours, ax=drawn, label="count per bin")
     provenance(drawn, source)
     return drawn
-
-
-def _write(axes: Axes, level: Floats, middles: Floats, height: float) -> None:
-    for value, middle in zip(level, middles, strict=True):
-        axes.text(
-            middle, height, f"{value:.4g}", ha="center", va="center", fontsize=8, clip_on=True,
-            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.75, "linewidth": 0},
-        )  # fmt: skip
 
 
 def _one_row(values: Any) -> Floats:

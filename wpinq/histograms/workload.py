@@ -48,10 +48,7 @@ class Workload(ABC):
 
     def gram_diagonal(self) -> Floats:
         """The diagonal of `Wᵀ W`: the sum of squared coefficients of each bin."""
-        total = np.zeros(self.domain)
-        for start in range(0, self.queries, 256):
-            total += (self.rows(start, min(start + 256, self.queries)) ** 2).sum(axis=1)
-        return total
+        return np.asarray(sum((rows**2).sum(axis=1) for rows in self.row_blocks()))
 
     def rows(self, start: int, stop: int) -> Floats:
         """The queries start ≤ i < stop, one a column: shape (domain, stop − start)."""

@@ -193,11 +193,8 @@ def _ticks(axes: Axes, which: str, cells: AttributeCells) -> None:
     step = -(-cells.size // _MOST_LABELS)
     places = list(range(0, cells.size, step))
     labels = [plain_text(_short(cells.labels[place])) for place in places]
-    if which == "x":
-        turned = 90 if max(map(len, labels)) > _SHORT_LABEL else 0
-        axes.set_xticks(places, labels, rotation=turned, fontsize=6)
-    else:
-        axes.set_yticks(places, labels, fontsize=6)
+    turned = 90 if which == "x" and max(map(len, labels)) > _SHORT_LABEL else 0
+    (axes.xaxis if which == "x" else axes.yaxis).set_ticks(places, labels, rotation=turned, fontsize=6)
 
 
 def _short(text: str) -> str:

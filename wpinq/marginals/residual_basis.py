@@ -173,7 +173,7 @@ class ConsistentMarginals(Mapping[View, Floats]):
         given = [measured.view for measured in self.views] if wanted is None else wanted
         self.wanted = tuple(sorted(dict.fromkeys(map(self.attributes.view, given)), key=by_order))
         views_, scales = [measured.view for measured in self.views], [measured.scale for measured in self.views]
-        self._algebra = MarginalAlgebra(self.attributes, views_, scales)
+        self.algebra = MarginalAlgebra(self.attributes, views_, scales)
         self._turned: dict[int, Floats] = {}
         self._spaces: dict[View, Floats] = {}
         self._found: dict[View, Floats] = {}
@@ -201,7 +201,7 @@ class ConsistentMarginals(Mapping[View, Floats]):
         return self._found[wanted]
 
     def _solved(self, wanted: View) -> Floats:
-        known = self._algebra.precisions(wanted)
+        known = self.algebra.precisions(wanted)
         # by eigenspaces, which wanted views share; of a view of many attributes all at once
         blocks = 2 ** len(wanted) <= max(64, len(self.views))
         found = self._by_spaces(wanted, known) if blocks else self._at_once(wanted, known)
@@ -215,7 +215,7 @@ class ConsistentMarginals(Mapping[View, Floats]):
         for inside in product((0, 1), repeat=len(wanted)):
             space = tuple(i for i, some in zip(wanted, inside, strict=True) if some)
             if space not in self._spaces:
-                holding = np.flatnonzero(self._algebra.holds[:, list(space)].all(axis=1)).tolist()
+                holding = np.flatnonzero(self.algebra.holds[:, list(space)].all(axis=1)).tolist()
                 total: Floats = np.zeros(tuple(size - 1 for size in self.attributes.shape(space)))
                 for number in holding:
                     total += self._coefficients(number)[_block(self.views[number].view, space)]
@@ -238,7 +238,7 @@ class ConsistentMarginals(Mapping[View, Floats]):
             counts = np.asarray(self.views[number].counts, dtype=np.float64)
             for axis in range(counts.ndim):
                 counts = _turned(counts, axis)
-            self._turned[number] = counts * (self._algebra.weights * np.sqrt(self._algebra.cells))[number]
+            self._turned[number] = counts * (self.algebra.weights * np.sqrt(self.algebra.cells))[number]
         return self._turned[number]
 
 

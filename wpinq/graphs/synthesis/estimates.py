@@ -51,11 +51,8 @@ def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
     place = (at - at.min()) / SPACING
     knots = max(3, int(np.ceil(place.max())) + 1)
     number = np.arange(knots)
-    curve = np.zeros((knots, knots))
-    curve[:, 0] = level
-    curve[:, 1] = slope * SPACING * number
-    for knot in range(2, knots):
-        curve[knot:, knot] = bend * SPACING**1.5 * (number[knot:] - knot + 1)
+    bends = bend * SPACING**1.5 * np.maximum(number[:, None] - number[2:] + 1, 0)
+    curve = np.column_stack([np.full(knots, level), slope * SPACING * number, bends])
     left = np.minimum(place.astype(np.int64), knots - 2)
     share = (place - left)[:, None]
     return np.asarray((1 - share) * curve[left] + share * curve[left + 1])

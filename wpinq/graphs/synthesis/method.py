@@ -150,7 +150,6 @@ class Method(ABC):
             Name to measurement. One without a domain is released too, and `keys` says which of its keys to ask for.
         """
 
-    @abstractmethod
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
         """The public keys to ask for of a measurement without a domain.
 
@@ -166,7 +165,13 @@ class Method(ABC):
             its keys were asked for, and not at all the first time.
         bounds : Bounds
             Public bounds.
+
+        Raises
+        ------
+        PlanError
+            When all keys of the measurement are known beforehand, as they are unless a method says otherwise.
         """
+        raise PlanError(f"{name} has its keys from its measurement")
 
     @abstractmethod
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:

@@ -115,7 +115,7 @@ class DegreesThen(Method):
             return range(max(1, math.ceil(ccdf[0] + 10 * ccdf.scale)))
         keys = self.fits[name].keys
         if keys is None:
-            raise PlanError(f"{name} has its keys from its measurement")
+            return super().keys(name, answers, bounds)
         return () if name in answers else keys(fit_degrees(answers))  # the degrees are what they were
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:

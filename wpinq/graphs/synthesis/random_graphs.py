@@ -292,19 +292,14 @@ def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers],
 
     Degrees rise.
     """
-    different, count = np.unique(degrees, return_counts=True)
-    ends = np.cumsum(count)
-    at = np.concatenate([[0], np.cumsum([len(triangles[degree]) for degree in different.tolist()])])
-    high = np.empty(len(degrees), dtype=np.int64)
-    for degree, start, end in zip(different.tolist(), (ends - count).tolist(), ends.tolist(), strict=True):
-        row = triangles[degree]
-        high[start:end] = np.minimum(np.searchsorted(row, np.minimum(wanted[start:end], row[-1])), len(row) - 1)
-    low = np.maximum(high - 1, 0)
-    rows, first = np.concatenate([triangles[degree] for degree in different.tolist()]), np.repeat(at[:-1], count)
-    least = rows[first + low]
-    gap = np.maximum(rows[first + high] - least, 1)
-    up = rng.random(len(degrees)) * gap < wanted - least
-    return np.asarray(np.where(up, high, low) + 1)
+    high, least, most = (np.empty(len(degrees), dtype=np.int64) for _ in range(3))
+    different, start, count = np.unique(degrees, return_index=True, return_counts=True)
+    for degree, first, end in zip(different.tolist(), start.tolist(), (start + count).tolist(), strict=True):
+        row, here = triangles[degree], slice(first, end)
+        high[here] = np.searchsorted(row, np.minimum(wanted[here], row[-1]))
+        least[here], most[here] = row[np.maximum(high[here] - 1, 0)], row[high[here]]
+    up = rng.random(len(degrees)) * np.maximum(most - least, 1) < wanted - least
+    return np.asarray(np.where(up, high, np.maximum(high - 1, 0)) + 1)
 
 
 def _cliques(
@@ -396,13 +391,9 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
     edges = np.sort(np.concatenate(drawn), axis=1)
     if _mend(edges, len(degrees), len(cliques), rng):
         return edges
-    return np.sort(_drawn_at_random(degrees, rng), axis=1)
-
-
-def _drawn_at_random(degrees: Integers, rng: Generator) -> Integers:
-    """For degrees so tight that loops and repeated edges cannot be swapped away: a random graph that has them."""
+    # degrees are so tight that loops and repeated edges cannot be swapped away: a random graph that has them
     falling = np.argsort(-degrees, kind="stable")
-    return np.asarray(falling[random_graph(degrees[falling], rng)])
+    return np.sort(falling[random_graph(degrees[falling], rng)], axis=1)
 
 
 def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:

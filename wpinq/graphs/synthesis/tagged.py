@@ -11,7 +11,7 @@ estimates give.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import Generator
 
 from wpinq.api.query import Query
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
@@ -36,7 +36,7 @@ from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import topological
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Stated
 from wpinq.sinks.graph_counts import COUNT as COUNTED
 from wpinq.sinks.graph_counts import TriangleCount
@@ -57,12 +57,7 @@ _BALANCING = 12
 
 
 def clustering_intervals(
-    degrees: Integers,
-    weights: Floats,
-    closed: Floats,
-    scale: float,
-    triangles: tuple[float, float] | None,
-    rng: Generator,
+    curves: estimates.ClusteringCurves, nodes: int, rng: Generator
 ) -> dict[str, uncertainty.Interval]:
     """Of triangles and average clustering.
 
@@ -72,12 +67,13 @@ def clustering_intervals(
 
     Parameters
     ----------
-    degrees, weights, closed, scale, triangles
-        As for `estimate_clustering`.
+    curves : ClusteringCurves
+        What the answers make most likely.
+    nodes : int
+        How many nodes there are.
     rng : Generator
         For the draws.
     """
-    curves = estimates.ClusteringCurves.of(degrees, weights, closed, scale, triangles)
     if not len(curves.there):  # and no wedge: whether that is so of the secret graph these answers do not say
         return {
             "triangles": uncertainty.Interval(0.0, np.inf, True, CURVES),
@@ -89,7 +85,7 @@ def clustering_intervals(
     most = _followed(int((curves.adds > 0).any(axis=0).sum()))
     none, every = (_misses(curves, np.full(len(wedges), share)) - best < most for share in (0.0, 1.0))
     found = {}
-    for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / len(degrees))):
+    for name, counts in (("triangles", wedges / 3), ("average_clustering", curves.nodes / nodes)):
         low, high = np.quantile(counts @ shares, [uncertainty.TAIL, 1 - uncertainty.TAIL])
         found[name] = uncertainty.Interval.of_count(0.0 if none else low, counts.sum() if every else high, CURVES)
     return found
@@ -264,10 +260,6 @@ class Tagged(Method):
         left_out = {TOP, COUNT} - set(split)
         return spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
-    def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
-        """As `Method.keys`: all keys are public and known beforehand."""
-        raise PlanError(f"{name} has its keys from its measurement")
-
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix.
 
@@ -314,7 +306,8 @@ class Tagged(Method):
         def intervals(rng: np.random.Generator) -> dict[str, uncertainty.Interval]:
             with single_blas_thread():
                 found = degree_intervals(mass, limits, top)
-                found |= clustering_intervals(*clustered, most, rng)
+                curves = estimates.ClusteringCurves.of(*clustered, most)
+                found |= clustering_intervals(curves, len(classes.degrees), rng)
                 return found | {"assortativity": mixing_interval(*mixed_by, rng)}
 
         return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)

@@ -586,10 +586,8 @@ class Marginals(Strategy):
         given = (
             {} if weights is None else {self.attributes.view(v): weight_of(w, "a weight") for v, w in weights.items()}
         )
-        return float(sum(given.get(view, 1.0) * self._squared_norm(view) for view in views)) * variance
-
-    def _squared_norm(self, view: View) -> float:
-        return float(self.attributes.cells(view)) * self.plan.algebra.variance(view) / 2
+        of_view = {v: float(self.attributes.cells(v)) * self.plan.algebra.variance(v) / 2 for v in views}
+        return float(sum(given.get(view, 1.0) * norm for view, norm in of_view.items())) * variance
 
     def squared_norm(self, workload: Workload) -> float:
         """`‖W A⁺‖_F²` of a workload over the table, by the traces of its Gram matrices in each eigenspace."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ from wpinq.inference import checks
 from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.intervals import Bootstrap, bootstrap
 from wpinq.inference.least_squares import isotonic, pool_sizes, project_to_total, round_to_total
-from wpinq.inference.tree import Tree, check_tree
+from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.runtime.arrays import Floats, Integers
@@ -293,8 +294,6 @@ def earth_movers_distance(first: Any, second: Any) -> float:
 
 # Counts of counts over a tree of locations, with a budget for each level.
 
-_METHODS_LOCATION_COUNTS = ("cumulative", "unattributed")
-
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalCounts:
@@ -347,7 +346,7 @@ class HierarchicalCounts:
             )
         given, count = self.methods, self.tree.levels
         methods = [given] * count if isinstance(given, str) else checks.sequence_of(given, "methods", PlanError)
-        if len(methods) != count or not all(checks.is_one_of(each, _METHODS_LOCATION_COUNTS) for each in methods):
+        if len(methods) != count or not all(checks.is_one_of(each, _METHODS[1:]) for each in methods):
             raise PlanError(f"methods are 'cumulative' or 'unattributed', for each of the {count} levels")
         pairs = zip(self.tree.totals(counts.astype(np.float64)), methods, strict=True)
         nodes = tuple(
@@ -380,7 +379,7 @@ class HierarchicalCounts:
         placed = source.select(lambda r: (location(r), group(r)))
         if placed.plan.type.elements[0] != INT:  # type: ignore[attr-defined]  # a pair
             raise PlanError(f"a location is the number of a leaf, an int from 0 to {leaves - 1}")
-        node = self._ancestors(level)
+        node = reduce(np.repeat, self.tree.children[level:], np.arange(self.tree.sizes[level])).tolist()  # of each leaf
         inside = placed.where(lambda r: (r[0] >= 0) & (r[0] < leaves))
         pieces = inside.select(lambda r: (F.element(node, r[0]), r[1])).shave(1.0)
         above = pieces.select(lambda piece: (piece.record[0], piece.index))
@@ -392,12 +391,6 @@ class HierarchicalCounts:
     def _check_level(self, level: int) -> None:
         if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < self.tree.levels:
             raise PlanError(f"a level is an integer from 0, the root, to {self.tree.levels - 1}, not {level!r}")
-
-    def _ancestors(self, level: int) -> list[int]:
-        ids = np.arange(self.tree.sizes[level])
-        for counts in self.tree.children[level:]:
-            ids = np.repeat(ids, counts)
-        return ids.tolist()
 
     def measure(
         self,
@@ -486,20 +479,3 @@ class HierarchicalCounts:
             variances.append([pair[1] for pair in pairs])
         merged = consistent_sizes(self.tree, sizes, variances if weighted else None)
         return [[np.bincount(node, minlength=self.largest + 1) for node in level] for level in merged]
-
-
-def bottom_up(tree: Tree, leaves: Sequence[Integers]) -> list[list[Integers]]:
-    """Every node as the sum of its leaves: the baseline that spends everything at the leaves.
-
-    AnswersError when the histograms of the leaves are no integers, as many for one leaf as for another.
-
-    Examples
-    --------
-    >>> [[h.tolist() for h in level] for level in bottom_up(Tree([[2]]), [np.array([1, 0]), np.array([0, 2])])]
-    [[[1, 2]], [[1, 0], [0, 2]]]
-    """
-    check_tree(tree)
-    rows = checks.array_of(checks.sequence_of(leaves, "the histograms of the leaves"), "the histograms of the leaves")
-    if rows.ndim != 2 or not (np.rint(rows) == rows).all() or (np.abs(rows) > checks.MOST_RECORDS).any():
-        raise AnswersError("the histogram of a leaf is a row of integers: numbers of groups of each size")
-    return [[np.asarray(node, dtype=np.int64) for node in level] for level in tree.totals(rows)]

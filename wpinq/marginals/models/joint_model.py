@@ -316,11 +316,10 @@ class JointModel(ABC):
 
 def check_rows(rows: object, attributes: int) -> None:
     """Refuse numbers of rows that no array holds: their codes are at most 2³⁰ together, which take 8 GiB."""
-    count_of(rows, "the rows to draw", 1, MOST_RECORDS)
-    assert isinstance(rows, int)
-    if rows * attributes > MOST_BINS:
+    many = count_of(rows, "the rows to draw", 1, MOST_RECORDS)
+    if many * attributes > MOST_BINS:
         raise AnswersError(
-            f"{rows:,} rows of {attributes} attributes are more than can be drawn at once, at most "
+            f"{many:,} rows of {attributes} attributes are more than can be drawn at once, at most "
             f"{MOST_BINS // attributes:,}: draw fewer"
         )
 

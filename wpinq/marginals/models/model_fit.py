@@ -26,7 +26,7 @@ from wpinq.marginals.models.joint_model import (
     stopping_ratio,
     systematic,
 )
-from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
+from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.runtime.arrays import Floats, Integers
 
 # Mixtures of products: records are of a few hundred kinds, and within a kind attributes are independent.
@@ -423,7 +423,9 @@ def marginal_intervals(
     estimates = {view: model.marginal(view) for view in wanted}
     supported = [view for view in wanted if model.supported(view)]
     unbiased = ConsistentMarginals(model.measured, model.attributes, supported)
-    rougher = _rougher(model, seed)
+    # the same fit, stopped later
+    stop = _ROUGHER * (model.options["stop"] or stopping_ratio(model.measured, model.total))
+    rougher = fit(model.measured, model.attributes, **{**model.options, "stop": stop}, seed=seed)
     truth = {view: rougher.marginal(view) for view in wanted}
     apart = {view: float(((estimates[view] - unbiased[view]) ** 2).sum()) for view in supported}
     squares = {view: np.zeros_like(estimates[view]) for view in wanted}
@@ -438,18 +440,15 @@ def marginal_intervals(
     intervals = {}
     for view in wanted:
         if view in again and apart[view] > np.mean(again[view]) + _UNLIKELY * np.std(again[view]):
-            intervals[view] = _exact(model, view, unbiased[view], confidence)
+            scales, repeats = unbiased.algebra.kinds(view)
+            exact = linear_half_widths(scales[:, None], confidence, repeats[:, None])
+            ends = unbiased[view] - exact, unbiased[view] + exact
+            intervals[view] = MarginalIntervals(view, unbiased[view], *ends, EXACT, False)
         else:
             half = NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(squares[view])
             ends = np.maximum(estimates[view] - half, 0.0), estimates[view] + half
             intervals[view] = MarginalIntervals(view, estimates[view], *ends, BOOTSTRAP, not model.supported(view))
     return intervals
-
-
-def _rougher(model: JointModel, seed: int) -> JointModel:
-    """The same fit, stopped later."""
-    stop = model.options["stop"] or stopping_ratio(model.measured, model.total)
-    return fit(model.measured, model.attributes, **{**model.options, "stop": _ROUGHER * stop}, seed=seed)
 
 
 def _re_estimates(
@@ -464,11 +463,3 @@ def _re_estimates(
             for each, counts in zip(model.measured, noiseless, strict=True)
         ]
         yield answers, fit(answers, model.attributes, **model.options, seed=int(random.integers(2**31)))
-
-
-def _exact(model: JointModel, view: View, estimate: Floats, confidence: float) -> MarginalIntervals:
-    measured = model.measured
-    algebra = MarginalAlgebra(model.attributes, [each.view for each in measured], [each.scale for each in measured])
-    scales, repeats = algebra.kinds(view)
-    half = float(linear_half_widths(scales[:, None], confidence, repeats[:, None])[0])
-    return MarginalIntervals(view, estimate, estimate - half, estimate + half, EXACT, False)
