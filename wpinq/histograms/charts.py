@@ -143,12 +143,10 @@ def plot_error_by_range_size(
 
 
 def _named(strategies: Any) -> list[tuple[str, LinearStrategy]]:
-    if isinstance(strategies, Mapping):
-        named = [(str(name), strategy) for name, strategy in strategies.items()]
-    elif isinstance(strategies, Sequence):
-        named = [(repr(strategy), strategy) for strategy in strategies]
-    else:
+    if not isinstance(strategies, (Mapping, Sequence)):
         raise PlanError(f"give a list of strategies, or names with strategies, not a {type(strategies).__name__}")
+    pairs = strategies.items() if isinstance(strategies, Mapping) else [(repr(each), each) for each in strategies]
+    named = [(str(name), strategy) for name, strategy in pairs]
     if not named:
         raise PlanError("give at least one strategy to draw")
     for name, strategy in named:

@@ -362,6 +362,14 @@ def flattened(workload: Workload) -> Iterator[Workload]:
         yield workload
 
 
+def stacked_products(workload: Workload) -> list[Kronecker] | None:
+    """The parts of a stack of Kronecker workloads over the same attributes, two or more; None for another workload."""
+    every = list(flattened(workload))
+    parts = [part for part in every if isinstance(part, Kronecker)]
+    alike = isinstance(workload, Stacked) and len(parts) == len(every) and len({part.sizes for part in parts}) == 1
+    return parts if alike and len(parts[0].sizes) > 1 else None
+
+
 def marginal_weights(workload: Workload) -> tuple[tuple[int, ...], dict[View, float]] | None:
     """The sizes of the attributes, and the weight of each marginal that a stack of products stands for.
 
@@ -374,10 +382,8 @@ def marginal_weights(workload: Workload) -> tuple[tuple[int, ...], dict[View, fl
     >>> marginal_weights(Stacked(Kronecker(Bins(2), total), Kronecker(Bins(2), Bins(3))))
     ((2, 3), {(0,): 1.0, (0, 1): 1.0})
     """
-    parts = [part for part in flattened(workload) if isinstance(part, Kronecker)]
-    if not isinstance(workload, Stacked) or len(parts) < len(list(flattened(workload))):
-        return None
-    if len({part.sizes for part in parts}) > 1 or len(parts[0].sizes) < 2:
+    parts = stacked_products(workload)
+    if parts is None:
         return None
     found: dict[View, float] = {}
     for part in parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -352,9 +352,8 @@ def attribute(
     age ('[0, 18)', '[18, 30)', '[30, 65]', 'missing', 'other')
     city ('Oslo', 'Bergen', 'elsewhere')
     """
-    found = name
-    if found is None:
-        found = column if isinstance(column, str) else column.column_name if isinstance(column, Column) else None
+    of_column = column.column_name if isinstance(column, Column) else column
+    found = of_column if name is None else name
     if not isinstance(found, str) or not found:
         raise PlanError('attribute: give a function a name, as in wp.attribute(lambda p: p.age // 10, name="decade")')
     if bins is not None and categories is not None:
@@ -542,6 +541,20 @@ class Attributes:
         if len(set(found)) < len(found):
             raise PlanError("a view is listed twice: list each once, whatever the order of its attributes")
         return tuple(sorted(found, key=by_order))
+
+    def of_order(self, order: object) -> tuple[View, ...]:
+        """All views of so many attributes."""
+        many = len(self.sizes)
+        if type(order) is not int or not 1 <= order <= many:
+            raise PlanError(
+                f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}: "
+                f"give order=1, or order={many} for all of them together"
+            )
+        if comb(many, order) > MOST_VIEWS:
+            raise PlanError(
+                f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]"
+            )
+        return tuple(combinations(range(many), order))
 
     def shape(self, view: View) -> tuple[int, ...]:
         """The size of each attribute of a view."""

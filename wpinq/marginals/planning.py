@@ -22,7 +22,7 @@ from wpinq.errors import PlanError
 from wpinq.inference.checks import MOST_BINS, count_of, is_one_of
 from wpinq.inference.least_squares import single_blas_thread
 from wpinq.marginals.cells import Attributes, MeasuredView, View, by_order, weight_of
-from wpinq.marginals.residual_basis import CountedWork, LargestError, MarginalAlgebra, PlanErrors, TotalError, ViewRows
+from wpinq.marginals.residual_basis import CountedWork, LargestError, MarginalAlgebra, TotalError, ViewRows
 from wpinq.runtime.arrays import Floats, Integers
 
 # A plan of marginals: the measured views, each with a share of every record's weight.
@@ -97,6 +97,10 @@ class MarginalPlan:
             MeasuredView(view, part.reshape(self.attributes.shape(view)) / share, scale / share)
             for view, share, part in parts
         )
+
+    def title(self, view: View) -> str:
+        """A view in words."""
+        return " x ".join(self.attributes.named(view)) or "total"
 
     def cell(self, record: Any, view: View) -> Any:
         """The number of a record's cell in a view, as a lambda over its values would write it: mixed radix."""
@@ -225,7 +229,7 @@ class _Search:
     """A search for the best views, until its work is spent."""
 
     def __init__(
-        self, errors: PlanErrors, most_cells: float, work: CountedWork, first: tuple[ViewRows, Floats] | None = None
+        self, errors: TotalError, most_cells: float, work: CountedWork, first: tuple[ViewRows, Floats] | None = None
     ) -> None:
         self.errors, self.most_cells, self.work, self.first = errors, most_cells, work, first
         self.random = np.random.default_rng(0)
@@ -404,7 +408,7 @@ class _Search:
         return (slopes / new).sum(axis=1), float((slopes / precisions).sum())
 
 
-def _pruned(errors: PlanErrors, views: ViewRows, shares: Floats, work: CountedWork) -> tuple[ViewRows, Floats]:
+def _pruned(errors: TotalError, views: ViewRows, shares: Floats, work: CountedWork) -> tuple[ViewRows, Floats]:
     """Without views of hardly any share, unless one is the last to hold something wanted."""
     kept = shares >= _LEAST_SHARE
     if kept.all():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +22,7 @@ from wpinq.marginals.cells import AttributeCells, Attributes, CodedAttribute, Me
 from wpinq.marginals.planning import MarginalPlan
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.marginals.synthetic_rows import FittedTable, free_name, view_of
-from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, polars_frame
+from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, aligned, arrow_type, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon
@@ -101,11 +100,6 @@ def cell_half_width(measuring: MarginalPlan, view: View, scale: float, confidenc
     return scale * _unit_half_width(measuring, view, confidence)
 
 
-def cell_deviation(measuring: MarginalPlan, view: View, scale: float) -> float:
-    """The standard deviation of each cell of a view, after least squares."""
-    return scale * math.sqrt(measuring.algebra.variance(view))
-
-
 @lru_cache(maxsize=10_000)
 def _unit_half_width(measuring: MarginalPlan, view: View, confidence: float) -> float:
     scales, repeats = measuring.algebra.kinds(view)
@@ -130,7 +124,6 @@ class CellCount(NoisyCount):
 FORMAT, FORMAT_VERSION = "wpinq marginals", 1
 SHOWN_CELLS = 20
 SHOWN_MARGINALS = 20
-OWN_COLUMNS = ("estimate", "low", "high", "kind")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -330,7 +323,7 @@ class MarginalTables(Saved):
             columns.append([kinds[0], *cells[:shown]])
             lines += aligned(zip(*columns, strict=True))
             if shown < len(estimates):
-                lines.append(f"… {len(estimates) - shown} more cells of {title_of(self.measuring, view)}")
+                lines.append(f"… {len(estimates) - shown} more cells of {self.measuring.title(view)}")
         return "\n".join(f"  {line}" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -379,7 +372,7 @@ class MarginalTables(Saved):
     def summary(self) -> list[tuple[str, int, float]]:
         """Of each wanted marginal its title, how many cells it has, and the half-width around each at 95 %."""
         cells = self.measuring.attributes.cells
-        return [(title_of(self.measuring, view), cells(view), self._half_width(view)) for view in self.measuring.wanted]
+        return [(self.measuring.title(view), cells(view), self._half_width(view)) for view in self.measuring.wanted]
 
     def __repr__(self) -> str:
         shown = self.summary()[:SHOWN_MARGINALS]
@@ -400,8 +393,3 @@ class MarginalTables(Saved):
             numbers=(1, 2),
             notes=[f"… {left_out} more: to_pandas() has all"] if left_out else [],
         )
-
-
-def title_of(measuring: MarginalPlan, view: View) -> str:
-    """A view in words."""
-    return " x ".join(measuring.attributes.named(view)) or "total"

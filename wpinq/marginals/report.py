@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
@@ -15,7 +16,7 @@ from wpinq.display.html import render
 from wpinq.display.plots import axes_or_new, plain_text
 from wpinq.errors import AnswersError
 from wpinq.marginals.cells import AttributeCells, View
-from wpinq.marginals.released import MarginalTables, cell_deviation, title_of
+from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill
@@ -287,11 +288,11 @@ def _compared(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRow
     counts = marginals.counts(*names)
     scale = marginals.answers.scale / float(marginals.kind.factor)
     return {
-        "marginal": title_of(marginals.measuring, view),
+        "marginal": marginals.measuring.title(view),
         "attributes": list(names),
         "cells": counts.size,
         "half_width": marginals.half_width(*names),
-        "noise": cell_deviation(marginals.measuring, view, scale),
+        "noise": scale * math.sqrt(marginals.measuring.algebra.variance(view)),
         "model_distance": _distance(fitted.counts(*names), counts),
         "rows_distance": _distance(rows.counts(*names), counts),
     }

@@ -12,7 +12,6 @@ and turning back gives its cells. No array is larger than the largest view, and 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -325,8 +324,8 @@ _LEAST = -80.0
 """Logarithms of shares below that of the largest, from where on a view counts for nothing."""
 
 
-class PlanErrors(ABC):
-    """The errors of wanted views in arrays, and one number that is to be small."""
+class TotalError:
+    """The errors of wanted views in arrays, and one number that is to be small: the weighted sum of the variances."""
 
     def __init__(self, attributes: Attributes, wanted: tuple[View, ...], weights: Floats) -> None:
         sizes, count = attributes.sizes, len(attributes.sizes)
@@ -344,6 +343,7 @@ class PlanErrors(ABC):
         cells = np.array([float(attributes.cells(view)) for view in wanted])
         dimensions = np.array([float(prod(sizes[i] - 1 for i in space)) for space in sorted(spaces, key=by_order)])
         self.shares_of_variance = 2 * self._held(self.wanted) * dimensions / cells[:, None] ** 2
+        self._slopes: Floats = np.einsum("ts,t->s", self.shares_of_variance, weights)
 
     @staticmethod
     def _too_large(count: int) -> PlanError:
@@ -361,30 +361,14 @@ class PlanErrors(ABC):
         found: Floats = self._held(views) * np.exp(-1.0 * (views @ self.logarithms))[:, None]
         return found
 
-    @abstractmethod
     def slopes(self, precisions: Floats) -> Floats:
         """c for which `Σ_S c_S / v_S` is the number that is to be small, or goes as it does nearby."""
-
-    @abstractmethod
-    def best_shares(
-        self, held: Floats, shares: Floats, work: CountedWork, steps: int = 60, tolerance: float = 1e-7
-    ) -> tuple[Floats, float]:
-        """Better shares of views, from some, and the number that is to be small: a local minimum."""
-
-
-class TotalError(PlanErrors):
-    """The weighted sum of the variances."""
-
-    def __init__(self, attributes: Attributes, wanted: tuple[View, ...], weights: Floats) -> None:
-        super().__init__(attributes, wanted, weights)
-        self._slopes: Floats = np.einsum("ts,t->s", self.shares_of_variance, weights)
-
-    def slopes(self, precisions: Floats) -> Floats:
         return self._slopes
 
     def best_shares(
         self, held: Floats, shares: Floats, work: CountedWork, steps: int = 60, tolerance: float = 1e-7
     ) -> tuple[Floats, float]:
+        """Better shares of views, from some, and the number that is to be small: a local minimum."""
         last = np.inf
         for _ in range(steps):
             precisions = np.einsum("as,a->s", held, shares**2)
@@ -401,7 +385,7 @@ class TotalError(PlanErrors):
         return shares, total
 
 
-class LargestError(PlanErrors):
+class LargestError(TotalError):
     """The p-norm of the weighted variances: their largest, nearly."""
 
     power = 32

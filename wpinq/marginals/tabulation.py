@@ -8,31 +8,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from math import comb
 from typing import Any
 
 from wpinq.errors import EpsilonError, PlanError, suggest
 from wpinq.expr.trace import RecordFunction
-from wpinq.marginals.cells import (
-    MOST_VIEWS,
-    Attribute,
-    AttributeCells,
-    Attributes,
-    CodedAttribute,
-    View,
-    attribute,
-    by_order,
-    weight_of,
-)
+from wpinq.marginals.cells import Attribute, AttributeCells, Attributes, CodedAttribute, View, attribute, weight_of
 from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
-from wpinq.marginals.released import (
-    CellCount,
-    MarginalTables,
-    cell_half_width,
-    coded_plan,
-    marginal_measurement,
-    title_of,
-)
+from wpinq.marginals.released import CellCount, MarginalTables, cell_half_width, coded_plan, marginal_measurement
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
@@ -95,7 +77,7 @@ class MarginalTabulation(Compound):
         """One of each wanted marginal: its cells are all alike exact."""
         kind = self.kind
         return {
-            title_of(self.measuring, view): (replace(self.measurement, sink=CellCount(self.measuring, view)), kind)
+            self.measuring.title(view): (replace(self.measurement, sink=CellCount(self.measuring, view)), kind)
             for view in self.measuring.wanted
         }
 
@@ -122,9 +104,9 @@ class MarginalTabulation(Compound):
         lines = [f"Marginals of {len(self.coded)} attributes, epsilon {format_epsilon(self.epsilon)}"]
         width = max(len(cells.name) for cells in self.attributes)
         lines += [f"  {cells.name:<{width}}  {cells.size} cells" for cells in self.attributes]
-        lines.append(f"  wanted: {_listed([title_of(self.measuring, view) for view in self.measuring.wanted])}")
+        lines.append(f"  wanted: {_listed([self.measuring.title(view) for view in self.measuring.wanted])}")
         pairs = zip(self.measuring.measured, self.measuring.shares, strict=True)
-        shown = [f"{title_of(self.measuring, view)} ({share:.2g})" for view, share in pairs]
+        shown = [f"{self.measuring.title(view)} ({share:.2g})" for view, share in pairs]
         lines.append(f"  measured, with their shares: {_listed(shown)}")
         return "\n".join(lines)
 
@@ -144,7 +126,7 @@ def tabulate_marginals(
     """The marginals of a query's records: see `Query.marginals`."""
     coded = _bound(query.plan, attributes)
     table = Attributes.of_cells(each.cells for each in coded)
-    wanted = _workload(table, order, workload)
+    wanted = table.of_order(order) if workload is None else _views(table, workload)
     spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
     if measure is None:
         check_objective(objective)
@@ -173,23 +155,6 @@ def _bound(plan: Node, given: object) -> tuple[CodedAttribute, ...]:
     return tuple(found.values())
 
 
-def _workload(table: Attributes, order: int, workload: Views | None) -> tuple[View, ...]:
-    """The wanted views, smaller ones first."""
-    if workload is not None:
-        return _views(table, workload)
-    many = len(table.sizes)
-    if type(order) is not int or not 1 <= order <= many:
-        raise PlanError(
-            f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}: "
-            f"give order=1, or order={many} for all of them together"
-        )
-    if comb(many, order) > MOST_VIEWS:
-        raise PlanError(
-            f"there are {comb(many, order):,} marginals of order {order}: list those wanted in workload=[...]"
-        )
-    return tuple(combinations(range(many), order))
-
-
 def _views(table: Attributes, given: object) -> tuple[View, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise PlanError('views are a list, each of the names of its attributes: [("city", "sex"), ("age",)]')
@@ -202,9 +167,7 @@ def _views(table: Attributes, given: object) -> tuple[View, ...]:
                     f"a view holds {name!r}, which is no attribute; {suggest(str(name), table.names or ())}"
                 )
         found[table.view(names)] = None
-    if not 0 < len(found) <= MOST_VIEWS:
-        raise PlanError(f"give from 1 to {MOST_VIEWS:,} views, not {len(found):,}")
-    return tuple(sorted(found, key=by_order))
+    return table.views(list(found))
 
 
 @lru_cache(maxsize=256)
@@ -308,7 +271,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     found = {}
     for view, half in _half_widths(asked).items():
         if 2 * half >= records:
-            title = title_of(asked.measuring, view)
+            title = asked.measuring.title(view)
             what = f"a cell of {title}" if view else "the number of records"
             wide = f"as wide as from none of about {records:,.0f} records to all"
             found[title] = f"{what} is ± {half:,.0f} at 90 %, {wide}"

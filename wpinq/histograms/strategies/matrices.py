@@ -15,7 +15,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.histograms.strategies.attributes import Marginals, Product, UnionOfProducts
 from wpinq.histograms.strategies.strategy import Coefficient, LinearStrategy
-from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, flattened, marginal_weights
+from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, marginal_weights, stacked_products
 from wpinq.inference.checks import MOST_BINS, along, blocks, count_of, units
 from wpinq.inference.least_squares import least_squares, minimise, single_blas_thread
 from wpinq.runtime.arrays import Floats
@@ -139,8 +139,6 @@ class MatrixMechanism(LinearStrategy):
 
     @staticmethod
     def _iterate(matrix: Any, vectors: Floats) -> Floats:
-        if vectors.ndim == 1:
-            return least_squares(matrix.tocsr(), vectors)
         flat = vectors.reshape(len(vectors), -1)
         solved = np.stack([least_squares(matrix.tocsr(), column) for column in flat.T], axis=1)
         return solved.reshape(len(solved), *vectors.shape[1:])
@@ -324,8 +322,8 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int) -
     """For a workload that is no stack of marginals."""
     if isinstance(workload, Kronecker):
         return Product(*(_optimised(factor, sums, restarts, seed) for factor in workload.factors))
-    parts = _common_factors(workload)
-    if parts is not None:
+    parts = stacked_products(workload)
+    if parts is not None and len(parts) > 1:
         return _optimise_union(workload, parts, lambda factor: _optimised(factor, sums, restarts, seed))
     count = max(1, min(64, workload.domain // 16)) if sums is None else sums
     rng = np.random.default_rng(seed)
@@ -351,16 +349,6 @@ def _optimised(workload: Workload, sums: int | None, restarts: int, seed: int) -
     found = [minimise(objective, np.sqrt(start).ravel(), _STEPS) for start in starts]
     root, _ = min(found, key=lambda pair: pair[1])
     return PIdentity(root.reshape(shape) ** 2)
-
-
-def _common_factors(workload: Workload) -> list[Kronecker] | None:
-    """The parts of a stack of two Kronecker workloads or more over the same attributes; None for another workload."""
-    every = list(flattened(workload))
-    if len(every) < 2:
-        return None
-    parts = [part for part in every if isinstance(part, Kronecker)]
-    several = len(parts) == len(every) and len({part.sizes for part in parts}) == 1 < len(parts[0].sizes)
-    return parts if several else None
 
 
 def _optimise_union(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError
-from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, positive
+from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, count_of, positive, vector
 from wpinq.inference.least_squares import project_to_total
 from wpinq.marginals.cells import Attributes, MeasuredView, View
 from wpinq.marginals.residual_basis import ConsistentMarginals
@@ -59,10 +59,7 @@ class FitTarget:
         if not held:
             raise AnswersError("a joint model needs a measured view of one attribute at least: measure some")
         for measured in held:
-            if not np.isfinite(measured.counts).all():
-                raise AnswersError(
-                    f"counts of the view {attributes.shown(measured.view)} must be finite: nan and infinity are none"
-                )
+            vector(measured.counts.ravel(), f"counts of the view {attributes.shown(measured.view)}")
             positive(measured.scale, "the scale of a measured view")
         answers = ConsistentMarginals(list(views), attributes)
         total = max(float(answers.marginal(())), 1.0)
@@ -372,7 +369,6 @@ def check_table(attributes: Attributes) -> None:
 def fit_full_table(target: FitTarget, steps: int) -> FullTable:
     """The table of at most 2²⁰ cells; AnswersError where it is larger."""
     attributes = target.attributes
-    check_table(attributes)
     every = tuple(range(len(attributes.sizes)))
     measured = [each.view for each in target.views]
 
@@ -450,10 +446,6 @@ class Forest:
                     waiting.append(child)
         return Forest(tuple(parents), tuple(order))
 
-    def children(self, place: int) -> list[int]:
-        """The attributes that depend on one directly."""
-        return [child for child, parent in enumerate(self.parents) if parent == place]
-
 
 @dataclass(eq=False, repr=False)
 class TreeModel(JointModel):
@@ -496,7 +488,7 @@ class TreeModel(JointModel):
         """For each attribute from a root down that the view is at or below, the children of which that holds too."""
         needed: dict[int, list[int]] = {}
         for place in reversed(self.forest.order):
-            inside = [child for child in self.forest.children(place) if child in needed]
+            inside = [child for child in sorted(needed) if self.forest.parents[child] == place]
             if place in view or inside:
                 needed[place] = inside
         return needed if root in needed else {}
