@@ -160,7 +160,7 @@ def _fits(bucket: int) -> dict[str, Fit]:
     triangles = partial(recipes.triangles_by_degree, bucket=bucket)
     return {
         "tbi": Fit(recipes.triangles_by_intersect, None, uncertainty.by_intersect),
-        "tbd": Fit(triangles, _triples(bucket), uncertainty.by_degree(bucket)),
+        "tbd": Fit(triangles, _triples(bucket), partial(uncertainty.by_degree, bucket)),
         "jdd": Fit(recipes.joint_degrees, _pairs, uncertainty.by_joint_degrees),
     }
 

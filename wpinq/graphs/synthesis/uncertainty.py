@@ -313,16 +313,12 @@ def by_intersect(answers: Answers, degrees: Integers, largest: float, rng: Gener
     return {"triangles": Interval(float(low), float(high), bool(weight <= off), cautious=True)}
 
 
-def by_degree(bucket: int) -> Tells:
+def by_degree(bucket: int, answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
     """Of triangles: one of degrees x, y, z adds `3/(x² + y² + z²)`, and in a bucket these may be any."""
-
-    def tells(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-        places = np.array(list(answers.keys), dtype=np.float64) * bucket
-        least, most = np.maximum(places, 2), np.maximum(places + bucket - 1, 2)
-        ends = [_sum(answers, (degree**2).sum(axis=1) / 3, rng) for degree in (least, most)]
-        return {"triangles": Interval.of_count(min(low for low, _ in ends), max(high for _, high in ends), ASKED)}
-
-    return tells
+    places = np.array(list(answers.keys), dtype=np.float64) * bucket
+    least, most = np.maximum(places, 2), np.maximum(places + bucket - 1, 2)
+    ends = [_sum(answers, (degree**2).sum(axis=1) / 3, rng) for degree in (least, most)]
+    return {"triangles": Interval.of_count(min(low for low, _ in ends), max(high for _, high in ends), ASKED)}
 
 
 def by_joint_degrees(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:

@@ -204,12 +204,12 @@ class Strategy(ABC):
         """Released weights as answers to the strategy's queries: times the sensitivity. A vector stays as it is."""
         if not isinstance(answers, Answers):
             return vector(answers, "the noisy answers", self.size)
-        return np.asarray(weights_at(answers, self.keys) * float(self.sensitivity), dtype=np.float64)
+        return np.asarray(self.weights_at(answers, self.keys) * float(self.sensitivity), dtype=np.float64)
 
-
-def weights_at(answers: Answers, keys: tuple[Value, ...]) -> Floats:
-    """The released weights of some keys, in their order."""
-    return answers.values if answers.keys == keys else answers.at(keys)
+    @staticmethod
+    def weights_at(answers: Answers, keys: tuple[Value, ...]) -> Floats:
+        """The released weights of some keys, in their order."""
+        return answers.values if answers.keys == keys else answers.at(keys)
 
 
 def checked_query(source: object) -> Query:

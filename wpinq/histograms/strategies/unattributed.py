@@ -17,15 +17,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.strategy import (
-    Mechanism,
-    Strategy,
-    bins_of,
-    checked_query,
-    noise_of,
-    noisy,
-    weights_at,
-)
+from wpinq.histograms.strategies.strategy import Mechanism, Strategy, bins_of, checked_query, noise_of, noisy
 from wpinq.inference import checks
 from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.intervals import Bootstrap, bootstrap
@@ -436,7 +428,8 @@ class HierarchicalCounts:
                 raise AnswersError(f"level {level} has {self.tree.sizes[level]} nodes: give a vector for each")
             return [node.answers_of(given) for node, given in zip(self.nodes[level], answers, strict=True)]
         parts = np.split(
-            weights_at(answers, self.keys(level)), np.cumsum([len(node.keys) for node in self.nodes[level]])[:-1]
+            Strategy.weights_at(answers, self.keys(level)),
+            np.cumsum([len(node.keys) for node in self.nodes[level]])[:-1],
         )
         pairs = zip(self.nodes[level], parts, strict=True)
         return [node.groups - part if node.method == "cumulative" else np.asarray(part) for node, part in pairs]
