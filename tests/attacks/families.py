@@ -26,7 +26,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "equality tricks": (
         "attacks/test_equality.py",
         "attacks/test_noise_keys.py",
-        "ingest/test_merging.py::test_equal_hashes_make_no_rows_equal",
+        "data/test_merging.py::test_equal_hashes_make_no_rows_equal",
     ),
     "order and hash seed": (
         "attacks/test_order.py",
@@ -73,7 +73,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "the same data twice": (
         "session/test_people.py::test_one_file_or_object_under_two_names_is_noticed",
-        "ingest/test_one_shot.py",
+        "data/test_one_shot.py",
         "attacks/test_equality.py::test_a_mapping_cannot_hold_one_record_twice",
     ),
     "contradicting declarations": (
@@ -94,6 +94,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "exit codes, failures and time": ("attacks/test_exit_codes_and_time.py", "attacks/test_worst_data_in_a_child.py"),
     "analysts who look at one another": ("ledger/test_analysts.py", "session/test_analysts.py"),
     "tokens, sizes, slow clients and deaths of a service": ("service/test_doors.py", "service/test_deaths.py"),
-    "files that are not what they should be": ("attacks/test_fuzzing.py", "ingest/test_foreign_failures.py"),
+    "files that are not what they should be": ("attacks/test_fuzzing.py", "data/test_foreign_failures.py"),
 }
 """Family -> tests, under `tests/`."""
