@@ -177,7 +177,8 @@ def _of_relation(relation: Any, library: str) -> Columns:
 
 
 def _of_arrow(data: Any) -> Columns | None:
-    schema = getattr(data, "schema", None)  # of a table, a batch, a reader or a dataset
+    # of a table, a batch, a reader or a dataset; and of a scanner
+    schema = getattr(data, "schema", None) or getattr(data, "projected_schema", None)
     return None if schema is None else _of_arrow_schema(schema)
 
 

@@ -273,11 +273,11 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
     with contextlib.suppress(Exception):  # there is no pyarrow, or no stream of columns; its words may quote values
         import pyarrow
 
-        if hasattr(data, "scanner"):  # a dataset of pyarrow
-            reader = data.scanner(use_threads=False).to_reader()
-        else:
-            given = isinstance(data, pyarrow.RecordBatchReader)
-            reader = data if given else pyarrow.RecordBatchReader.from_stream(data)
+        given = data.scanner(use_threads=False) if hasattr(data, "scanner") else data  # a dataset of pyarrow
+        if hasattr(given, "projected_schema"):  # a scanner of pyarrow, which has no stream of Arrow's protocol
+            given = given.to_reader()
+        ready = isinstance(given, pyarrow.RecordBatchReader)
+        reader = given if ready else pyarrow.RecordBatchReader.from_stream(given)
     if reader is None:
         raise _unsupported(data)
     what = "the table"
