@@ -1,189 +1,26 @@
-"""Tabulations: aggregates by group as they are asked for, with one epsilon and the share of each. Pure data."""
+"""The way to a tabulation: the records of a query in groups, and aggregates of each that share one epsilon."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import AnswersError, PlanError, suggest
+from wpinq.errors import PlanError, suggest
 from wpinq.expr.nodes import Lambda, check_function
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value, presenter
-from wpinq.measure.answers import Answers
-from wpinq.measure.group import Compound
-from wpinq.measure.measurement import Measurement
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.expr.values import presenter
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan import format
-from wpinq.plan.node import Node, Planned
-from wpinq.sinks.answer_kinds import Kind
-from wpinq.sinks.count_above import Listing, listing_from_json
+from wpinq.plan.node import Planned
+from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.additive import AGGREGATES
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
-from wpinq.tables.released import OpenTable
 from wpinq.tables.released import Table as Table
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Tabulation(Compound):
-    """Aggregates of groups, asked for together: what a session releases as one table, under one bill.
-
-    Equal where what is asked for is: the query, the groups, the aggregates, and the epsilon of each.
-
-    Attributes
-    ----------
-    plan : Node
-        The query whose records are grouped.
-    reading : str
-        How to read its weights, where the query knows.
-    columns : dict
-        Name to function, for each column that they are grouped by.
-    keys : tuple or None
-        The groups, in canonical form; None where they are asked for one by one, or listed.
-    other : value or None
-        The group of all other records, the last of the keys, as a tuple of one; None where there is none.
-    listing : Listing or None
-        Out of which domain the groups are listed, and above which noisy count.
-    aggregates : dict
-        Name to aggregate.
-    epsilons : dict
-        Name to the epsilon that the aggregate gets.
-    """
-
-    plan: Node
-    reading: str
-    columns: dict[str, Lambda]
-    keys: tuple[Value, ...] | None
-    other: tuple[Value] | None
-    listing: Listing | None
-    aggregates: dict[str, Aggregate]
-    epsilons: dict[str, Fraction]
-    groups: Groups = field(compare=False)
-    lowered: dict[str, tuple[Measurement, ...]] = field(compare=False)
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Of all aggregates together."""
-        return sum(self.epsilons.values(), Fraction(0))
-
-    @property
-    def key_type(self) -> Type:
-        """Of a key: that of the column, a record where there are several."""
-        return self.groups.type
-
-    @property
-    def measurements(self) -> tuple[Measurement, ...]:
-        return tuple(measurement for held in self.lowered.values() for measurement in held)
-
-    @property
-    def items(self) -> Mapping[str, Measurement]:
-        """One measurement an aggregate: the parts of a partition cost the largest of them, and all are alike."""
-        found = {}
-        for name, (first, *others) in self.lowered.items():
-            each = f", in each of {len(others) + 1} groups" if others else ""
-            found[f"{name} ({self.aggregates[name].name}{each})"] = first
-        return found
-
-    @property
-    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        titled = zip(self.items.items(), self.aggregates.items(), strict=True)
-        return {title: (asked.stand_in(first), self.kind(name)) for (title, first), (name, asked) in titled}
-
-    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
-        epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
-        lowered = {
-            name: tuple(replace(measurement, epsilon=epsilons[name]) for measurement in held)
-            for name, held in self.lowered.items()
-        }
-        return replace(self, epsilons=epsilons, lowered=lowered)
-
-    def over(self, redeclared: Callable[[Node], Node]) -> Tabulation:
-        """The same over the sources of other plans."""
-        lowered = {
-            name: tuple(replace(measurement, plan=redeclared(measurement.plan)) for measurement in held)
-            for name, held in self.lowered.items()
-        }
-        plan = redeclared(self.plan)
-        return replace(self, plan=plan, groups=replace(self.groups, plan=plan), lowered=lowered)
-
-    @property
-    def lister(self) -> str | None:
-        """The aggregate that the groups are listed by."""
-        return None if self.listing is None else next(name for name, one in self.aggregates.items() if one.lists)
-
-    def kind(self, name: str) -> Kind:
-        """What the numbers of an aggregate are: from the plan and the declarations, never from data."""
-        return self.aggregates[name].kind(self.lowered[name])
-
-    def read(self, released: Sequence[Any]) -> Table | OpenTable:
-        """The table, from what was released for each measurement; one that waits for keys where it has none."""
-        left = iter(released)
-        held = {name: tuple(next(left) for _ in asked) for name, asked in self.lowered.items()}
-        if self.keys is not None:
-            return Table(self, self.keys, held)
-        open_table = OpenTable(self, held)
-        if self.lister is None:
-            return open_table
-        (listed,) = held[self.lister]
-        return open_table.at(listed.keys)
-
-    def check_answers(self, keys: tuple[Value, ...], held: Mapping[str, Sequence[Answers]]) -> None:
-        """Refuse, with AnswersError, answers that are not those of these groups and aggregates."""
-        for name, asked in self.lowered.items():
-            found = [answers.measurement for answers in held.get(name, ())]
-            domains = self.aggregates[name].domains(self.groups, keys, asked)
-            same = [(one.digest, domain) for one, domain in zip(asked, domains, strict=True)]
-            if [(one.digest, one.domain) for one in found] != same:
-                raise AnswersError(f"these answers are not those of {name}: of another plan, epsilon or other groups")
-        if set(held) != set(self.lowered):
-            raise AnswersError("these answers are of other aggregates than the table")
-
-    def to_json(self) -> dict[str, Any]:
-        """What is asked for as plain data, for `saved`."""
-        type_ = self.groups.type
-        listing = None if self.listing is None else self.listing.to_json(type_)
-        keys = None if self.keys is None else [format.value_to_json(key, type_) for key in self.keys if self.columns]
-        return {
-            "plan": format.plan_to_json(self.plan),
-            "reading": self.reading,
-            "by": {name: format.expression_to_json(function) for name, function in self.columns.items()},
-            "keys": keys,
-            "other": None if self.other is None else [format.value_to_json(value, type_) for value in self.other],
-            "listing": listing,
-            "aggregates": {name: aggregate.to_json() for name, aggregate in self.aggregates.items()},
-            "epsilons": {name: str(epsilon) for name, epsilon in self.epsilons.items()},
-        }
-
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
-    def _lines(self) -> Iterator[str]:
-        yield f"Tabulation {by_words(self)}, epsilon {format_epsilon(self.epsilon)}"
-        cells = [(name, a.description, format_epsilon(self.epsilons[name])) for name, a in self.aggregates.items()]
-        widths = [max(len(row[i]) for row in cells) for i in range(2)]
-        for name, words, epsilon in cells:
-            yield f"  {name:<{widths[0]}}  {words:<{widths[1]}}    {epsilon}"
-
-
-def by_words(tabulation: Tabulation) -> str:
-    """What it is grouped by."""
-    if not tabulation.columns:
-        return "of all records"
-    if tabulation.listing is not None:
-        many = f"groups {tabulation.listing.words}"
-    else:
-        many = "groups asked for one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
-    return f"by {', '.join(tabulation.columns)}: {many}"
-
-
-# --- groupings, from which `agg` makes a tabulation -------------------------------------------------------------------
+from wpinq.tables.released import Tabulation as Tabulation
 
 Split = Mapping[str, object] | None
 """The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given."""
