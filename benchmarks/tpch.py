@@ -118,9 +118,7 @@ def run_engine(example: Example, connection: Any, engine: str) -> dict[str, Any]
     datasets = {}
     for name, table in example.data(connection).items():
         declared: Any = program.sources[name].plan.operator
-        datasets[name] = read_source(
-            table, declared.record, unit_weight=declared.unit_weight, cap=declared.cap, facts=frozenset(declared.facts)
-        )
+        datasets[name] = read_source(table, declared)
     rows = sum(map(len, datasets.values()))
     plans = {name: measurement.plan for name, measurement in program.measurements.items()}
     if engine == "reference":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each
 from wpinq.data import EdgeList, read_source
 from wpinq.errors import SourceRejected
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read(data: object, type_: Type = EDGE) -> dict[Any, float]:
-    return dict(read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(100)).items())
+    return dict(read_source(data, declared(type_, cap=100)).items())
 
 
 STREAMS: list[Callable[[Path], Any]] = [

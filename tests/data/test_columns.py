@@ -33,6 +33,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each, sizes
 from wpinq import functions as F
 from wpinq.columns import unlinked_file
@@ -76,9 +77,7 @@ def close_it() -> Iterator[None]:
 
 
 def read(data: object, type_: Type, facts: tuple[str, ...] = ()) -> dict[Any, float]:
-    held = read_source(
-        data, type_, unit_weight=Fraction(2), cap=Fraction(2**40), facts=frozenset(facts), database=one_database
-    )
+    held = read_source(data, declared(type_, unit_weight=2, cap=2**40, facts=facts), one_database)
     assert isinstance(held, StoredColumns)
     found = dict(held.items())
     assert len(held) == len(found)

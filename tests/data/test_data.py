@@ -22,6 +22,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each
 from wpinq.data import EdgeList, read_source
 from wpinq.data.facts import _CHECKS, norm
@@ -38,7 +39,7 @@ WEIGHTS = {("Ann", 31, 1.5, True): 2.0, ("Bo", None, 2.0, False): 1.0}
 def read(
     data: object, type_: Type = EDGE, *, unit: object = 1, cap: object = 2**30, facts: tuple[str, ...] = ()
 ) -> dict[Any, float]:
-    held = read_source(data, type_, unit_weight=Fraction(unit), cap=Fraction(cap), facts=frozenset(facts))
+    held = read_source(data, declared(type_, unit_weight=unit, cap=cap, facts=facts))
     return dict(held.items())
 
 
@@ -704,8 +705,8 @@ def test_the_message_about_the_cap_does_not_tell_the_total() -> None:
 
 def test_table_libraries_are_imported_only_when_used() -> None:
     program = (
-        "import sys, fractions; from wpinq.data import read_source; from wpinq.expr.types import INT; "
-        "one = fractions.Fraction(1); read_source([1, 2], INT, unit_weight=one, cap=9 * one); "
+        "import sys; from wpinq.data import read_source; from wpinq.expr.types import INT; "
+        "from tests.support.declared import declared; read_source([1, 2], declared(INT)); "
         "print([m for m in ('pandas', 'polars', 'pyarrow') if m in sys.modules])"
     )
     root = Path(__file__).parents[2]

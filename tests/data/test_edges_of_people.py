@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -22,6 +21,7 @@ import pytest
 import scipy.sparse
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each
 from tests.support.people import kept_rows
 from wpinq.columns.storage import StoredColumns
@@ -40,12 +40,9 @@ Owned = tuple[int, int, int]
 
 def read(data: Any, at_most: int, column: str = "who", *, nested: bool = False, **options: Any) -> dict[Any, float]:
     person = Person(column, at_most, nested)
-    facts, type_ = frozenset(options.pop("facts", ())), options.pop("type_", EDGE)
-    weight = Fraction(person.weight)
-    told: dict[str, Any] = {"facts": facts, "person": person, "database": lambda: nullcontext(DUCKDB)}
-    held = read_source(data, type_, unit_weight=weight, cap=Fraction(10**9), **told)
+    source = declared(options.pop("type_", EDGE), person=person, cap=10**9, **options)
+    held = read_source(data, source, lambda: nullcontext(DUCKDB))
     assert isinstance(held, StoredColumns)
-    assert not options
     return dict(held.items())
 
 

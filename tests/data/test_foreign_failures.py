@@ -6,7 +6,6 @@ import contextlib
 import decimal
 import sqlite3
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import polars
 import pytest
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each
 from wpinq.columns.storage import StoredColumns
 from wpinq.data.read import read_source
@@ -27,7 +27,7 @@ SECRET = "secretvalue"
 
 def read(data: object, facts: tuple[str, ...] = (), **fields: Any) -> Any:
     type_ = type_from_annotation(fields)
-    return read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(10**9), facts=frozenset(facts))
+    return read_source(data, declared(type_, cap=10**9, facts=facts))
 
 
 def late_relation() -> Any:

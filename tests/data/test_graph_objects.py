@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.declared import declared
 from wpinq.data import EdgeList, read_source
 from wpinq.data.edges import edges_of_graph
 from wpinq.errors import PlanError, SourceRejected
@@ -38,7 +38,7 @@ NX_KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
 
 def read(data: object, type_: Type = EDGE) -> dict[Any, Any]:
-    found = read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(2**30))
+    found = read_source(data, declared(type_))
     assert isinstance(found, Mapping)
     return dict(found.items())  # not by keys, each of which opens a database
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each, sizes
 from wpinq.columns import arrow_rows
 from wpinq.columns.storage import StoredColumns, opened
@@ -37,7 +38,7 @@ TABLES: dict[str, tuple[dict[str, Any], str]] = {
 
 def held(relation: Any, fields: dict[str, Any], facts: frozenset[str] = frozenset()) -> StoredColumns:
     row = wp.source("data", **fields).plan.operator.row
-    found = read_source(relation, row, unit_weight=Fraction(1), cap=Fraction(2**30), facts=facts)
+    found = read_source(relation, declared(row, facts=facts))
     assert isinstance(found, StoredColumns)
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each
 from wpinq.data import read_source
 from wpinq.errors import SourceRejected
@@ -31,7 +31,7 @@ D = Decimal
 
 def read(data: object, annotation: Any) -> dict[Any, float]:
     type_ = type_from_annotation(annotation)
-    return dict(read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(2**30)).items())
+    return dict(read_source(data, declared(type_)).items())
 
 
 def refused(data: object, annotation: Any) -> str:
@@ -211,14 +211,14 @@ def out_of_range() -> list[tuple[Any, Any, str]]:
     moments, spans = "a timestamp outside the years 1 to 9999", "a duration outside 64 bits"
     cases: list[tuple[Any, Any, str]] = []
     for unit in ("W", "D", "h", "m", "s", "ms"):
-        for kind, declared, message in (("M8", datetime, moments), ("m8", timedelta, spans)):
+        for kind, wanted, message in (("M8", datetime, moments), ("m8", timedelta, spans)):
             array = np.array([0, 2**62], f"{kind}[{unit}]")
             cases += [
-                (np.array([0, -(2**61) - 7], array.dtype), declared, message),
-                ([(value,) for value in array], declared, message),
-                (array, declared, message),
-                (np.array([(value,) for value in array], [("v", array.dtype)]), declared, message),
-                (pd.DataFrame({"v": pd.Series(list(array), dtype=object)}), declared, message),
+                (np.array([0, -(2**61) - 7], array.dtype), wanted, message),
+                ([(value,) for value in array], wanted, message),
+                (array, wanted, message),
+                (np.array([(value,) for value in array], [("v", array.dtype)]), wanted, message),
+                (pd.DataFrame({"v": pd.Series(list(array), dtype=object)}), wanted, message),
             ]
     for unit in ("Y", "M"):
         cases += [(np.array([0, count], f"M8[{unit}]"), datetime, moments) for count in (2**62, 120_000, -120_000)]
@@ -232,17 +232,17 @@ def out_of_range() -> list[tuple[Any, Any, str]]:
     series = pd.Series(np.array([np.datetime64(0, "s"), late])).dt.tz_localize("UTC")
     cases.append((pd.DataFrame({"v": series}), datetime, moments))
     zoned, seconds = pa.array([0, 10**15], pa.timestamp("s", "UTC")), pa.array([0, 10**14], pa.duration("s"))
-    for column, declared, message in ((zoned, datetime, moments), (seconds, timedelta, spans)):
+    for column, wanted, message in ((zoned, datetime, moments), (seconds, timedelta, spans)):
         table = pa.table({"v": column})
         frame = table.to_pandas(types_mapper=pd.ArrowDtype)
-        cases += [(data, declared, message) for data in (table, table.to_reader(), frame)]
-    for type_, declared, message in (
+        cases += [(data, wanted, message) for data in (table, table.to_reader(), frame)]
+    for type_, wanted, message in (
         (pl.Duration("ms"), timedelta, spans),
         (pl.Datetime("ms", "UTC"), datetime, moments),
         (pl.Datetime("us", "Europe/Berlin"), datetime, moments),
     ):
         frame = pl.DataFrame({"v": pl.Series([0, 2**58]).cast(type_)})
-        cases += [(frame, declared, message), (frame.lazy(), declared, message)]
+        cases += [(frame, wanted, message), (frame.lazy(), declared, message)]
     return cases
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each
 from wpinq.columns import arrow_rows
 from wpinq.columns.storage import StoredColumns
@@ -51,7 +52,7 @@ def rows_of(fields: dict[str, Any], columns: str, rows: int, repeat: str) -> Ite
 
 
 def held(data: Any, type_: Type, facts: frozenset[str] = frozenset()) -> StoredColumns:
-    found = read_source(data, type_, unit_weight=Fraction(3, 2), cap=Fraction(2**30), facts=facts)
+    found = read_source(data, declared(type_, unit_weight=Fraction(3, 2), facts=facts))
     assert isinstance(found, StoredColumns)
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sqlite3
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import wpinq as wp
+from tests.support.declared import declared
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import EdgeList, read_source, rows
 from wpinq.errors import SourceRejected
@@ -62,7 +62,7 @@ ONE_SHOT: dict[str, Callable[[], Any]] = {
 
 
 def read(data: object, cap: int = 10) -> dict[Any, float]:
-    held = read_source(data, EDGE, unit_weight=Fraction(1), cap=Fraction(cap))
+    held = read_source(data, declared(EDGE, cap=cap))
     assert isinstance(held, StoredColumns)
     return dict(held.items())
 
@@ -123,7 +123,7 @@ def test_a_refusal_before_a_row_is_read_takes_nothing() -> None:
     reader, executed = TABLE.to_reader(), cursor()
     for offered in (reader, executed):
         with pytest.raises(SourceRejected, match="no column named 'elsewhere'"):
-            read_source(offered, record_type({"elsewhere": INT}), unit_weight=Fraction(1), cap=Fraction(10))
+            read_source(offered, declared(record_type({"elsewhere": INT}), cap=10))
         assert read(offered) == dict.fromkeys(ROWS, 1.0)
 
 

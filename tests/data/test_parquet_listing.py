@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.support.declared import declared
 from wpinq.data import read_source
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import INT, Type, record_type
@@ -28,7 +28,7 @@ def write_values(path: Path, *values: int) -> Path:
 
 
 def read(data: object, type_: Type = VALUE) -> dict[Any, float]:
-    held = read_source(data, type_, unit_weight=Fraction(1), cap=Fraction(10**6))
+    held = read_source(data, declared(type_, cap=10**6))
     return dict(held.items())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -19,6 +18,7 @@ import pytest
 from pyarrow import parquet
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.parameters import for_each, sizes
 from tests.support.people import kept_rows
 from wpinq.columns.storage import StoredColumns
@@ -38,17 +38,8 @@ def named(rows: list[tuple[Any, ...]] = ROWS, fields: tuple[str, ...] = FIELDS) 
 
 def read(data: Any, at_most: int = 2, type_: Type = VISIT, *, nested: bool = False, **options: Any) -> dict[Any, float]:
     person = Person(options.pop("column", "user"), at_most, nested)
-    facts = frozenset(options.pop("facts", ()))
-    read = read_source(
-        data,
-        type_,
-        unit_weight=Fraction(person.weight),
-        cap=Fraction(options.pop("cap", 10**9)),
-        facts=facts,
-        person=person,
-    )
+    read = read_source(data, declared(type_, person=person, **{"cap": 10**9, **options}))
     assert isinstance(read, StoredColumns)
-    assert not options
     return dict(read.items())
 
 

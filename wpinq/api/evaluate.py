@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -112,16 +113,7 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     source.check()
     type_, facts = source.record, frozenset(source.facts)
     if source.person is not None or isinstance(given, EngineDataset) or not is_rows(given):
-        unit_weight = max(source.unit_weight, Fraction(1))
-        return read_source(
-            given,
-            source.row,
-            unit_weight=unit_weight,
-            cap=source.cap,
-            facts=facts,
-            person=source.person,
-            sizes=source.sizes,
-        )
+        return read_source(given, replace(source, unit_weight=max(source.unit_weight, Fraction(1))))
     check_no_columns(given)
     items = computed(
         lambda: list(given.items()) if isinstance(given, Mapping) else [(record, 1) for record in given],

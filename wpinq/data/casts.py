@@ -28,6 +28,30 @@ _Value = tuple[str, list[Unfit]]
 """A value as one term, and the conditions of unfit ones."""
 
 
+class OtherKind(Exception):
+    """A column, or what is in it, is of a kind of which no value is of the declared type."""
+
+
+@dataclass(frozen=True, slots=True)
+class CastWords:
+    """How a database says what two databases say differently; `{}` stands for a value."""
+
+    scalar: Callable[[str, Any, types.Type], _Value | None]
+    """A column of some kind as a declared scalar; None where no value of it can be one."""
+    strict: bool
+    """Whether a column of another kind than the declared one is an error; else its values are unfit, nulls apart."""
+    typed: Callable[[str, types.Type], str]
+    """A packed value of a type."""
+    field: Callable[[str, str, int], str]
+    """A field of a record, by its name and place."""
+    record: Callable[[Sequence[str], types.Type], str]
+    mapped: str
+    """A function of `{1}`, `{2}`, of each element of a list, `{0}`."""
+    some: str
+    """Whether it holds of one of them."""
+    length: str
+
+
 @dataclass(frozen=True, slots=True)
 class Cast:
     """A column as a declared type, in SQL.
@@ -51,18 +75,19 @@ class Cast:
     advice: str = ""
 
 
-def of_column(column: str, given: Any, type_: types.Type) -> Cast:
-    """A column of some DuckDB type (`DuckDBPyType`), as a declared type."""
+def of_column(column: str, given: Any, type_: types.Type, words: CastWords | None = None) -> Cast:
+    """A column of some type of DuckDB's (`DuckDBPyType`), or another database's, as a declared type."""
+    words = words or DUCKDB
     if not isinstance(type_, types.TupleOf):
-        value, unfit = _value(column, given, type_)
+        value, unfit = _value(column, given, type_, words)
         return Cast((value,), tuple(unfit), advice=column_advice(duckdb_kind(given), type_))
     leaves, unfit = [f"({column} IS NOT NULL)"] if type_.nullable else [], _null(column, type_)
-    parts, why = _fields(column, given, type_)
+    parts, why = _fields(column, given, type_, words)
     if why is not None:
         nulls = tuple(f"CAST(NULL AS {kind})" for kind in column_types(type_))
         return Cast(nulls, (*unfit, *why))
     for part, part_given, element in parts:
-        inside = of_column(part, part_given, element)
+        inside = of_column(part, part_given, element, words)
         leaves += inside.leaves
         unfit += [(f"{column} IS NOT NULL AND ({condition})", reason) for condition, reason in inside.unfit]
     return Cast(tuple(leaves), tuple(unfit))
@@ -107,62 +132,63 @@ def _null(column: str, type_: types.Type) -> list[Unfit]:
     return [(f"{column} IS NULL", NO_ID if type_ == ID else words)]
 
 
-def _value(column: str, given: Any, type_: types.Type, level: int = 0) -> _Value:
+def _value(column: str, given: Any, type_: types.Type, words: CastWords, level: int = 0) -> _Value:
     """A value as one term, packed, and what makes it unfit."""
     unfit, found = _null(column, type_), None
     if isinstance(type_, types.ListOf):
-        found = _list(column, given, type_, level)
+        found = _list(column, given, type_, words, level)
     elif isinstance(type_, types.TupleOf):
-        parts, why = _fields(column, given, type_)
+        parts, why = _fields(column, given, type_, words)
         if why is not None:
             return f"CAST(NULL AS {type_name(type_)})", [*unfit, *why]
         packed = []
-        for i, (part, part_given, element) in enumerate(parts):
-            inside, unfit_inside = _value(part, part_given, element, level)
-            packed.append(f"f{i} := {inside}")
+        for part, part_given, element in parts:
+            inside, unfit_inside = _value(part, part_given, element, words, level)
+            packed.append(inside)
             unfit += [(f"{column} IS NOT NULL AND ({condition})", reason) for condition, reason in unfit_inside]
-        return f"CASE WHEN {column} IS NULL THEN NULL ELSE struct_pack({', '.join(packed) or 'f := true'}) END", unfit
+        return f"CASE WHEN {column} IS NULL THEN NULL ELSE {words.record(packed, type_)} END", unfit
     elif given.id != "null":
-        found = scalar(column, given, type_)
-    value, more = found or (f"CAST(NULL AS {type_name(type_)})", _mismatch(column, given, type_))
+        found = words.scalar(column, given, type_)
+    value, more = found or (f"CAST(NULL AS {type_name(type_)})", _mismatch(column, given, type_, words))
     return value, unfit + more
 
 
-def _mismatch(column: str, given: Any, type_: types.Type) -> list[Unfit]:
-    return [] if given.id == "null" else [(f"{column} IS NOT NULL", f"a value that is not of type {type_}")]
+def _mismatch(column: str, given: Any, type_: types.Type, words: CastWords, why: str = "") -> list[Unfit]:
+    if words.strict:
+        raise OtherKind
+    return [] if given.id == "null" else [(f"{column} IS NOT NULL", why or f"a value that is not of type {type_}")]
 
 
 def _fields(
-    column: str, given: Any, type_: types.TupleOf
+    column: str, given: Any, type_: types.TupleOf, words: CastWords
 ) -> tuple[list[tuple[str, Any, types.Type]], list[Unfit] | None]:
     """The parts of a record, by name; or why it is none."""
     if given.id != "struct":
-        return [], _mismatch(column, given, type_)
+        return [], _mismatch(column, given, type_, words)
     places, parts = {name: place for place, (name, _) in enumerate(given.children)}, []
     for name, element in zip(type_.names, type_.elements, strict=True):
         if name is None:
-            return [], [(f"{column} IS NOT NULL", "a record by field name where the fields have no names")]
+            return [], _mismatch(column, given, type_, words, "a record by field name where the fields have no names")
         if name not in places:
-            return [], [(f"{column} IS NOT NULL", f"a record without the field {name!r}")]
+            return [], _mismatch(column, given, type_, words, f"a record without the field {name!r}")
         place = places[name]
-        parts.append((f"struct_extract_at({column}, {place + 1})", given.children[place][1], element))
+        parts.append((words.field(column, name, place), given.children[place][1], element))
     return parts, None
 
 
-def _list(column: str, given: Any, type_: types.ListOf, level: int) -> _Value | None:
+def _list(column: str, given: Any, type_: types.ListOf, words: CastWords, level: int) -> _Value | None:
     if given.id not in ("list", "array"):
         return None
     child = given.children[0][1]
     items = f"CAST({column} AS {child}[])" if given.id == "array" else column
     item = f"x{level}"
-    inside, unfit_inside = _value(item, child, type_.element, level + 1)
-    unfit = [
-        (f"len(list_filter({items}, lambda {item}: {condition})) > 0", reason) for condition, reason in unfit_inside
-    ]
+    inside, unfit_inside = _value(item, child, type_.element, words, level + 1)
+    unfit = [(words.some.format(items, item, condition), reason) for condition, reason in unfit_inside]
     if type_.bound is not None:
-        unfit.insert(0, (f"len({items}) > {type_.bound}", f"a list of more than {type_.bound} elements"))
-    value = items if inside == item else f"list_transform({items}, lambda {item}: {inside})"
-    return f"CAST({value} AS {type_name(type_)})", unfit
+        too_long = f"{words.length.format(items)} > {type_.bound}"
+        unfit.insert(0, (too_long, f"a list of more than {type_.bound} elements"))
+    value = items if inside == item else words.mapped.format(items, item, inside)
+    return words.typed(value, type_), unfit
 
 
 # --- scalars ----------------------------------------------------------------------------------------------------------
@@ -232,7 +258,8 @@ def _unlisted(text: str, type_: types.CategoryOf) -> list[Unfit]:
     return [(f"{text} NOT IN ({listed})", "a value that is none of the declared categories")]
 
 
-def _in_range(column: str, value: str, type_: types.Logical) -> list[Unfit]:
+def in_range(column: str, value: str, type_: types.Logical) -> list[Unfit]:
+    """What is unfit where the integer of a value is none that its type has."""
     least, most = limits(type_)
     beyond = (
         "the years 1 to 9999"
@@ -248,7 +275,7 @@ def _in_range(column: str, value: str, type_: types.Logical) -> list[Unfit]:
 def _date(column: str, kind: str) -> _Value | None:
     if kind == "date":
         value = f'CAST({_BUILT_IN}"-"({column}, {_EPOCH}) AS BIGINT)'
-        return value, _in_range(column, value, types.DATE)
+        return value, in_range(column, value, types.DATE)
     moment = _timestamp(column, kind)
     if moment is None or kind in _ZONED or kind.startswith(COUNTED_MOMENTS):
         return None
@@ -264,7 +291,7 @@ def _timestamp(column: str, kind: str) -> _Value | None:
         return None
     # There is no epoch_us of nanoseconds with a zone; of whole microseconds the division is exact.
     value = f"(TRY(epoch_ns({column})) // 1000)" if kind == "timestamptz_ns" else f"TRY(epoch_us({column}))"
-    unfit = _in_range(column, value, types.TIMESTAMP)
+    unfit = in_range(column, value, types.TIMESTAMP)
     if kind in ("timestamp_ns", "timestamptz_ns"):
         unfit.append((f"TRY(epoch_ns({column})) % 1000 <> 0", "a moment finer than microseconds"))
     return value, unfit
@@ -274,7 +301,7 @@ def _time(column: str, kind: str) -> _Value | None:
     if kind not in ("time", "time_ns"):
         return None
     value = f"epoch_us({column})"
-    unfit = _in_range(column, value, types.TIME)
+    unfit = in_range(column, value, types.TIME)
     if kind == "time_ns":
         unfit.append((f"epoch_ns({column}) % 1000 <> 0", "a moment finer than microseconds"))
     return value, unfit
@@ -285,9 +312,9 @@ def _counted(column: str, kind: str, type_: types.Logical, noun: str) -> _Value:
     unit = kind.rpartition(" ")[2]
     if unit == "ns":
         value = f"({column} // 1000)"  # of whole microseconds it is exact
-        return value, [*_in_range(column, value, type_), (f"{column} % 1000 <> 0", f"a {noun} finer than microseconds")]
+        return value, [*in_range(column, value, type_), (f"{column} % 1000 <> 0", f"a {noun} finer than microseconds")]
     value = f"TRY_CAST(CAST({column} AS HUGEINT) * {_MICROSECONDS[unit]} AS BIGINT)"
-    return value, _in_range(column, value, type_)
+    return value, in_range(column, value, type_)
 
 
 def _duration(column: str, kind: str) -> _Value | None:
@@ -297,7 +324,7 @@ def _duration(column: str, kind: str) -> _Value | None:
         return None
     value = f"TRY(epoch_us({column}))"
     months = f"datepart('year', {column}) <> 0 OR datepart('month', {column}) <> 0"
-    return value, [(months, "an interval of months, which are no duration"), *_in_range(column, value, types.DURATION)]
+    return value, [(months, "an interval of months, which are no duration"), *in_range(column, value, types.DURATION)]
 
 
 def _units(column: str, scale: int) -> str:
@@ -308,7 +335,7 @@ def _decimal(column: str, given: Any, type_: types.DecimalOf) -> _Value | None:
     kind, scale = str(given.id), type_.scale
     if kind in _INTEGERS and kind != "uhugeint":
         value = _units(f"CAST({column} AS HUGEINT)", scale)
-        return value, _in_range(column, value, type_)
+        return value, in_range(column, value, type_)
     if kind != "decimal":
         return None
     width, given_scale = (int(dict(given.children)[part]) for part in ("precision", "scale"))
@@ -319,7 +346,7 @@ def _decimal(column: str, given: Any, type_: types.DecimalOf) -> _Value | None:
     exact = f"TRY_CAST({column} AS DECIMAL(38, {scale}))"
     value = _units(exact, scale)
     finer = [(f"{exact} <> {column}", f"a number of more than {scale} decimals")] if given_scale > scale else []
-    return value, [*finer, *_in_range(column, value, type_)]
+    return value, [*finer, *in_range(column, value, type_)]
 
 
 _SCALARS: dict[types.Type, Callable[[str, str], _Value | None]] = {
@@ -333,6 +360,24 @@ _SCALARS: dict[types.Type, Callable[[str, str], _Value | None]] = {
     types.TIME: _time,
     types.DURATION: _duration,
 }
+
+
+def struct(parts: Sequence[str], type_: types.Type) -> str:
+    """A record of parts, as `columns.records` packs it."""
+    fields = ", ".join(f"f{i} := {part}" for i, part in enumerate(parts))
+    return f"struct_pack({fields or 'f := true'})"
+
+
+DUCKDB = CastWords(
+    scalar=scalar,
+    strict=False,
+    typed=lambda value, type_: f"CAST({value} AS {type_name(type_)})",
+    field=lambda column, name, place: f"struct_extract_at({column}, {place + 1})",
+    record=struct,
+    mapped="list_transform({0}, lambda {1}: {2})",
+    some="len(list_filter({0}, lambda {1}: {2})) > 0",
+    length="len({})",
+)
 
 
 # --- text -------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Any
 
 from wpinq.columns.records import column_names, type_name
 from wpinq.columns.storage import StoredColumns, cleanly
+from wpinq.data.casts import struct
 from wpinq.data.facts import enforce, refuse_records, same_reversed
 from wpinq.data.relation import Relation, stored_rows
 from wpinq.errors import SourceRejected
@@ -131,16 +132,16 @@ def _listed(type_: Type) -> str:
 
 
 def _struct(parts: Sequence[str], type_: Type) -> str:
-    fields = ", ".join(f"f{i} := {part}" for i, part in enumerate(parts))
-    return f"CAST(struct_pack({fields or 'f := true'}) AS {type_name(type_)})"
+    return f"CAST({struct(parts, type_)} AS {type_name(type_)})"
 
 
 def _listed_in_spark(type_: Type) -> str:
     """Spark sorts in canonical order: it has null first, in structs and lists too."""
-    return f"sort_array(collect_list({_packed_row(iter(column_names(type_)), type_, _struct_in_spark)}))"
+    return f"sort_array(collect_list({_packed_row(iter(column_names(type_)), type_, struct_in_spark)}))"
 
 
-def _struct_in_spark(parts: Sequence[str], type_: Type) -> str:
+def struct_in_spark(parts: Sequence[str], type_: Type) -> str:
+    """A record of parts, as `columns.records` packs it."""
     fields = [f"'f{i}', {part}" for i, part in enumerate(parts)] or ["'f', true"]
     return f"named_struct({', '.join(fields)})"
 

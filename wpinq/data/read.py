@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,8 @@ from wpinq.data.rows import cursor_relation, is_cursor, mapping_relation, rows_r
 from wpinq.data.sources import is_table, table_relation
 from wpinq.data.spark import read_frame
 from wpinq.errors import PlanError, SourceRejected, warn
-from wpinq.expr.declarations import Person, check_facts
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import TupleOf, Type
-from wpinq.plan.domain import Sizes
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
 
@@ -33,15 +31,7 @@ _EDGE_LISTS = (".txt", ".tsv", ".edges")
 
 
 def read_source(
-    data: object,
-    type_: Type,
-    *,
-    unit_weight: Fraction,
-    cap: Fraction,
-    facts: frozenset[str] = frozenset(),
-    person: Person | None = None,
-    sizes: Sizes | None = None,
-    database: Callable[[], AbstractContextManager[Any]] = opened,
+    data: object, declared: Source, database: Callable[[], AbstractContextManager[Any]] = opened
 ) -> StoredColumns | EngineDataset:
     """The weighted dataset that a curator offers, checked against what its source declares.
 
@@ -62,19 +52,11 @@ def read_source(
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
         the type does not name are ignored. Missing values of pandas (NaN, NA, None) are null.
-    type_ : Type
-        The declared type of the rows, which is that of the records but where a record is one person's rows. Nothing is
-        inferred from the data.
-    unit_weight : Fraction
-        Positive: the most that a row may weigh in absolute value.
-    cap : Fraction
-        Positive: the most that the absolute weights may add up to, compared without rounding.
-    facts : frozenset of str
-        Names from `wpinq.expr.declarations.FACTS` that the dataset must keep.
-    person : Person, optional
-        Whose rows the rows are: of each person's, only so many are taken, before anything else is asked of the dataset.
-    sizes : Sizes, optional
-        The most records that the dataset may have, in all and of a key, after the cut of each person's rows.
+    declared : Source
+        What its source declares. The type is that of the rows; nothing is inferred from the data. No row may weigh more
+        than the unit weight in absolute value, nor all together more than the cap, compared without rounding. The facts
+        must hold. Where rows are those of people, only so many of each person's are taken, before anything else is
+        asked of the dataset; and the sizes, the most records in all and of a key, are those after this cut.
     database : callable
         Gives a connection to a DuckDB in which the data are checked, for a while.
 
@@ -89,7 +71,7 @@ def read_source(
         When anything is unfit. The data is refused as a whole, and the message names positions and reasons for the
         curator, never a value.
     PlanError
-        When a fact does not exist or does not fit the type, or a bound is not positive.
+        When the declaration makes no sense.
 
     Notes
     -----
@@ -98,22 +80,21 @@ def read_source(
 
     Examples
     --------
-    >>> from wpinq.expr.types import INT, record_type
-    >>> edge = record_type({"src": INT, "dst": INT})
-    >>> held = read_source([(1, 2), (1, 2), (2, 3)], edge, unit_weight=Fraction(1), cap=Fraction(100))
+    >>> import wpinq as wp
+    >>> held = read_source([(1, 2), (1, 2), (2, 3)], wp.source("edges", src=int, dst=int).plan.operator)
     >>> sorted(held.items())
     [((1, 2), 2.0), ((2, 3), 1.0)]
     """
     import duckdb
 
+    declared.check()
+    type_, person, unit_weight, cap = declared.row, declared.person, declared.unit_weight, declared.cap
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
-    record = type_ if person is None else person.record(type_)
-    check_facts(facts, record, unit_weight)
     if isinstance(data, EngineDataset):
-        frame, told = data.frame, {"unit_weight": unit_weight, "cap": cap}
-        return interruptible(lambda: read_frame(frame, type_, **told, facts=facts, person=person, sizes=sizes))
-    data = as_edge_list(data)
+        frame = data.frame
+        return interruptible(lambda: read_frame(frame, declared))
+    data, facts = as_edge_list(data), frozenset(declared.facts)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
@@ -131,7 +112,7 @@ def read_source(
             if person is not None:
                 relation = _relation(connection, data, type_, stack, person)
                 kept = people_dataset(connection, relation, type_, person, facts)
-                enforce_sizes(connection, sizes, kept)
+                enforce_sizes(connection, declared.sizes, kept)
                 return kept
             if isinstance(data, Mapping):
                 relation = mapping_relation(connection, data, type_, unit_weight)
@@ -139,17 +120,13 @@ def read_source(
                 relation = _relation(connection, data, type_, stack)
             kept, relation = stored_rows(connection, relation, type_)
             enforce(connection, facts, kept, relation, unit_weight if isinstance(data, Mapping) else None)
-            enforce_sizes(connection, sizes, kept)
+            enforce_sizes(connection, declared.sizes, kept)
             return kept
         return None
 
     held = interruptible(read)
     if held is None:
         raise SourceRejected("the data cannot be read, or changed while they were read: read them yourself to see why")
-    return _within(cap, held)
-
-
-def _within(cap: Fraction, held: StoredColumns) -> StoredColumns:
     if held.norm > cap:
         raise SourceRejected(
             f"the total weight of the data is above the cap {cap} that the source declares: declare a larger cap, "

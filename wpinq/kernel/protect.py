@@ -84,19 +84,7 @@ class Protector:
     def _read(self, declared: Source, data: object) -> Data:
         if isinstance(data, EngineDataset):  # only what this engine adopts itself
             raise SessionError("data are offered as they are: the engine makes its own form of them")
-        offered, facts = self._engine.attach(data), frozenset(declared.facts)
-        checked = self._engine.keep(
-            read_source(
-                offered,
-                declared.row,
-                unit_weight=declared.unit_weight,
-                cap=declared.cap,
-                facts=facts,
-                person=declared.person,
-                sizes=declared.sizes,
-                database=self._engine.connection,
-            )
-        )
+        checked = self._engine.keep(read_source(self._engine.attach(data), declared, self._engine.connection))
         if self._sandbox is not None:
             assert isinstance(checked, StoredColumns)  # of the engine that untrusted mode takes
             with self._engine.connection() as connection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,6 +10,7 @@ import pytest
 
 import wpinq as wp
 from tests.engines.test_loading import SOURCES
+from tests.support.declared import declared
 from wpinq import functions as F
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
@@ -42,7 +42,7 @@ def test_it_is_what_rows_of_python_are(
 ) -> None:
     source, rows = {**SOURCES, **LISTS}[name]
     plan = source.select(lambda x: x).plan
-    held = read_source(rows, source.plan.type, unit_weight=Fraction(1), cap=Fraction(10**6))
+    held = read_source(rows, declared(source.plan.type, cap=10**6))
     assert isinstance(held, StoredColumns)
     expected = database.evaluate(plan, {"s": rows})
     monkeypatch.setattr(StoredColumns, "items", no_rows)
@@ -65,6 +65,6 @@ def test_a_file_and_a_frame_of_another_library_are_released_alike(
 
 def test_what_weighs_more_than_the_cap_is_refused(database: SparkDatabase) -> None:
     few = wp.source("few", int, cap=1)
-    held = read_source([1, 2], few.plan.type, unit_weight=Fraction(1), cap=Fraction(10))
+    held = read_source([1, 2], declared(few.plan.type, cap=10))
     with pytest.raises(PlanError, match="weigh more than the cap"):
         database.evaluate(few.plan, {"few": held})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.declared import declared
 from wpinq import functions as F
 from wpinq.columns.dataset import EngineDataset
 from wpinq.data import read_source
@@ -85,8 +86,8 @@ def test_a_frame_is_what_rows_of_python_are(name: str, spark: Any, database: Spa
     given = [plain(row, frame.schema) for row in rows]
     records = [row["anything"] for row in given] if bare else [only(row, type_) for row in given]
     options: dict[str, Any] = {"unit_weight": Fraction(1), "cap": Fraction(10**6), "facts": frozenset()}
-    held = read_source(EngineDataset(frame), type_, **options)
-    expected = dict(read_source(records, type_, **options).items())
+    held = read_source(EngineDataset(frame), declared(type_, **options))
+    expected = dict(read_source(records, declared(type_, **options)).items())
     same = source.select(lambda record: record).plan
     assert repr(database.evaluate(same, {"s": held})) == repr(database.evaluate(same, {"s": expected}))
 
@@ -143,7 +144,7 @@ def test_a_bound_of_a_list_and_facts_of_records_are_kept(spark: Any) -> None:
     options: dict[str, Any] = {"unit_weight": Fraction(2), "cap": Fraction(10**6)}
     short = record_type({"x": ListOf(INT, bound=2)})
     with pytest.raises(SourceRejected, match="has in field 'x' a list of more than 2 elements"):
-        read_source(EngineDataset(spark.sql("SELECT array(1, 2, 3) AS x")), short, facts=frozenset(), **options)
+        read_source(EngineDataset(spark.sql("SELECT array(1, 2, 3) AS x")), declared(short, **options))
     point = TupleOf(("x", "y"), (INT, ListOf(INT)))
     edge = record_type({"a": point, "b": point})
     for rows, fact, words in (
@@ -152,9 +153,9 @@ def test_a_bound_of_a_list_and_facts_of_records_are_kept(spark: Any) -> None:
     ):
         frame = spark.createDataFrame(rows, "a struct<x: int, y: array<int>>, b struct<x: int, y: array<int>>")
         with pytest.raises(SourceRejected, match=words):
-            read_source(EngineDataset(frame), edge, facts=frozenset([fact]), **options)
+            read_source(EngineDataset(frame), declared(edge, facts=[fact], **options))
         other = "simple" if fact == "symmetric" else "symmetric"
-        assert isinstance(read_source(EngineDataset(frame), edge, facts=frozenset([other]), **options), EngineDataset)
+        assert isinstance(read_source(EngineDataset(frame), declared(edge, facts=[other], **options)), EngineDataset)
 
 
 def test_sizes_are_of_whole_fields_wherever_their_columns_lie(spark: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.declared import declared
 from tests.support.people import kept_rows, weigh
 from wpinq import functions as F
 from wpinq.columns.records import reader
@@ -43,8 +44,7 @@ def table(rng: Random, ids: list[Any], size: int) -> list[tuple[Any, ...]]:
 def read(frame: Any, person: Person, type_: Any = ROW, **more: Any) -> Any:
     from wpinq.columns.dataset import EngineDataset
 
-    options = {"cap": Fraction(10**6), "facts": frozenset(more.pop("facts", ())), **more}
-    return read_source(EngineDataset(frame), type_, unit_weight=Fraction(person.weight), person=person, **options)
+    return read_source(EngineDataset(frame), declared(type_, person=person, **{"cap": 10**6, **more}))
 
 
 def record_of(row: Any, nested: bool) -> Any:
@@ -149,7 +149,7 @@ def test_two_people_with_the_same_rows_weigh_2_and_break_unit_weights_in_words_o
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        ([(None, 1, 2)], {}, "a null among the ids"),
+        ([(None, 1, 2)], {}, "null where the id of a person is due"),
         ([(1, 1, 2), (1, 1, None)], {}, "in field 'dst' null"),
         ([(1, 1, 2), (2, 2, 1)], {"facts": ["symmetric"]}, "for one person"),
         ([(1, 1, 2), (2, 1, 2)], {"facts": ["unit_weights"]}, "twice"),

@@ -247,7 +247,7 @@ def test_a_quantile_brings_no_record_to_the_driver(spark: Any, monkeypatch: pyte
     def refuse(*given: object) -> None:
         raise AssertionError("the whole output")
 
-    monkeypatch.setattr("wpinq.engines.sql.spark.cluster.fetch_all", refuse)
+    monkeypatch.setattr("wpinq.engines.sql.spark.session.fetch_all", refuse)
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, [(place, place + 1) for place in range(101)], budget=100.0)
         median = EDGES.select(lambda e: e.src).median(epsilon=80, candidates=[10, 20, 50, 70])
