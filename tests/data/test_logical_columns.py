@@ -242,7 +242,7 @@ def out_of_range() -> list[tuple[Any, Any, str]]:
         (pl.Datetime("us", "Europe/Berlin"), datetime, moments),
     ):
         frame = pl.DataFrame({"v": pl.Series([0, 2**58]).cast(type_)})
-        cases += [(frame, wanted, message), (frame.lazy(), declared, message)]
+        cases += [(frame, wanted, message), (frame.lazy(), wanted, message)]
     return cases
 
 

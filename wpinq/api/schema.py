@@ -12,18 +12,13 @@ from typing import Any
 from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.data.fields import record_fields
-from wpinq.errors import ExpressionError, PlanError
+from wpinq.data.kinds import annotation, field_name
+from wpinq.errors import PlanError
 from wpinq.expr.nodes import RESERVED
-from wpinq.expr.types import DATE, DURATION, TIME, TIMESTAMP, ListOf, Logical, TupleOf, Type, check_field_name
+from wpinq.expr.types import TupleOf, Type
 from wpinq.language.write import write_source
 
 _LINE = 100
-_PYTHON: dict[Type, str] = {
-    DATE: "datetime.date",
-    TIMESTAMP: "datetime.datetime",
-    TIME: "datetime.time",
-    DURATION: "datetime.timedelta",
-}
 _ALWAYS = (
     "the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts",
     "null: no field may be null unless you declare it, as int | None (in text int?)",
@@ -128,8 +123,8 @@ def schema(data: object, name: str | None = None) -> Schema:
     chosen = _name_of(data) if name is None else name
     if not _is_name(chosen):
         raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
-    found = record_fields(data)
-    return Schema(chosen, found.record, (*_ALWAYS, *found.asked), tuple(found.left_out))
+    record, asked, left_out = record_fields(data)
+    return Schema(chosen, record, (*_ALWAYS, *asked), tuple(left_out))
 
 
 def _name_of(data: object) -> str:
@@ -138,34 +133,16 @@ def _name_of(data: object) -> str:
 
 
 def _is_name(name: object) -> bool:
-    try:
-        check_field_name(name if isinstance(name, str) else "")
-    except ExpressionError:
-        return False
-    return name not in RESERVED
+    return field_name(name) is not None and name not in RESERVED
 
 
 def _python_call(name: str, record: Type) -> str:
     if not isinstance(record, TupleOf) or None in record.names:
-        return f'wp.source("{name}", {_annotation(record)})'
-    fields = {str(field): _annotation(type_) for field, type_ in zip(record.names, record.elements, strict=True)}
+        return f'wp.source("{name}", {annotation(record)})'
+    fields = {str(field): annotation(type_) for field, type_ in zip(record.names, record.elements, strict=True)}
     if any(keyword.iskeyword(field) or field in inspect.signature(source).parameters for field in fields):
         opening, parts, closing = f'wp.source("{name}", {{', [f'"{n}": {t}' for n, t in fields.items()], "})"
     else:
         opening, parts, closing = f'wp.source("{name}", ', [f"{n}={t}" for n, t in fields.items()], ")"
     line = f"{opening}{', '.join(parts)}{closing}"
     return line if len(line) <= _LINE else f"{opening.rstrip()}\n    " + ",\n    ".join(parts) + f",\n{closing}"
-
-
-def _annotation(type_: Type) -> str:
-    """A type as `wp.source` takes it."""
-    if isinstance(type_, ListOf):
-        return f"list[{_annotation(type_.element)}]"
-    if isinstance(type_, TupleOf):
-        inside = [_annotation(element) for element in type_.elements]
-        if None in type_.names:
-            return f"tuple[{', '.join(inside)}]"
-        return "{" + ", ".join(f'"{n}": {t}' for n, t in zip(type_.names, inside, strict=True)) + "}"
-    if type_ in _PYTHON:
-        return _PYTHON[type_]
-    return f"wp.{type_}" if isinstance(type_, Logical) else str(type_)

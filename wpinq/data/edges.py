@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -20,7 +21,7 @@ from wpinq.data.files import NO_TEXT, SMALL, ZEROS, file_relation, has_columns, 
 from wpinq.data.layout import Layout
 from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, Relation, rows_in_order, staged
-from wpinq.data.rows import columns_relation, cursor_relation, is_cursor, rows_relation
+from wpinq.data.rows import columns_relation, is_cursor, rows_relation
 from wpinq.data.sources import table_relation
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, Person
@@ -52,28 +53,19 @@ def is_graph(data: object) -> bool:
 
 def own_direction(data: Any) -> bool | None:
     """Whether the edges of a graph object are directed, as it says itself; None where it does not."""
-    library = _library(data)
-    if library == "networkx":
-        import networkx
-        from networkx.classes import reportviews as views
-
-        undirected = (views.EdgeView, views.MultiEdgeView, views.EdgeDataView, views.MultiEdgeDataView)
-        if isinstance(data, networkx.Graph):
-            return bool(data.is_directed())
-        return not isinstance(data, undirected) if isinstance(data, _networkx_views()) else None
-    if library == "igraph":
-        import igraph
-
-        graph = data.graph if isinstance(data, igraph.EdgeSeq) else data
-        return bool(graph.is_directed()) if isinstance(graph, igraph.Graph) else None
-    return None
+    library, graph = _library(data), graph_of(data)
+    if library not in ("networkx", "igraph") or not isinstance(graph, import_module(library).Graph):
+        return None
+    return bool(graph.is_directed())
 
 
 def graph_of(data: Any) -> Any:
     """The graph whose edges these are, where they are a view of a graph; anything else as it is."""
     library = _library(data)
     if library == "igraph":
-        return getattr(data, "graph", data)
+        import igraph
+
+        return data.graph if isinstance(data, igraph.EdgeSeq) else data
     if library == "networkx" and isinstance(data, _networkx_views()):  # the views have no other way to their graph
         return getattr(getattr(data, "_viewer", data), "_graph", data)
     return data
@@ -132,12 +124,9 @@ def _networkx_views() -> tuple[type, ...]:
 
 
 def _igraph_edges(data: Any, directed: bool | None) -> GraphEdges | None:
-    import igraph
-
-    own = own_direction(data)
+    own, graph = own_direction(data), graph_of(data)
     if own is None:
         return None
-    graph = data.graph if isinstance(data, igraph.EdgeSeq) else data
     pairs = graph.get_edgelist()
     if graph is not data:
         pairs = [pairs[i] for i in data.indices]
@@ -179,32 +168,16 @@ def _sparse_edges(data: Any, directed: bool | None) -> GraphEdges | None:
     if not directed:
         if data.shape[0] != data.shape[1]:
             raise SourceRejected(f"{what} of an undirected graph has as many rows as columns")
-        once = _each_edge_once(sources, targets)
+        counted = entries.astype("int64")  # entries of one place add up
+        upper, lower = scipy.sparse.triu(counted, 1).tocsr(), scipy.sparse.tril(counted, -1).T.tocsr()
+        if upper.nnz and lower.nnz and (upper != lower).nnz:
+            raise SourceRejected(
+                f"{what} has an entry on one side of its diagonal only, and others on both: for an undirected graph "
+                "make it symmetric, as matrix.maximum(matrix.T), or offer one half, as scipy.sparse.triu(matrix)"
+            )
+        once = sources <= targets if upper.nnz else sources >= targets  # of a symmetric one those above the diagonal
         sources, targets = sources[once], targets[once]
     return GraphEdges(sources.tolist(), targets.tolist(), directed, what)
-
-
-def _each_edge_once(rows: Any, columns: Any) -> Any:
-    """Which entries of an undirected graph's matrix to take: of a symmetric one those on and above the diagonal."""
-    import numpy
-
-    above, below = rows < columns, rows > columns
-    if not above.any() or not below.any():
-        return numpy.ones(len(rows), dtype=bool)
-    upper, lower = _sorted(rows[above], columns[above]), _sorted(columns[below], rows[below])
-    if not numpy.array_equal(upper, lower):
-        raise SourceRejected(
-            "the sparse matrix has an entry on one side of its diagonal only, and others on both: for an undirected "
-            "graph make it symmetric, as matrix.maximum(matrix.T), or offer one half, as scipy.sparse.triu(matrix)"
-        )
-    return numpy.logical_not(below)
-
-
-def _sorted(first: Any, second: Any) -> Any:
-    import numpy
-
-    order = numpy.lexsort((second, first))
-    return numpy.stack((first[order], second[order]))
 
 
 _READERS: dict[str, Callable[[Any, bool | None], GraphEdges | None]] = {
@@ -414,8 +387,6 @@ class EdgeList:
             relation = table_relation(connection, data, type_, stack)
         if relation is not None:
             return relation
-        if is_cursor(data):
-            return cursor_relation(connection, data, type_)
         if self.columns is not None:
             raise PlanError("columns are named of csv and parquet files and of tables: leave them out")
         if path is not None:

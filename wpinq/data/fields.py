@@ -8,32 +8,25 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wpinq.columns.storage import opened
-from wpinq.data.files import GZIP, format_of, links, open_file, parquet_files
+from wpinq.data.files import format_of, links, open_file, open_packed, parquet_files
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, field_name, type_of_kind
 from wpinq.data.sources import dtype_name
 from wpinq.errors import SourceRejected
-from wpinq.expr.types import TupleOf, Type, tuple_type
+from wpinq.expr.types import TupleOf, Type
 
 _LONGEST = 2**20
 """The longest line of column names in a csv file, in bytes."""
 
 
-@dataclass(slots=True)
-class RecordFields:
-    """The record type of a table's columns, the open questions, and the columns that no field holds."""
-
-    record: Type
-    asked: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-
-
-def record_fields(data: Any) -> RecordFields:
+def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
     """The type of the records of a table or file, from the names and kinds of its columns.
+
+    With the questions that are open, and the columns that no field holds.
 
     Nothing else of it is read: of csv the first line, of parquet the schema in the footer.
 
@@ -43,32 +36,32 @@ def record_fields(data: Any) -> RecordFields:
         When an object has no columns, a file cannot be read, or no column can be a field.
     """
     columns = columns_of(data)
-    found = RecordFields(tuple_type(()))
     names: list[str | None] = []
     types: list[Type] = []
+    asked: list[str] = []
+    left_out: list[str] = []
     for place, kind in enumerate(columns.kinds):
         name = None
         if columns.names is not None:
             name = field_name(columns.names[place])
             if name is None or list(columns.names).count(name) > 1:
                 why = "its name is not of ASCII letters, digits and _" if name is None else "another has its name"
-                found.left_out.append(f"column {place + 1}: {why}; rename it to declare it")
+                left_out.append(f"column {place + 1}: {why}; rename it to declare it")
                 continue
         called = name or f"column {place + 1}"
-        asked: list[str] = []
+        questions: list[str] = []
         try:
-            types.append(type_of_kind(kind, columns.library, asked))
+            types.append(type_of_kind(kind, columns.library, questions))
         except NoType as gap:
-            found.left_out.append(f"{called}: no field holds {gap}; convert it to declare it")
+            left_out.append(f"{called}: no field holds {gap}; convert it to declare it")
             continue
         names.append(name)
-        found.asked += [f"{called}: {words}" for words in dict.fromkeys(asked)]
-    if not types or (columns.names is None and found.left_out):
+        asked += [f"{called}: {words}" for words in dict.fromkeys(questions)]
+    if not types or (columns.names is None and left_out):
         raise SourceRejected("no column of the table can be a field: rename or convert those that you want")
     if columns.library == "csv":
-        found.asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
-    found.record = types[0] if columns.bare else TupleOf(tuple(names), tuple(types))
-    return found
+        asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
+    return types[0] if columns.bare else TupleOf(tuple(names), tuple(types)), asked, left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +131,11 @@ def _of_parquet(path: Path) -> Columns:
 
 def _csv_names(path: Path) -> list[str]:
     """The names of the columns of a csv file, plain or gzip, from its first line."""
-    try:
-        with path.open("rb") as file:
-            packed = file.peek(2).startswith(GZIP)
+    with contextlib.ExitStack() as stack:
+        file, packed = open_packed(path, stack)
+        names: list[str] = []
+        with contextlib.suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
             names = next(csv.reader(_lines(gzip.GzipFile(fileobj=file) if packed else file), strict=True), [])
-    except FileNotFoundError:
-        raise SourceRejected(f"there is no file {path}: check the path") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError, csv.Error):
-        names = []
-    except OSError:
-        raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
     if not names:
         raise SourceRejected(f"{path} does not begin with a line of column names, in UTF-8 and with commas between")
     return names

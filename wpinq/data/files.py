@@ -179,7 +179,6 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
     return frozenset(found)
 
 
-GZIP = b"\x1f\x8b"
 _PIECE = 2**20
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
@@ -213,11 +212,11 @@ def format_of(path: Path) -> str:
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
-def open_file(path: Path, stack: ExitStack) -> Any:
-    """A file open for reading, decompressed into one without a name where it is gzip."""
+def open_packed(path: Path, stack: ExitStack) -> tuple[BinaryIO, bool]:
+    """A file open for reading, and whether it is gzip."""
     try:
         file = stack.enter_context(path.open("rb"))
-        start = file.read(2)
+        packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
     except FileNotFoundError:
         raise missing_file(path, f"there is no file {path}: check the path") from None
@@ -225,15 +224,21 @@ def open_file(path: Path, stack: ExitStack) -> Any:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
         raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
-    if start != GZIP:
-        if path.suffix.lower() == ".gz":
-            raise SourceRejected(f"{path} is not a gzip file: fetch it again, or name it for what it is")
+    if not packed and path.suffix.lower() == ".gz":
+        raise SourceRejected(f"{path} is not a gzip file: fetch it again, or name it for what it is")
+    return file, packed
+
+
+def open_file(path: Path, stack: ExitStack) -> Any:
+    """A file open for reading, decompressed into one without a name where it is gzip."""
+    file, packed = open_packed(path, stack)
+    if not packed:
         return file
     plain: Any = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it
     stack.enter_context(plain)
     try:
-        with gzip.open(file) as packed:
-            while piece := packed.read(_PIECE):
+        with gzip.open(file) as unpacked:
+            while piece := unpacked.read(_PIECE):
                 plain.write(piece)
     except (EOFError, OSError, zlib.error):
         raise SourceRejected(f"{path} is a damaged or truncated gzip file: fetch it again") from None

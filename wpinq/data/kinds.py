@@ -30,6 +30,7 @@ from wpinq.expr.types import (
     CategoryOf,
     DecimalOf,
     ListOf,
+    Logical,
     TupleOf,
     Type,
     check_field_name,
@@ -230,22 +231,18 @@ _PYTHON: dict[Type, str] = {
     TIME: "datetime.time",
     DURATION: "datetime.timedelta",
 }
-_OF_PYTHON_VALUES: dict[Type, str] = {
-    INT: "int(…) of text",
-    FLOAT: "float(…)",
-    BOOL: '… == "yes"',
-    STR: "str(…)",
-    **{type_: f"{_PYTHON[type_]}.fromisoformat(…) of text" for type_ in (DATE, TIMESTAMP, TIME)},
-    DURATION: "datetime.timedelta(seconds=…)",
+_WAYS: dict[Type, tuple[str, str]] = {
+    INT: ("int(…) of text", "write whole numbers in digits, as 1200"),
+    FLOAT: ("float(…)", "write numbers with a point, as 1200.5 or 1.2e3"),
+    BOOL: ('… == "yes"', "write true or false, or 1 or 0"),
+    STR: ("str(…)", ""),
+    DATE: ("datetime.date.fromisoformat(…) of text", "write dates as 2024-02-29"),
+    TIMESTAMP: ("datetime.datetime.fromisoformat(…) of text", "write moments as 2024-02-29T12:30:00"),
+    TIME: ("datetime.time.fromisoformat(…) of text", "write times of day as 12:30:00"),
+    DURATION: ("datetime.timedelta(seconds=…)", ""),
+    decimal(0): ("decimal.Decimal(…) of text", "write digits with a point before the decimals, as 12.5"),
 }
-_OF_CSV: dict[Type, str] = {
-    INT: "write whole numbers in digits, as 1200",
-    FLOAT: "write numbers with a point, as 1200.5 or 1.2e3",
-    BOOL: "write true or false, or 1 or 0",
-    DATE: "write dates as 2024-02-29",
-    TIMESTAMP: "write moments as 2024-02-29T12:30:00",
-    TIME: "write times of day as 12:30:00",
-}
+"""For each type, decimals of all scales as one, what makes a Python value of it, and its form in csv files."""
 _IN_SQL = "take {} in SQL (duckdb.sql, or Spark's) and offer the result"
 _TEXT_IN_SQL = _IN_SQL.format("CAST(… AS STRING)")
 _ELSE_NULL = ", null where the text is none"
@@ -272,14 +269,16 @@ _CASTS: dict[tuple[Type, Type], str] = {
 
 def python_advice(wanted: Type) -> str:
     """The expression that makes a Python value one of a type."""
-    return "decimal.Decimal(…) of text" if isinstance(wanted, DecimalOf) else _OF_PYTHON_VALUES.get(_plain(wanted), "")
+    return _way(wanted)[0]
 
 
 def csv_advice(wanted: Type) -> str:
     """The form of a type in csv files."""
-    if isinstance(wanted, DecimalOf):
-        return "write digits with a point before the decimals, as 12.5"
-    return _OF_CSV.get(_plain(wanted), "")
+    return _way(wanted)[1]
+
+
+def _way(wanted: Type) -> tuple[str, str]:
+    return _WAYS.get(decimal(0) if isinstance(wanted, DecimalOf) else _plain(wanted), ("", ""))
 
 
 def column_advice(kind: ColumnKind, wanted: Type) -> str:
@@ -297,7 +296,7 @@ def column_advice(kind: ColumnKind, wanted: Type) -> str:
         return _IN_SQL.format("make_timestamp(epoch_us(…))")
     if wanted == BOOL and given in (INT, FLOAT, STR):
         one = '"yes"' if given == STR else "1"
-        return f"declare {_said(given)} and ask for x == {one} in queries"
+        return f"declare {annotation(given)} and ask for x == {one} in queries"
     words = _CASTS.get((given, wanted))
     if isinstance(wanted, DecimalOf) and (given in (INT, FLOAT, STR) or isinstance(given, DecimalOf)):
         words = _ELSE_NULL if given == STR else "" if given == INT else ", which rounds"
@@ -305,12 +304,22 @@ def column_advice(kind: ColumnKind, wanted: Type) -> str:
         words = ", which cuts toward zero"
     if words is None:
         return ""
-    return f"declare {_said(given)} and take F.cast(x, {_said(wanted)}) in queries{words}"
+    return f"declare {annotation(given)} and take F.cast(x, {annotation(wanted)}) in queries{words}"
 
 
 def _plain(type_: Type) -> Type:
     return STR if isinstance(type_, CategoryOf) else type_
 
 
-def _said(type_: Type) -> str:
-    return f"wp.{type_}" if isinstance(type_, DecimalOf) else _PYTHON.get(type_, str(type_))
+def annotation(type_: Type) -> str:
+    """A type as `wp.source` takes it."""
+    if isinstance(type_, ListOf):
+        return f"list[{annotation(type_.element)}]"
+    if isinstance(type_, TupleOf):
+        inside = [annotation(element) for element in type_.elements]
+        if None in type_.names:
+            return f"tuple[{', '.join(inside)}]"
+        return "{" + ", ".join(f'"{n}": {t}' for n, t in zip(type_.names, inside, strict=True)) + "}"
+    if type_ in _PYTHON:
+        return _PYTHON[type_]
+    return f"wp.{type_}" if isinstance(type_, Logical) else str(type_)

@@ -24,6 +24,7 @@ from wpinq.data.relation import Relation, stored_rows
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, CategoryOf, ListOf, Logical, TupleOf, Type
+from wpinq.plan.operators.source import Source
 
 # Rows in columns, as SQL: in canonical bytes and in canonical order, as `expr.values` has both in Python.
 
@@ -258,9 +259,7 @@ _TWICE = "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m
 """The same where they are refused: of what is left after the cut, of all people."""
 
 
-def people_dataset(
-    connection: Any, relation: Relation, type_: Type, person: Person, facts: frozenset[str]
-) -> StoredColumns:
+def people_dataset(connection: Any, relation: Relation, declared: Source, person: Person) -> StoredColumns:
     """The dataset of what counts of each person's rows; nothing says how many rows that leaves out.
 
     Parameters
@@ -269,15 +268,13 @@ def people_dataset(
         Where they are scanned.
     relation : Relation
         Of rows of `person.identified(type_)`. All of them must be fit, kept or not.
-    type_ : Type
-        The declared type of a row.
+    declared : Source
+        Of these rows. Its facts are what the dataset, and what any people leave of it, must keep.
     person : Person
         Whose they are.
-    facts : frozenset of str
-        What the dataset, and what any people leave of it, must keep.
     """
-
-    repeats, names = relation.repeats, ", ".join(column_names(type_))
+    type_, facts, repeats = declared.row, frozenset(declared.facts), relation.repeats
+    names = ", ".join(column_names(type_))
     times = _ONCE if repeats == "drop" else "m"
 
     def dataset(rows: str) -> str:
@@ -294,7 +291,7 @@ def people_dataset(
         return f"SELECT {names}, CAST(1 AS DOUBLE) AS w FROM ({together}) AS together"
 
     try:
-        held, relation = stored_rows(connection, relation, person.record(type_), dataset)
+        held, relation = stored_rows(connection, relation, declared.record, dataset)
         if person.nested:
             _check_lists(connection, held, facts)
             return held

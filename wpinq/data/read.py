@@ -18,7 +18,7 @@ from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, format_of, identities
 from wpinq.data.people import people_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
-from wpinq.data.rows import cursor_relation, is_cursor, mapping_relation, rows_relation
+from wpinq.data.rows import mapping_relation, rows_relation
 from wpinq.data.sources import is_table, table_relation
 from wpinq.data.spark import read_frame
 from wpinq.errors import PlanError, SourceRejected, warn
@@ -111,7 +111,7 @@ def read_source(
             stack.enter_context(staged(connection))
             if person is not None:
                 relation = _relation(connection, data, type_, stack, person)
-                kept = people_dataset(connection, relation, type_, person, facts)
+                kept = people_dataset(connection, relation, declared, person)
                 enforce_sizes(connection, declared.sizes, kept)
                 return kept
             if isinstance(data, Mapping):
@@ -138,24 +138,29 @@ def read_source(
 def is_rows(data: object) -> bool:
     """Whether data are rows or a mapping of Python's, and no table, file, cursor or graph."""
     data = as_edge_list(data)
-    if isinstance(data, Mapping):
-        return True
-    return not isinstance(data, (str, os.PathLike, EdgeList)) and not is_table(data) and not is_cursor(data)
+    return isinstance(data, Mapping) or not (isinstance(data, (str, os.PathLike, EdgeList)) or is_table(data))
 
 
 def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
-    if isinstance(data, (str, os.PathLike)):
-        return _path_relation(connection, Path(data), type_, stack, person)
+    path = Path(data) if isinstance(data, (str, os.PathLike)) else None
+    if path is not None and format_of(path) in _EDGE_LISTS and not os.path.isdir(path):
+        data = EdgeList(path)
     if isinstance(data, EdgeList):
         return data.relation(connection, type_, stack, person)
-    type_ = _identified(type_, person)
-    relation = table_relation(connection, data, type_, stack)
+    type_ = type_ if person is None else person.identified(type_)
+    if path is None:
+        relation = table_relation(connection, data, type_, stack)
+    else:
+        relation = file_relation(connection, path, type_, stack)
     if relation is not None:
         return relation
-    if is_cursor(data):
-        return cursor_relation(connection, data, type_)
+    if path is not None:
+        raise SourceRejected(
+            "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
+            "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
+        )
     if isinstance(data, (bytes, bytearray, memoryview, io.IOBase)) or not isinstance(data, Iterable):
         raise SourceRejected(
             f"{'nothing' if data is None else 'a ' + type(data).__qualname__} is not data that can be read: offer "
@@ -169,22 +174,6 @@ def may_be_directed(data: object, record: Type) -> bool:
     pairs = isinstance(record, TupleOf) and len(record.elements) == 2 and len({*record.elements}) == 1
     data = as_edge_list(data)
     return pairs and not (isinstance(data, EdgeList) and not data.is_directed)
-
-
-def _identified(type_: Type, person: Person | None) -> Type:
-    return type_ if person is None else person.identified(type_)
-
-
-def _path_relation(connection: Any, path: Path, type_: Type, stack: ExitStack, person: Person | None) -> Relation:
-    relation = file_relation(connection, path, _identified(type_, person), stack)
-    if relation is not None:
-        return relation
-    if format_of(path) in _EDGE_LISTS:
-        return EdgeList(path).relation(connection, type_, stack, person)
-    raise SourceRejected(
-        "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
-        "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
-    )
 
 
 # Where protected data came from, as far as a session can tell without looking at them, and what a curator is told.

@@ -19,7 +19,7 @@ from wpinq.data.kinds import INTERVAL, CountedKind, counted_kind, counts, durati
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
-from wpinq.data.rows import begin, check_unread, columns_relation
+from wpinq.data.rows import begin, check_unread, columns_relation, cursor_relation, is_cursor
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import ID
 from wpinq.expr.types import DATE, INT, DecimalOf, Type
@@ -40,8 +40,8 @@ _NO_VALUES = "{} holds values that Python has none for: list its columns yoursel
 
 
 def is_table(data: object) -> bool:
-    """Whether an object is a table, or else of a library of tables."""
-    return _library_of(data) is not None
+    """Whether an object is a table, or else of a library of tables, or a cursor."""
+    return _library_of(data) is not None or is_cursor(data)
 
 
 def _library_of(data: object) -> str | None:
@@ -64,12 +64,12 @@ def dtype_name(dtype: Any) -> str:
 
 
 def table_relation(connection: Any, data: Any, type_: Type, stack: contextlib.ExitStack) -> Relation | None:
-    """The relation of a table's rows; None of what is no table."""
+    """The relation of the rows of a table or a cursor; None of what is neither."""
     import duckdb
 
     library, layout = _library_of(data), Layout.of(type_)
     if library is None:
-        return None
+        return cursor_relation(connection, data, type_) if is_cursor(data) else None
     if of_spark(data):
         raise _unsupported(data)
     if library == "duckdb":

@@ -35,15 +35,7 @@ class Plottable(Protocol):
     @property
     def measurement(self) -> Any: ...
     @property
-    def plan(self) -> Any: ...
-    @property
-    def epsilon(self) -> Any: ...
-    @property
     def keys(self) -> tuple[Any, ...]: ...
-    @property
-    def kind(self) -> Any: ...
-    @property
-    def listing(self) -> Any: ...
     @property
     def simulated(self) -> bool: ...
     def rows(self, confidence: float) -> Iterable[Any]: ...
@@ -93,7 +85,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
         raise AnswersError(
             f"plot_answers draws Answers, not a {type(answers).__name__}: of a Release, take release.at(keys)"
         )
-    sink = answers.measurement.sink
+    measurement, sink = answers.measurement, answers.measurement.sink
     if sink.chooses:
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
@@ -103,7 +95,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     keys: tuple[Any, ...] = (sink.noun,) if sink.single else answers.keys
     labels = [sink.noun] if sink.single else [write_value(key) for key in keys]
     lows = [row.low for row in rows if row.low is not None]
-    if answers.listing is not None:  # the interval of a listed key may have no low end: its bar goes down to 0
+    if measurement.listing is not None:  # the interval of a listed key may have no low end: its bar goes down to 0
         lows = [low if np.isfinite(low) else 0.0 for low in lows]
     ends = [(row.estimate - low, row.high - row.estimate) for row, low in zip(rows, lows, strict=False)]
     drawn = axes_or_new(axes)
@@ -118,13 +110,13 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
         fmt="o",
         markersize=3,
         linewidth=1,
-        label=answers.measurement.description,
+        label=measurement.description,
     )
     if not numeric:
         _name_places(drawn, labels)
     drawn.set_xlabel("" if sink.single else _key_name(answers))
     told = f"{100 * confidence:.10g} % interval" if sink.has_interval else "no interval"
-    drawn.set_ylabel(f"{answers.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}")
+    drawn.set_ylabel(f"{measurement.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}")
     provenance(drawn, answers)
     return drawn
 
@@ -175,7 +167,7 @@ def provenance(axes: Axes, answers: Plottable | None) -> None:
     if not isinstance(answers, Plottable):
         raise AnswersError(f"answers are the Answers that the plot comes from, not a {type(answers).__name__}")
     measurement = answers.measurement
-    axes.set_title(f"{measurement.sink.name}({format_epsilon(answers.epsilon)})")
+    axes.set_title(f"{measurement.sink.name}({format_epsilon(measurement.epsilon)})")
     if answers.simulated:
         # inside of the plot, for a title can be cropped or replaced, and so faint that the data are seen through it
         axes.text(
@@ -190,7 +182,7 @@ def plain_text(text: str) -> str:
 
 
 def _key_name(answers: Plottable) -> str:
-    type_ = answers.plan.type
+    type_ = answers.measurement.plan.type
     if isinstance(type_, TupleOf) and all(type_.names):
         return plain_text(f"({', '.join(map(str, type_.names))})")
     return "key"

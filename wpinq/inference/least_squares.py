@@ -48,11 +48,7 @@ def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats
         raise AnswersError("a projection needs at least one value and a finite total of at least 0")
     if at_most and np.maximum(numbers, 0.0).sum() <= total:
         return np.asarray(np.maximum(numbers, 0.0))
-    descending = np.sort(numbers)[::-1]
-    shifts = (np.cumsum(descending) - total) / np.arange(1, len(numbers) + 1)
-    positive = np.flatnonzero(descending > shifts)
-    shift = shifts[positive[-1]] if len(positive) else descending[0]
-    return np.asarray(np.maximum(numbers - shift, 0.0))
+    return _project_families(np.array([len(numbers)]), numbers, np.array([total]))
 
 
 def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
