@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from wpinq.sinks.keys import digits as digits
     from wpinq.sinks.keys import integers as integers
     from wpinq.sinks.keys import product as product
-    from wpinq.tables.additive import count as count
-    from wpinq.tables.additive import count_distinct as count_distinct
-    from wpinq.tables.additive import mean as mean
-    from wpinq.tables.additive import median as median
-    from wpinq.tables.additive import most_common as most_common
-    from wpinq.tables.additive import quantile as quantile
-    from wpinq.tables.additive import sum as sum
+    from wpinq.tables.agg import count as count
+    from wpinq.tables.agg import count_distinct as count_distinct
+    from wpinq.tables.agg import mean as mean
+    from wpinq.tables.agg import median as median
+    from wpinq.tables.agg import most_common as most_common
+    from wpinq.tables.agg import quantile as quantile
+    from wpinq.tables.agg import sum as sum
     from wpinq.tables.tabulation import Table as Table
     from wpinq.tables.tabulation import Tabulation as Tabulation
 else:

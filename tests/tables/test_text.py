@@ -11,7 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.api.query import Query
-from wpinq.tables.additive import AGGREGATES
+from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.tabulation import Tabulation
 
 DAYS = [datetime.date(2024, 1, day) for day in range(1, 6)]

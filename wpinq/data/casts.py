@@ -213,23 +213,26 @@ def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:
         return (text, _unlisted(text, type_)) if kind in ("varchar", "enum") else None
     if isinstance(type_, types.DecimalOf):
         return _decimal(column, given, type_)
-    whole = kind == "decimal" and dict(given.children)["scale"] == 0
-    if whole and not isinstance(type_, types.Logical):  # as Arrow has the wide integers of DuckDB, such as every sum
-        return _SCALARS[type_](f"CAST({column} AS HUGEINT)", "hugeint")
-    return _SCALARS[type_](column, kind)
-
-
-def _bool(column: str, kind: str) -> _Value | None:
-    if kind in _INTEGERS:
+    if isinstance(type_, types.Logical):
+        return _LOGICAL[type_](column, kind)
+    if kind == "decimal" and dict(given.children)["scale"] == 0:
+        column, kind = f"CAST({column} AS HUGEINT)", "hugeint"  # as Arrow has DuckDB's wide integers, such as every sum
+    if type_ in (types.STR, ID) and kind in ("varchar", "enum"):
+        return (column if kind == "varchar" else f"CAST({column} AS VARCHAR)"), []
+    if type_ in (types.INT, ID) and kind in _INTEGERS:
+        return _int(column, kind)
+    if type_ == types.BOOL and kind in _INTEGERS:
         return f"({column} = 1)", [(f"{column} NOT IN (0, 1)", NO_BOOL)]
-    return (column, []) if kind == "boolean" else None
+    if type_ == types.BOOL and kind == "boolean":
+        return column, []
+    return _float(column, kind) if type_ == types.FLOAT else None
 
 
-def _int(column: str, kind: str) -> _Value | None:
+def _int(column: str, kind: str) -> _Value:
     if kind in _WIDE:
         value = f"TRY_CAST({column} AS BIGINT)"
         return value, [(f"{column} IS NOT NULL AND {value} IS NULL", "an integer outside 64 bits")]
-    return (column if kind == "bigint" else f"CAST({column} AS BIGINT)", []) if kind in _INTEGERS else None
+    return column if kind == "bigint" else f"CAST({column} AS BIGINT)", []
 
 
 def _float(column: str, kind: str) -> _Value | None:
@@ -241,16 +244,6 @@ def _float(column: str, kind: str) -> _Value | None:
         inexact = f"{column} IS NOT NULL AND {back} IS DISTINCT FROM {column}"
         return value, [(inexact, "an integer that float cannot represent exactly")]
     return (value, []) if kind in _SMALL else None
-
-
-def _str(column: str, kind: str) -> _Value | None:
-    if kind == "varchar":
-        return column, []
-    return (f"CAST({column} AS VARCHAR)", []) if kind == "enum" else None
-
-
-def _id(column: str, kind: str) -> _Value | None:
-    return _int(column, kind) if kind in _INTEGERS else _str(column, kind)
 
 
 def _unlisted(text: str, type_: types.CategoryOf) -> list[Unfit]:
@@ -349,12 +342,7 @@ def _decimal(column: str, given: Any, type_: types.DecimalOf) -> _Value | None:
     return value, [*finer, *in_range(column, value, type_)]
 
 
-_SCALARS: dict[types.Type, Callable[[str, str], _Value | None]] = {
-    types.BOOL: _bool,
-    types.INT: _int,
-    types.FLOAT: _float,
-    types.STR: _str,
-    ID: _id,
+_LOGICAL: dict[types.Type, Callable[[str, str], _Value | None]] = {
     types.DATE: _date,
     types.TIMESTAMP: _timestamp,
     types.TIME: _time,

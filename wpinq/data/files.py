@@ -212,12 +212,13 @@ def format_of(path: Path) -> str:
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
-def open_packed(path: Path, stack: ExitStack) -> tuple[BinaryIO, bool]:
-    """A file open for reading, and whether it is gzip."""
+def open_packed(path: Path, stack: ExitStack, again: bool = False) -> tuple[BinaryIO, bool]:
+    """A file open for reading, also more than once, and whether it is gzip."""
     try:
         file = stack.enter_context(path.open("rb"))
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
+        packed = file.peek(2).startswith(b"\x1f\x8b")
+        if again:
+            file.seek(0)  # which a pipe cannot
     except FileNotFoundError:
         raise missing_file(path, f"there is no file {path}: check the path") from None
     except IsADirectoryError:
@@ -231,7 +232,7 @@ def open_packed(path: Path, stack: ExitStack) -> tuple[BinaryIO, bool]:
 
 def open_file(path: Path, stack: ExitStack) -> Any:
     """A file open for reading, decompressed into one without a name where it is gzip."""
-    file, packed = open_packed(path, stack)
+    file, packed = open_packed(path, stack, again=True)
     if not packed:
         return file
     plain: Any = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it

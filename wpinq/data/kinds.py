@@ -17,25 +17,7 @@ from datetime import timedelta
 from typing import Any
 
 from wpinq.errors import ExpressionError, SourceRejected
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    DURATION,
-    FLOAT,
-    INT,
-    SCALE_LIMIT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    DecimalOf,
-    ListOf,
-    Logical,
-    TupleOf,
-    Type,
-    check_field_name,
-    decimal,
-)
+from wpinq.expr import types
 
 # Exact columns: the Arrow and DuckDB types of which a scan changes no value, and counts in place of the others.
 #
@@ -146,6 +128,7 @@ _GAPS = (
     "pandas also makes this kind of whole numbers with gaps: where it did, declare int | None and convert the column "
     'to whole numbers that can be null ("Int64" of pandas)'
 )
+_BEYOND = "whole numbers outside of 64 bits with a sign are refused"
 _CATEGORIES = 'its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str'
 _DAYS = "a frame of pandas has no dates but moments at midnight: where these are dates, declare datetime.date"
 
@@ -154,31 +137,31 @@ _DAYS = "a frame of pandas has no dates but moments at midnight: where these are
 class _Meaning:
     """The declared type of a kind, and the question that it leaves, in every library or in some."""
 
-    type: Type
+    type: types.Type
     asked: str = ""
     libraries: frozenset[str] | None = None
 
 
 _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
-    (r"u?int(8|16|32)|int64", _Meaning(INT)),
-    (r"byte|short|integer|long", _Meaning(INT)),
-    (r"u?tinyint|u?smallint|uinteger|bigint", _Meaning(INT)),
-    (r"uint64|ubigint|u?hugeint|u?int128", _Meaning(INT, "whole numbers outside of 64 bits with a sign are refused")),
-    (r"float64|double", _Meaning(FLOAT, _GAPS, frozenset({"pandas", "polars", "pyarrow", "duckdb", "parquet"}))),
-    (r"float(16|32|64)?|halffloat|double", _Meaning(FLOAT)),
-    (r"bool|boolean", _Meaning(BOOL)),
-    (r"str\d*|string|large_string|string_view|utf8|varchar", _Meaning(STR)),
-    (CSV_TEXT, _Meaning(STR)),
-    (r'"?null"?', _Meaning(STR)),  # that a column holds nothing else is told by its values: as text would be
-    (r"object", _Meaning(STR, "the kind says nothing of what it holds: str is a guess")),
-    (r"date|date32|date64", _Meaning(DATE)),
-    (r"datetime64", _Meaning(TIMESTAMP, _DAYS, frozenset({"pandas"}))),
-    (r"timestamp(_s|_ms|_us|_ns|_ntz|tz_ns| with time zone)?|datetime(64)?", _Meaning(TIMESTAMP)),
-    (rf"{COUNTED_MOMENTS}.*", _Meaning(TIMESTAMP)),
-    (r"time|time32|time64|time_ns", _Meaning(TIME)),
-    (rf"duration|timedelta64|interval( day( to second)?)?|{COUNTED_DURATIONS}.*", _Meaning(DURATION)),
-    *((rf"decimal\({scale}\)", _Meaning(decimal(scale))) for scale in range(SCALE_LIMIT + 1)),
-    (r"category|categorical|enum|dictionary", _Meaning(STR, _CATEGORIES)),
+    (r"u?int(8|16|32)|int64", _Meaning(types.INT)),
+    (r"byte|short|integer|long", _Meaning(types.INT)),
+    (r"u?tinyint|u?smallint|uinteger|bigint", _Meaning(types.INT)),
+    (r"uint64|ubigint|u?hugeint|u?int128", _Meaning(types.INT, _BEYOND)),
+    (r"float64|double", _Meaning(types.FLOAT, _GAPS, frozenset({"pandas", "polars", "pyarrow", "duckdb", "parquet"}))),
+    (r"float(16|32|64)?|halffloat|double", _Meaning(types.FLOAT)),
+    (r"bool|boolean", _Meaning(types.BOOL)),
+    (r"str\d*|string|large_string|string_view|utf8|varchar", _Meaning(types.STR)),
+    (CSV_TEXT, _Meaning(types.STR)),
+    (r'"?null"?', _Meaning(types.STR)),  # that a column holds nothing else is told by its values: as text would be
+    (r"object", _Meaning(types.STR, "the kind says nothing of what it holds: str is a guess")),
+    (r"date|date32|date64", _Meaning(types.DATE)),
+    (r"datetime64", _Meaning(types.TIMESTAMP, _DAYS, frozenset({"pandas"}))),
+    (r"timestamp(_s|_ms|_us|_ns|_ntz|tz_ns| with time zone)?|datetime(64)?", _Meaning(types.TIMESTAMP)),
+    (rf"{COUNTED_MOMENTS}.*", _Meaning(types.TIMESTAMP)),
+    (r"time|time32|time64|time_ns", _Meaning(types.TIME)),
+    (rf"duration|timedelta64|interval( day( to second)?)?|{COUNTED_DURATIONS}.*", _Meaning(types.DURATION)),
+    *((rf"decimal\({scale}\)", _Meaning(types.decimal(scale))) for scale in range(types.SCALE_LIMIT + 1)),
+    (r"category|categorical|enum|dictionary", _Meaning(types.STR, _CATEGORIES)),
 )
 """Kinds of columns, as patterns of their words, with their meanings; the first that fits counts."""
 
@@ -194,14 +177,14 @@ def duckdb_kind(kind: Any) -> ColumnKind:
     return str(kind.id)
 
 
-def type_of_kind(kind: ColumnKind, library: str, asked: list[str]) -> Type:
+def type_of_kind(kind: ColumnKind, library: str, asked: list[str]) -> types.Type:
     """The type that a kind of column means; the questions that it leaves are added to `asked`."""
     if isinstance(kind, list):
-        return ListOf(type_of_kind(kind[0], library, asked))
+        return types.ListOf(type_of_kind(kind[0], library, asked))
     if isinstance(kind, dict):
         if not kind or any(field_name(name) is None for name in kind):
             raise NoType("a record with such field names")
-        return TupleOf(tuple(kind), tuple(type_of_kind(inside, library, asked) for inside in kind.values()))
+        return types.TupleOf(tuple(kind), tuple(type_of_kind(inside, library, asked) for inside in kind.values()))
     for words, meaning in _MEANINGS:
         if re.fullmatch(words, kind) and (meaning.libraries is None or library in meaning.libraries):
             if meaning.asked:
@@ -217,7 +200,7 @@ class NoType(Exception):
 def field_name(name: object) -> str | None:
     """The name of a column, where a field can have it."""
     try:
-        check_field_name(name if isinstance(name, str) else "")
+        types.check_field_name(name if isinstance(name, str) else "")
     except ExpressionError:
         return None
     return str(name)
@@ -225,63 +208,63 @@ def field_name(name: object) -> str | None:
 
 # --- advice -----------------------------------------------------------------------------------------------------------
 
-_PYTHON: dict[Type, str] = {
-    DATE: "datetime.date",
-    TIMESTAMP: "datetime.datetime",
-    TIME: "datetime.time",
-    DURATION: "datetime.timedelta",
+_PYTHON: dict[types.Type, str] = {
+    types.DATE: "datetime.date",
+    types.TIMESTAMP: "datetime.datetime",
+    types.TIME: "datetime.time",
+    types.DURATION: "datetime.timedelta",
 }
-_WAYS: dict[Type, tuple[str, str]] = {
-    INT: ("int(…) of text", "write whole numbers in digits, as 1200"),
-    FLOAT: ("float(…)", "write numbers with a point, as 1200.5 or 1.2e3"),
-    BOOL: ('… == "yes"', "write true or false, or 1 or 0"),
-    STR: ("str(…)", ""),
-    DATE: ("datetime.date.fromisoformat(…) of text", "write dates as 2024-02-29"),
-    TIMESTAMP: ("datetime.datetime.fromisoformat(…) of text", "write moments as 2024-02-29T12:30:00"),
-    TIME: ("datetime.time.fromisoformat(…) of text", "write times of day as 12:30:00"),
-    DURATION: ("datetime.timedelta(seconds=…)", ""),
-    decimal(0): ("decimal.Decimal(…) of text", "write digits with a point before the decimals, as 12.5"),
+_WAYS: dict[types.Type, tuple[str, str]] = {
+    types.INT: ("int(…) of text", "write whole numbers in digits, as 1200"),
+    types.FLOAT: ("float(…)", "write numbers with a point, as 1200.5 or 1.2e3"),
+    types.BOOL: ('… == "yes"', "write true or false, or 1 or 0"),
+    types.STR: ("str(…)", ""),
+    types.DATE: ("datetime.date.fromisoformat(…) of text", "write dates as 2024-02-29"),
+    types.TIMESTAMP: ("datetime.datetime.fromisoformat(…) of text", "write moments as 2024-02-29T12:30:00"),
+    types.TIME: ("datetime.time.fromisoformat(…) of text", "write times of day as 12:30:00"),
+    types.DURATION: ("datetime.timedelta(seconds=…)", ""),
+    types.decimal(0): ("decimal.Decimal(…) of text", "write digits with a point before the decimals, as 12.5"),
 }
 """For each type, decimals of all scales as one, what makes a Python value of it, and its form in csv files."""
 _IN_SQL = "take {} in SQL (duckdb.sql, or Spark's) and offer the result"
 _TEXT_IN_SQL = _IN_SQL.format("CAST(… AS STRING)")
 _ELSE_NULL = ", null where the text is none"
-_CASTS: dict[tuple[Type, Type], str] = {
-    (FLOAT, INT): ", which cuts toward zero",
-    (INT, DATE): ", which reads days since 1970-01-01",
-    (INT, TIMESTAMP): ", which reads microseconds since 1970",
-    (INT, TIME): ", which reads microseconds since midnight",
-    (INT, DURATION): ", which reads microseconds",
-    (DATE, INT): ", the days since 1970-01-01",
-    (TIMESTAMP, INT): ", the microseconds since 1970",
-    (TIME, INT): ", the microseconds since midnight",
-    (DURATION, INT): ", the microseconds",
-    (DATE, TIMESTAMP): "",
-    (TIMESTAMP, DATE): "",
-    (TIMESTAMP, TIME): "",
-    (TIME, DURATION): "",
-    **{(STR, kind): _ELSE_NULL for kind in (INT, FLOAT, DATE, TIMESTAMP, TIME, DURATION)},
-    (BOOL, INT): "",
-    (BOOL, FLOAT): "",
+_CASTS: dict[tuple[types.Type, types.Type], str] = {
+    (types.FLOAT, types.INT): ", which cuts toward zero",
+    (types.INT, types.DATE): ", which reads days since 1970-01-01",
+    (types.INT, types.TIMESTAMP): ", which reads microseconds since 1970",
+    (types.INT, types.TIME): ", which reads microseconds since midnight",
+    (types.INT, types.DURATION): ", which reads microseconds",
+    (types.DATE, types.INT): ", the days since 1970-01-01",
+    (types.TIMESTAMP, types.INT): ", the microseconds since 1970",
+    (types.TIME, types.INT): ", the microseconds since midnight",
+    (types.DURATION, types.INT): ", the microseconds",
+    (types.DATE, types.TIMESTAMP): "",
+    (types.TIMESTAMP, types.DATE): "",
+    (types.TIMESTAMP, types.TIME): "",
+    (types.TIME, types.DURATION): "",
+    **{(types.STR, kind): _ELSE_NULL for kind in (types.INT, types.FLOAT, *_PYTHON)},
+    (types.BOOL, types.INT): "",
+    (types.BOOL, types.FLOAT): "",
 }
 """The casts of the language, each with the words on what it takes or gives."""
 
 
-def python_advice(wanted: Type) -> str:
+def python_advice(wanted: types.Type) -> str:
     """The expression that makes a Python value one of a type."""
     return _way(wanted)[0]
 
 
-def csv_advice(wanted: Type) -> str:
+def csv_advice(wanted: types.Type) -> str:
     """The form of a type in csv files."""
     return _way(wanted)[1]
 
 
-def _way(wanted: Type) -> tuple[str, str]:
-    return _WAYS.get(decimal(0) if isinstance(wanted, DecimalOf) else _plain(wanted), ("", ""))
+def _way(wanted: types.Type) -> tuple[str, str]:
+    return _WAYS.get(types.decimal(0) if isinstance(wanted, types.DecimalOf) else _plain(wanted), ("", ""))
 
 
-def column_advice(kind: ColumnKind, wanted: Type) -> str:
+def column_advice(kind: ColumnKind, wanted: types.Type) -> str:
     """The way from a column of a kind to a declared type; empty where there is no short one."""
     wanted = _plain(wanted)
     if kind in ("object", "category", "enum"):  # of anything
@@ -290,36 +273,37 @@ def column_advice(kind: ColumnKind, wanted: Type) -> str:
         given = type_of_kind(kind, "", [])
     except NoType:
         return ""
-    if wanted == STR and given in (INT, BOOL):
+    if wanted == types.STR and given in (types.INT, types.BOOL):
         return _TEXT_IN_SQL
-    if wanted == given == TIMESTAMP:
+    if wanted == given == types.TIMESTAMP:
         return _IN_SQL.format("make_timestamp(epoch_us(…))")
-    if wanted == BOOL and given in (INT, FLOAT, STR):
-        one = '"yes"' if given == STR else "1"
+    if wanted == types.BOOL and given in (types.INT, types.FLOAT, types.STR):
+        one = '"yes"' if given == types.STR else "1"
         return f"declare {annotation(given)} and ask for x == {one} in queries"
     words = _CASTS.get((given, wanted))
-    if isinstance(wanted, DecimalOf) and (given in (INT, FLOAT, STR) or isinstance(given, DecimalOf)):
-        words = _ELSE_NULL if given == STR else "" if given == INT else ", which rounds"
-    if isinstance(given, DecimalOf) and wanted == INT:
+    of_number = given in (types.INT, types.FLOAT, types.STR) or isinstance(given, types.DecimalOf)
+    if isinstance(wanted, types.DecimalOf) and of_number:
+        words = _ELSE_NULL if given == types.STR else "" if given == types.INT else ", which rounds"
+    if isinstance(given, types.DecimalOf) and wanted == types.INT:
         words = ", which cuts toward zero"
     if words is None:
         return ""
     return f"declare {annotation(given)} and take F.cast(x, {annotation(wanted)}) in queries{words}"
 
 
-def _plain(type_: Type) -> Type:
-    return STR if isinstance(type_, CategoryOf) else type_
+def _plain(type_: types.Type) -> types.Type:
+    return types.STR if isinstance(type_, types.CategoryOf) else type_
 
 
-def annotation(type_: Type) -> str:
+def annotation(type_: types.Type) -> str:
     """A type as `wp.source` takes it."""
-    if isinstance(type_, ListOf):
+    if isinstance(type_, types.ListOf):
         return f"list[{annotation(type_.element)}]"
-    if isinstance(type_, TupleOf):
+    if isinstance(type_, types.TupleOf):
         inside = [annotation(element) for element in type_.elements]
         if None in type_.names:
             return f"tuple[{', '.join(inside)}]"
         return "{" + ", ".join(f'"{n}": {t}' for n, t in zip(type_.names, inside, strict=True)) + "}"
     if type_ in _PYTHON:
         return _PYTHON[type_]
-    return f"wp.{type_}" if isinstance(type_, Logical) else str(type_)
+    return f"wp.{type_}" if isinstance(type_, types.Logical) else str(type_)

@@ -22,7 +22,7 @@ from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.sinks.syntax import write_domain, write_keys
-from wpinq.tables.additive import AGGREGATES
+from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, OfColumn, SelectedAggregate, column_name
 from wpinq.tables.grouping import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation

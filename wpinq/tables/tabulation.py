@@ -16,7 +16,7 @@ from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan import format
 from wpinq.plan.node import Planned
 from wpinq.sinks.count_above import listing_from_json
-from wpinq.tables.additive import AGGREGATES
+from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
 from wpinq.tables.released import Table as Table
