@@ -21,11 +21,7 @@ from wpinq.plan.domain import Sizes
 
 
 def enforce(
-    connection: Any,
-    facts: frozenset[str],
-    held: StoredColumns,
-    relation: Relation,
-    unit_weight: Fraction | None = None,
+    connection: Any, facts: frozenset[str], held: StoredColumns, relation: Relation, unit_weight: Fraction | None = None
 ) -> None:
     """Refuse data that does not keep a fact: `held`, which came from the rows of a relation.
 
@@ -141,10 +137,7 @@ def _where(condition: str) -> Callable[[str, Type], str]:
 
 _CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
     "nonnegative": ("a negative weight, where the source declares nonnegative", _where("a.w < 0")),
-    "unit_weights": (
-        "a weight that is not 1, where the source declares unit_weights",
-        _where("a.w <> 1"),
-    ),
+    "unit_weights": ("a weight that is not 1, where the source declares unit_weights", _where("a.w <> 1")),
     "whole_weights": (
         "a weight that is no number of rows, where the source declares whole_weights",
         _where("a.w < 0 OR a.w <> floor(a.w)"),

@@ -117,11 +117,7 @@ class _Table:
 
 
 def _native(
-    connection: Any,
-    table: _Table,
-    layout: Layout,
-    stack: contextlib.ExitStack,
-    stored: Sequence[Type] | None = None,
+    connection: Any, table: _Table, layout: Layout, stack: contextlib.ExitStack, stored: Sequence[Type] | None = None
 ) -> Relation:
     """The relation that DuckDB scans where it lies; with `stored`, of columns that are read as these types."""
     connection.register(_TABLE, table.columns)

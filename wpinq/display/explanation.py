@@ -74,14 +74,7 @@ def explain_plan(
         told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
     told += _work(plan)
     told += _how_to_read(sink.kind(plan), reading)
-    return "\n".join(
-        [
-            *lines,
-            "",
-            *told,
-            f"Engine: {engine}." if not missing else f"Engine: none. {missing}",
-        ]
-    )
+    return "\n".join([*lines, "", *told, f"Engine: {engine}." if not missing else f"Engine: none. {missing}"])
 
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:

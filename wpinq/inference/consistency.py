@@ -252,9 +252,7 @@ def merge_estimates(first: Any, first_variance: Any, second: Any, second_varianc
 
 
 def consistent_sizes(
-    tree: Tree,
-    sizes: Sequence[Sequence[Any]],
-    variances: Sequence[Sequence[Any]] | None = None,
+    tree: Tree, sizes: Sequence[Sequence[Any]], variances: Sequence[Sequence[Any]] | None = None
 ) -> list[list[Integers]]:
     """Group sizes of every node of a tree, made consistent from the top down.
 
