@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -45,7 +45,8 @@ def enforce(
 def breach(fact: str, table: str, type_: Type) -> tuple[str, str]:
     """The reason for which records of a table break a fact, and the query of these records."""
     reason, rest = _CHECKS[fact]
-    return reason, f"SELECT a.* FROM {table} AS a {rest(table, type_)}"
+    reverse = same_reversed(type_) if "{reverse}" in rest else ""  # only pairs have one
+    return reason, f"SELECT a.* FROM {table} AS a {rest.format(table=table, reverse=reverse)}"
 
 
 def enforce_sizes(connection: Any, sizes: Sizes | None, held: StoredColumns) -> None:
@@ -123,29 +124,23 @@ def same_reversed(type_: Type, other: str = "b") -> str:
     )
 
 
-def _asymmetric(table: str, type_: Type) -> str:
-    return f"ANTI JOIN {table} AS b ON {same_reversed(type_)} AND a.w = b.w"
-
-
-def _not_simple(table: str, type_: Type) -> str:
-    return f"SEMI JOIN {table} AS b ON {same_reversed(type_)}"
-
-
-def _where(condition: str) -> Callable[[str, Type], str]:
-    return lambda table, type_: f"WHERE {condition}"
-
-
-_CHECKS: dict[str, tuple[str, Callable[[str, Type], str]]] = {
-    "nonnegative": ("a negative weight, where the source declares nonnegative", _where("a.w < 0")),
-    "unit_weights": ("a weight that is not 1, where the source declares unit_weights", _where("a.w <> 1")),
+_CHECKS = {
+    "nonnegative": ("a negative weight, where the source declares nonnegative", "WHERE a.w < 0"),
+    "unit_weights": ("a weight that is not 1, where the source declares unit_weights", "WHERE a.w <> 1"),
     "whole_weights": (
         "a weight that is no number of rows, where the source declares whole_weights",
-        _where("a.w < 0 OR a.w <> floor(a.w)"),
+        "WHERE a.w < 0 OR a.w <> floor(a.w)",
     ),
-    "simple": ("(a, a), or both (a, b) and (b, a), where the source declares simple", _not_simple),
-    "symmetric": ("(a, b) and (b, a) of different weight, where the source declares symmetric", _asymmetric),
+    "simple": (
+        "(a, a), or both (a, b) and (b, a), where the source declares simple",
+        "SEMI JOIN {table} AS b ON {reverse}",
+    ),
+    "symmetric": (
+        "(a, b) and (b, a) of different weight, where the source declares symmetric",
+        "ANTI JOIN {table} AS b ON {reverse} AND a.w = b.w",
+    ),
 }
-
+"""For each fact, what is said of records that break it, and how a query finds them."""
 
 _OF_ONES = frozenset({"nonnegative", "unit_weights", "whole_weights"})
 """What weights of 1 keep."""

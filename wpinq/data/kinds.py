@@ -40,37 +40,30 @@ _MOST_DAYS = 5 * 10**8
 
 
 @dataclass(frozen=True, slots=True)
-class CountedKind:
-    """The unit of a column of integers, in place of its type in DuckDB."""
+class StandIn:
+    """What casts know of a column in place of a type of DuckDB: what it is, and what is in it."""
 
     id: str
+    children: Sequence[tuple[str, StandIn]] = ()
 
 
-def counted_kind(type_: Any) -> CountedKind | None:
-    """The unit that a column of an Arrow type is counted in; None where it is scanned as it is."""
+def counted_kind(type_: Any) -> StandIn | None:
+    """The unit that the integers of an Arrow type are counted in; None where it is scanned as it is."""
     found = _COUNTED.fullmatch(str(type_))
     if found is None or (found[2] is None and str(type_).startswith("timestamp")):
         return None
-    return CountedKind((COUNTED_DURATIONS if found[2] is None else COUNTED_MOMENTS) + found[1])
+    return StandIn((COUNTED_DURATIONS if found[2] is None else COUNTED_MOMENTS) + found[1])
 
 
-def counts(batch: Any, kinds: Sequence[CountedKind | None]) -> Any:
+def counts(batch: Any, kinds: Sequence[StandIn | None]) -> Any:
     """An Arrow batch, or table, with integers in the same memory in place of the counted columns."""
     import pyarrow
 
-    schema = pyarrow.schema(
-        [
-            field if kind is None else field.with_type(pyarrow.int64())
-            for field, kind in zip(batch.schema, kinds, strict=True)
-        ]
-    )
-    if isinstance(batch, pyarrow.Table):
-        return pyarrow.Table.from_batches([counts(each, kinds) for each in batch.to_batches()], schema)
-    columns = [
-        column if kind is None else column.view(pyarrow.int64())
-        for column, kind in zip(batch.columns, kinds, strict=True)
-    ]
-    return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+    for place, kind in enumerate(kinds):
+        if kind is not None:
+            field = batch.schema.field(place).with_type(pyarrow.int64())
+            batch = batch.set_column(place, field, batch.column(place).cast(pyarrow.int64()))
+    return batch
 
 
 def rounds(types: Iterable[Any]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from wpinq.columns.arrow_rows import ArrowStream
 from wpinq.columns.unlinked_file import bytes_of, in_order
 from wpinq.data.casts import any_of, of_column, scalar
-from wpinq.data.kinds import INTERVAL, CountedKind, counted_kind, counts, duration_of, for_arrow, rounds
+from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
@@ -102,7 +102,7 @@ class _Table:
         The Python values of a column.
     notes : list of str
         What the messages add of each column.
-    kinds : sequence of CountedKind or None
+    kinds : sequence of StandIn or None
         For each column, the unit of its integers, where it is counted.
     consumed : bool
         Whether it can be read only once.
@@ -112,7 +112,7 @@ class _Table:
     columns: Any
     values: Callable[[int], Sequence[Any]] | None = None
     notes: Sequence[str] = ()
-    kinds: Sequence[CountedKind | None] = ()
+    kinds: Sequence[StandIn | None] = ()
     consumed: bool = False
 
 

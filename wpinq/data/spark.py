@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wpinq.columns.dataset import EngineDataset
 from wpinq.data.casts import Cast, CastWords, OtherKind, Unfit, in_range, of_column
 from wpinq.data.facts import breach, size_breaches
 from wpinq.data.fields import spark_kind
-from wpinq.data.kinds import column_advice
+from wpinq.data.kinds import StandIn, column_advice
 from wpinq.data.layout import NO_BOOL, Layout
 from wpinq.data.people import SPARK, asymmetric, kept_of, struct_in_spark, weighed
 from wpinq.errors import SourceRejected
@@ -45,25 +44,17 @@ _MOMENTS: tuple[tuple[types.Logical, str, str], ...] = (
 """Declared types, what Spark may call their columns, as patterns, and the integers that stand for the values."""
 
 
-@dataclass(frozen=True, slots=True)
-class SparkType:
-    """A type of Spark's as casts know those of DuckDB: what it is, and what is in it."""
-
-    id: str
-    children: Sequence[tuple[str, SparkType]] = ()
-
-    @staticmethod
-    def of(given: Any) -> SparkType:
-        """From Spark's own. What stands in a record twice under one name cannot be told apart, and is not there."""
-        if given.typeName() == "array":
-            return SparkType("list", [("element", SparkType.of(given.elementType))])
-        if given.typeName() == "struct":
-            fields = [(field.name, SparkType.of(field.dataType)) for field in given.fields]
-            return SparkType("struct", [field for field in fields if given.names.count(field[0]) == 1])
-        return SparkType(given.simpleString())
+def _kind(given: Any) -> StandIn:
+    """A type of Spark's. What stands in a record twice under one name cannot be told apart, and is not there."""
+    if given.typeName() == "array":
+        return StandIn("list", [("element", _kind(given.elementType))])
+    if given.typeName() == "struct":
+        fields = [(field.name, _kind(field.dataType)) for field in given.fields]
+        return StandIn("struct", [field for field in fields if given.names.count(field[0]) == 1])
+    return StandIn(given.simpleString())
 
 
-def _scalar(column: str, given: SparkType, type_: types.Type) -> tuple[str, list[Unfit]] | None:
+def _scalar(column: str, given: StandIn, type_: types.Type) -> tuple[str, list[Unfit]] | None:
     """A value of a kind, as Spark calls it, as a declared type; None where the kind is another."""
     kind = given.id
     if isinstance(type_, types.DecimalOf):
@@ -210,7 +201,7 @@ def _columns(frame: Any) -> tuple[list[str], list[Any]]:
 def _cast(place: int, kinds: Sequence[Any], type_: types.Type) -> Cast | None:
     """A column as a declared type; None where it is of another kind."""
     with contextlib.suppress(OtherKind):
-        return of_column(f"g{place}", SparkType.of(kinds[place]), type_, _CASTS)
+        return of_column(f"g{place}", _kind(kinds[place]), type_, _CASTS)
     return None
 
 
