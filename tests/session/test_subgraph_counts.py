@@ -20,7 +20,7 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq import graphs
-from wpinq.api.evaluate import weights_by_record
+from wpinq.api.evaluate import weights_of
 from wpinq.cli.main import main
 from wpinq.errors import EpsilonError
 from wpinq.language import parse
@@ -49,7 +49,8 @@ COUNTS: dict[str, tuple[Callable[..., Measurement], int]] = {
 
 def pairs(query: wp.Query, data: Any, engine: str) -> set[frozenset[int]]:
     """The graph that a count would see."""
-    return {frozenset(e) for e in edges_of(weights_by_record(query.plan, data, engine, FLOAT)) if e[0] != e[1]}
+    (weights,) = weights_of([query.plan], data, engine, FLOAT)
+    return {frozenset(e) for e in edges_of(weights) if e[0] != e[1]}
 
 
 PLANS: dict[str, Callable[[wp.Query], wp.Query]] = {

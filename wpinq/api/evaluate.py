@@ -71,23 +71,17 @@ def evaluate(
     >>> wp.evaluate(edges.select(lambda e: e.src), {"edges": [(1, 2), (1, 3)]})
     WeightedDataset({1: 2.0})
     """
-    weights, type_ = weights_by_record(query.plan, data, engine, EXACT if exact else FLOAT), query.plan.type
+    (weights,), type_ = weights_of([query.plan], data, engine, EXACT if exact else FLOAT), query.plan.type
     if physical(type_) is not type_:
         shown = presenter(type_)
         weights = {shown(record): weight for record, weight in weights.items()}
     return WeightedDataset(weights)
 
 
-def weights_by_record(plan: Node, data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic) -> Weights:
-    """The output by records in canonical form."""
-    (found,) = weights_of([plan], data, engine, arithmetic)
-    return found
-
-
 def weights_of(
     plans: Sequence[Node], data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic
 ) -> list[Weights]:
-    """The outputs of some plans over the same data, which are read once."""
+    """The outputs of some plans over the same data, which are read once, by records in canonical form."""
     chosen = find_engine(engine or ("reference" if arithmetic.name == EXACT.name else DEFAULT_ENGINE))
     declared = sources(plans)
     missing = next((name for name in declared if name not in data), None)

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from wpinq.api.evaluate import weights_by_record, weights_of
+from wpinq.api.evaluate import weights_of
 from wpinq.columns.dataset import WeightedDataset
 from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, rank_weights_of
 from wpinq.errors import PlanError
@@ -92,7 +92,8 @@ def simulate(
         raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
     if waits_for_keys(measurement):
         raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
-    return _simulate(measurement, WeightedDataset(weights_by_record(measurement.plan, data, engine, FLOAT)), seed)
+    (weights,) = weights_of([measurement.plan], data, engine, FLOAT)
+    return _simulate(measurement, WeightedDataset(weights), seed)
 
 
 @dataclass(frozen=True)

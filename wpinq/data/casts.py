@@ -40,8 +40,6 @@ class CastWords:
     """A column of some kind as a declared scalar; None where no value of it can be one."""
     strict: bool
     """Whether a column of another kind than the declared one is an error; else its values are unfit, nulls apart."""
-    typed: Callable[[str, types.Type], str]
-    """A packed value of a type."""
     field: Callable[[str, str, int], str]
     """A field of a record, by its name and place."""
     record: Callable[[Sequence[str], types.Type], str]
@@ -187,8 +185,7 @@ def _list(column: str, given: Any, type_: types.ListOf, words: CastWords, level:
     if type_.bound is not None:
         too_long = f"{words.length.format(items)} > {type_.bound}"
         unfit.insert(0, (too_long, f"a list of more than {type_.bound} elements"))
-    value = items if inside == item else words.mapped.format(items, item, inside)
-    return words.typed(value, type_), unfit
+    return items if inside == item else words.mapped.format(items, item, inside), unfit
 
 
 # --- scalars ----------------------------------------------------------------------------------------------------------
@@ -359,7 +356,6 @@ def struct(parts: Sequence[str], type_: types.Type) -> str:
 DUCKDB = CastWords(
     scalar=scalar,
     strict=False,
-    typed=lambda value, type_: f"CAST({value} AS {type_name(type_)})",
     field=lambda column, name, place: f"struct_extract_at({column}, {place + 1})",
     record=struct,
     mapped="list_transform({0}, lambda {1}: {2})",

@@ -206,7 +206,9 @@ class Origins:
 
     def check(self, source: Source, unit: str, data: object) -> Origin:
         """Where the data of a source come from; the curator is warned of what is probably not meant."""
-        origin = Origin(_files(data), _reference(data), source.account)
+        offered = graph_of(data.graph if isinstance(data, EdgeList) else data)  # of edges of a graph, the graph
+        files = identities(offered) if isinstance(offered, (str, os.PathLike)) else frozenset[object]()
+        origin = Origin(files, _reference(offered), source.account)
         for name, before in list(self._by_source.items()):
             if any(each.account != source.account and origin.same(each) for each in list(before)):
                 warn(
@@ -234,23 +236,13 @@ class Origins:
         self._by_source.clear()
 
 
-def _files(data: object) -> frozenset[object]:
-    path = _offered(data)
-    return identities(path) if isinstance(path, (str, os.PathLike)) else frozenset()
-
-
-def _reference(data: object) -> Callable[[], Any]:
+def _reference(offered: object) -> Callable[[], Any]:
     """A way back to an object, which it does not keep alive.
 
     Lists, dicts and tuples give none. To know them again they would have to be held, and with them every raw row,
     its undeclared columns included, for as long as the session lives.
     """
     try:
-        return weakref.ref(_offered(data))
+        return weakref.ref(offered)
     except TypeError:
         return lambda: None
-
-
-def _offered(data: object) -> Any:
-    """The path or object itself, of an edge list that says how to read it; of a graph's edges the graph."""
-    return graph_of(data.graph if isinstance(data, EdgeList) else data)

@@ -116,11 +116,8 @@ class Relation:
     @property
     def weight(self) -> str:
         """What equal rows weigh together, as SQL; an error where there must be none."""
-        if self.repeats == "keep":
-            return "count(*)::DOUBLE"
-        return (
-            "1::DOUBLE" if self.repeats == "drop" else "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
-        )
+        once = "CASE WHEN count(*) > 1 THEN error('twice') ELSE 1::DOUBLE END"
+        return {"keep": "count(*)::DOUBLE", "drop": "1::DOUBLE", "refuse": once}[self.repeats]
 
     def rows(self) -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""

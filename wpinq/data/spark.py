@@ -96,7 +96,6 @@ def _decimal(column: str, kind: str, type_: types.DecimalOf) -> tuple[str, list[
 _CASTS = CastWords(
     scalar=_scalar,
     strict=True,
-    typed=lambda value, type_: value,
     field=lambda column, name, place: f"{column}.`{name}`",
     record=struct_in_spark,
     mapped="transform({0}, {1} -> {2})",

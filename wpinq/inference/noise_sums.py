@@ -358,6 +358,7 @@ def _check_scales(scales: Floats, repeats: Floats) -> None:
 
 def _half_widths(scales: Floats, repeats: Floats, tail: float) -> Floats:
     """For sums of deviation 1: the t with `Pr[X > t] = tail`, by Newton's steps on the logarithm of the tail."""
+    from scipy.optimize import brentq
     from scipy.special import ndtri
 
     largest = scales.max(axis=0)
@@ -377,16 +378,9 @@ def _half_widths(scales: Floats, repeats: Floats, tail: float) -> Floats:
         if (np.abs(t - before) <= 0.3 * before).all():
             break
     for column in np.flatnonzero(t < _FLAT):
-        t[column] = _bisected(scales[:, column], repeats[:, column], tail)
+        own = scales[:, column], repeats[:, column]
+        t[column] = brentq(lambda at, b, n: laplace_sum_survival(b, at, n) - tail, 0, 4 * _FLAT, own, rtol=1e-9)
     return np.asarray(t)
-
-
-def _bisected(scales: Floats, repeats: Floats, tail: float) -> float:
-    low, high = 0.0, 4 * _FLAT
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if laplace_sum_survival(scales, middle, repeats) > tail else (low, middle)
-    return high
 
 
 class _LaplaceTails:
