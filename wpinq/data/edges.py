@@ -503,7 +503,8 @@ def _shape(file: Any) -> tuple[int, str, int] | None:
 def _pairs(content: bytes, path: Path, node: Type) -> Iterator[tuple[int, Sequence[str] | str]]:
     """The lines of edges by number, each with the text of both nodes; or with the reason why it has none."""
     if b"\0" in content:
-        raise SourceRejected(f"{path} {ZEROS if _is_text(content) else NO_TEXT}")
+        is_text = content.decode(errors="ignore").encode() == content
+        raise SourceRejected(f"{path} {ZEROS if is_text else NO_TEXT}")
     for number, line in enumerate(content.splitlines()):
         pair = line.split(None, 2)[:2]
         if not pair or pair[0].startswith(_COMMENT):
@@ -520,10 +521,3 @@ def _pairs(content: bytes, path: Path, node: Type) -> Iterator[tuple[int, Sequen
                 yield number, [end.decode() for end in pair]
             except UnicodeDecodeError:
                 yield number, "a name that is not UTF-8 text"
-
-
-def _is_text(content: bytes) -> bool:
-    with suppress(UnicodeDecodeError):
-        content.decode()
-        return True
-    return False

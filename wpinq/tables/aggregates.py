@@ -103,11 +103,6 @@ class Aggregate(ABC):
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         """What its numbers are, for what is released."""
 
-    @property
-    def statistic(self) -> Kind:
-        """What numbers are that neither are counts nor weights."""
-        return Kind(STATISTIC, self.description)
-
     @abstractmethod
     def estimate_type(self) -> Type:
         """The type of its numbers, or of what is chosen; of a bound one."""
@@ -288,7 +283,7 @@ class Clamping(OfColumn, AdditiveAggregate):
         return replace(measurement, sink=self.sink())
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        return self.statistic
+        return Kind(STATISTIC, self.description)
 
     @property
     def range(self) -> str:
@@ -409,7 +404,7 @@ class SelectedAggregate(OfColumn):
         return Estimate(answers[group].value)
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        return self.statistic
+        return Kind(STATISTIC, self.description)
 
     def estimate_type(self) -> Type:
         assert isinstance(self.column, Lambda)

@@ -163,11 +163,6 @@ class Groups:
     listing: Listing | None = None
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns."""
-        return tuple(self.columns)
-
-    @property
     def asked(self) -> tuple[Value, ...] | None:
         """The keys without that of all other records."""
         return self.keys if self.keys is None or self.other is NO_OTHER else self.keys[:-1]

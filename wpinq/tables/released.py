@@ -217,7 +217,7 @@ class Table(Saved):
         if (data["format"], data["version"]) != (FORMAT, FORMAT_VERSION):
             raise AnswersError("this is not a file of a table that this version can read")
         asked = cls.read_asked(data["asked"])
-        keys = [value_from_json(key, asked.key_type) for key in data["keys"]] if asked.columns else asked.keys
+        keys = [value_from_json(key, asked.groups.type) for key in data["keys"]] if asked.columns else asked.keys
         held = {name: tuple(map(Answers.from_json, answers)) for name, answers in data["answers"].items()}
         asked.check_answers(canonical := tuple(keys or ()), held)
         return cls(asked, canonical, held)
@@ -387,11 +387,6 @@ class Tabulation(Compound):
     def epsilon(self) -> Fraction:
         """Of all aggregates together."""
         return sum(self.epsilons.values(), Fraction(0))
-
-    @property
-    def key_type(self) -> Type:
-        """Of a key: that of the column, a record where there are several."""
-        return self.groups.type
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:

@@ -112,7 +112,7 @@ class Grouping:
 
     def __repr__(self) -> str:
         return (
-            f"<Grouping by {', '.join(self._groups.names) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
+            f"<Grouping by {', '.join(self._groups.columns) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
         )
 
 
