@@ -1,47 +1,39 @@
-"""The fluent chain: explicit, typed methods that build a plan, and those that make a measurement of it."""
+"""The fluent chain: explicit, typed methods that build a plan. How one is released: `releases`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any
 
+from wpinq.api.releases import Releasable
 from wpinq.display.explanation import explain_plan, plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import RecordFunction, lift, trace
-from wpinq.expr.types import CategoryOf, Type
+from wpinq.expr.types import Type
 from wpinq.expr.values import Value, presenter
 from wpinq.marginals.cells import Attribute
 from wpinq.marginals.planning import Objective
 from wpinq.marginals.tabulation import MarginalTabulation, Views, tabulate_marginals
 from wpinq.measure.accuracy import Accuracy
 from wpinq.measure.bill import Bill
-from wpinq.measure.measurement import ListedMeasurement, Measurement, check_domain, check_text
+from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.laplace import laplace_scale
 from wpinq.plan import operators
 from wpinq.plan.format import plan_from_json, plan_to_json
-from wpinq.plan.node import Node, Planned, construct
+from wpinq.plan.node import Node, construct
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.choose import Choose
-from wpinq.sinks.clamped_average import NoisyAverage, average_elements
-from wpinq.sinks.clamped_sum import NoisySum, check_range, sum_elements
-from wpinq.sinks.count_above import listing_of
-from wpinq.sinks.geometric import GeometricCount
-from wpinq.sinks.keys import KeyDomain
-from wpinq.sinks.laplace import NoisyCount
-from wpinq.sinks.sink import Sink
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
-class Query(Planned):
+class Query(Releasable):
     """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
 
     Queries are equal when their plans are, whichever notation they were written in.
@@ -307,250 +299,6 @@ class Query(Planned):
         3.0
         """
         return tabulate_marginals(self, attributes, order, epsilon, workload, measure, objective)
-
-    # --- releases: each turns the query into a measurement, which is data, and spends nothing by itself ---------------
-
-    def measure(self, sink: Sink, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
-        """The release of the query by a sink, whichever it is: the methods below are for the usual ones.
-
-        Parameters
-        ----------
-        sink : Sink
-            Of `wpinq.sinks`.
-        epsilon : number
-            More than 0.
-        over : iterable, optional
-            The public keys, where the sink has none of its own; inferred as for `noisy_count`.
-
-        Returns
-        -------
-        Measurement
-            Privacy cost: ε times the uses of each source times its unit weight, or as the sink bills it.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> from wpinq.sinks.graph_counts import TriangleCount
-        >>> friends = wp.source("friends", one=int, other=int, facts=["unit_weights"])
-        >>> friends.measure(TriangleCount(), epsilon=1).domain
-        ('count',)
-        """
-        domain = sink.own_keys
-        if domain is None:
-            domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
-        return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
-
-    def count(self, epsilon: object) -> ListedMeasurement:
-        """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0.
-
-        Returns
-        -------
-        Measurement
-            Of one number, the answers' `value`. Privacy cost: as for `noisy_count`.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> people = wp.source("people", city=str, age=int)
-        >>> grown = people.where(wp.col("age") >= 18).count(epsilon=1)
-        >>> wp.simulate(grown, {"people": [("Oslo", 30), ("Bergen", 9)] * 500}, seed=1).value
-        498.3...
-        """
-        plan = self._then(operators.Select, function=lambda record: "count").plan
-        return ListedMeasurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)
-
-    @overload
-    def noisy_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
-
-    @overload
-    def noisy_count(self, epsilon: object, over: None = None) -> Measurement: ...
-
-    def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
-        """Every weight plus Laplace noise of scale 1/ε.
-
-        `out(x) = A(x) + Lap(1/ε)` for every x of the domain, present or not   (paper, section 2.2)
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0; exact, so that 0.1 is 1/10.
-        over : iterable, optional
-            The public keys to release. Where the query fixes them (constants, `x % n`, bools, partition keys)
-            they are inferred; otherwise a session gives a Release, which answers for keys as they are asked.
-
-        Returns
-        -------
-        Measurement
-            What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
-        """
-        return self.measure(NoisyCount(), epsilon, over)
-
-    @overload
-    def geometric_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
-
-    @overload
-    def geometric_count(self, epsilon: object, over: None = None) -> Measurement: ...
-
-    def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
-        """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
-
-        `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`, g the largest rational that the plan and the facts of its
-        sources prove to divide every weight (Ghosh, Roughgarden, Sundararajan 2009).
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0.
-        over : iterable, optional
-            The public keys, as for `noisy_count`.
-
-        Returns
-        -------
-        Measurement
-            Privacy cost: as for `noisy_count`; the promise is for neighbours whose outputs lie on the same lattice.
-
-        Raises
-        ------
-        PlanError
-            When the plan proves no lattice; it names the step that breaks it.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> people = wp.source("people", age=int, facts=["unit_weights"])
-        >>> people.select(lambda p: p.age // 10).geometric_count(epsilon=0.5, over=range(10)).sink.factor
-        Fraction(1, 1)
-        """
-        return self.measure(GeometricCount(plan_properties(self.plan).require_lattice()), epsilon, over)
-
-    def noisy_count_above(
-        self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
-    ) -> Measurement:
-        """The keys of a public domain whose noisy weight is above a threshold, however large the domain.
-
-        The noise is that of `noisy_count`, drawn for every key of the domain; shown are the keys above. So a count over
-        some of these keys, at the same ε, gives the same values, and is paid for.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0.
-        domain : KeyDomain, range or iterable
-            The public keys, up to 10¹²: `wp.integers`, `wp.digits`, `wp.product`, a range, or a list.
-        above : number
-            The threshold, at least 0, chosen without looking at the data. Noise alone brings `exp(−above·ε)/2` of the
-            absent keys above it: where that is more than a million keys, a session refuses before it debits.
-        geometric : bool
-            Whether noise is that of `geometric_count` instead.
-
-        Returns
-        -------
-        Measurement
-            Privacy cost: that of `noisy_count` (`geometric_count`), once for all listings and counts.
-
-        Examples
-        --------
-        >>> import wpinq as wp
-        >>> zips = wp.source("people", zip=str).select(lambda p: p.zip)
-        >>> print(wp.bill([zips.noisy_count_above(1, wp.digits(5), above=20), zips.noisy_count(1)]))
-        people: 1
-          protects one record, of weight 1
-          NoisyCount(1) uses it once: 1 x 1 = 1
-          NoisyCount(1) is released already: no cost
-        """
-        counted = self.geometric_count(epsilon, ()) if geometric else self.noisy_count(epsilon, ())
-        return replace(counted, domain=None, listing=listing_of(domain, above, self.plan.type))
-
-    def noisy_sum(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
-        """The sum over records of weight times clamped value, plus noise.
-
-        `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0.
-        value : function
-            From a record to a number.
-        lower, upper : float
-            The public range that values are clamped to.
-        """
-        low, high = check_range(lower, upper)
-        plan = self._then(operators.SelectMany, function=sum_elements(value, low, high)).plan
-        return ListedMeasurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
-
-    def noisy_average(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
-        """The average of clamped values, each record counting by its weight.
-
-        A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
-        their weight to each: noise of scale 2/ε on the count, `(upper − lower)/ε` on the sum.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0.
-        value : function
-            From a record to a number; records where it is null are left out.
-        lower, upper : float
-            The public range that values are clamped to; upper > lower.
-        """
-        low, high = check_range(lower, upper)
-        if low == high:
-            raise PlanError("noisy_average needs lower < upper")
-        plan = self._then(operators.SelectMany, function=average_elements(value, low, high)).plan
-        return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
-
-    def most_common(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0. Of two candidates that differ by a weight of w, the lighter is chosen with a chance of
-            `exp(−ε·w) / 2`.
-        candidates : iterable
-            The public records to choose from.
-        """
-        return self._choose(epsilon, candidates, Choose("weight"))
-
-    def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
-
-        `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
-        It is 0 where c is the quantile. Null records are nowhere, and records of a weight below 0 weigh nothing.
-
-        Parameters
-        ----------
-        epsilon : number
-            More than 0. Noise has a scale of `2·max(q, 1−q)/ε`: 1/ε, in weight, for the median.
-        q : number
-            Between 0 and 1; 0.5 for the median.
-        candidates : iterable
-            The public records to choose from.
-        """
-        if isinstance(self.plan.type, CategoryOf):
-            raise PlanError(
-                "categories are in no order, so they have no quantile: number them first, or use most_common"
-            )
-        exact = parse_epsilon(q)
-        if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}: write q=0.9 for nine in ten")
-        return self._choose(epsilon, candidates, Choose("quantile", exact))
-
-    def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best halves the weight: `quantile` at 1/2."""
-        return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
-
-    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
-        domain = check_domain(candidates, self.plan.type)
-        if not domain:
-            raise PlanError("a choice needs at least one candidate")
-        return ListedMeasurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     # --- cost and explanation -----------------------------------------------------------------------------------------
 
