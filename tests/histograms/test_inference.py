@@ -8,11 +8,13 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment, linprog, minimize, nnls
+from scipy.stats import binom
 
 from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, PlanError
 from wpinq.histograms import (
     Tree,
+    bayes_count,
     bootstrap,
     consistent_sizes,
     isotonic_l1,
@@ -25,6 +27,7 @@ from wpinq.histograms import (
     median,
     merge_estimates,
     nonnegative_least_squares,
+    out_of_range_probability,
     project_to_total,
     project_tree,
     quantile,
@@ -440,6 +443,33 @@ def test_reading_refuses_bad_input():
     for starts, stops in (([2], [1]), ([-1], [1]), ([0.0], [1.0]), ([0], [1, 2])):
         with pytest.raises(AnswersError):
             range_sums([1, 2], starts, stops)
+
+
+# --- Bayes --------------------------------------------------------------------------------------------------------
+
+
+@for_each("records", [1, 7, 100, 1000])
+@for_each("scale", [0.3, 1.0, 10.0, 200.0])
+def test_bayes_count_is_the_posterior_mean(records, scale):
+    j = np.arange(records + 1)
+    for p in (0.001, 0.3, 0.9):
+        noisy = np.array([-5.0, -0.5, 0.0, 0.5, records * p, records - 0.01, records, records + 30.0])
+        logs = binom.logpmf(j, records, p) - np.abs(noisy[:, None] - j) / scale
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        wanted = (weights * j).sum(axis=1) / weights.sum(axis=1)
+        np.testing.assert_allclose(bayes_count(noisy, records, p, scale), wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_out_of_range_probability_against_draws_and_its_extremes():
+    rng = np.random.default_rng(3)
+    n, b, draws = 20, 8.0, 200_000
+    for a in (0, 4, 10, 20):
+        y = a + rng.laplace(0, b, draws)
+        observed = ((y < 0) | (y > n)).mean()
+        expected = out_of_range_probability(a, n, b)
+        assert abs(observed - expected) < 5 * math.sqrt(expected / draws)  # 5 sigma: a false alarm in 10^6
+    assert out_of_range_probability(0, n, b) == pytest.approx((1 + math.exp(-n / b)) / 2)
+    assert np.argmin(out_of_range_probability(np.arange(n + 1), n, b)) == n // 2
 
 
 # --- matching -----------------------------------------------------------------------------------------------------

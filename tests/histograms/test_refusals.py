@@ -183,6 +183,7 @@ SIZED = {
     "children together": lambda n: h.Tree([[2], [n - 1, 1]]),
     "largest": lambda n: h.CountOfCounts(4, n),
     "groups": lambda n: h.CountOfCounts(n, 4, "unattributed"),
+    "records": lambda n: h.bayes_count(1.0, n, 0.5, 1.0),
     "sums": lambda n: h.optimise(h.Bins(2), sums=n),
     "domain": lambda n: h.choose(h.Bins(4), 1, domain=n),
 }
@@ -213,6 +214,10 @@ def test_groups_and_records_are_counted_as_far_as_floats_count():
         h.CountOfCounts(MOST_RECORDS, 2).sizes([0.0, 0.0], 1)
     with pytest.raises(PlanError, match="at most"):
         h.HierarchicalCounts(TREE, [2**62, 2**62], 2)
+    assert h.out_of_range_probability(1.0, MOST_RECORDS, 1.0) == pytest.approx(math.exp(-1) / 2)
+    for records in (MOST_RECORDS + 1, 10**400):
+        with pytest.raises(AnswersError, match="at most"):
+            h.out_of_range_probability(1.0, records, 1.0)
     with pytest.raises(AnswersError, match="at most"):
         h.round_to_total([1e30], 10**30)
     with pytest.raises(AnswersError, match="no integers apart"):

@@ -42,7 +42,9 @@ from wpinq.inference.consistency import mean_consistency as mean_consistency
 from wpinq.inference.consistency import merge_estimates as merge_estimates
 from wpinq.inference.consistency import tree_least_squares as tree_least_squares
 from wpinq.inference.intervals import Bootstrap as Bootstrap
+from wpinq.inference.intervals import bayes_count as bayes_count
 from wpinq.inference.intervals import bootstrap as bootstrap
+from wpinq.inference.intervals import out_of_range_probability as out_of_range_probability
 from wpinq.inference.least_squares import isotonic_l1 as isotonic_l1
 from wpinq.inference.least_squares import isotonic_l2 as isotonic_l2
 from wpinq.inference.least_squares import least_squares as least_squares
