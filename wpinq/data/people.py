@@ -94,12 +94,12 @@ def _or_null(there: str | None, text: str) -> str:
 # --- lists of rows in canonical order --------------------------------------------------------------------------------
 
 
-def _packed_row(leaves: Iterator[str], type_: Type, struct: Callable[[Sequence[str], Type], str]) -> str:
+def packed_row(leaves: Iterator[str], type_: Type, struct: Callable[[Sequence[str], Type], str]) -> str:
     """A row as one value, packed as `columns.records` packs what stands in lists."""
     if not isinstance(type_, TupleOf):
         return next(leaves)
     there = next(leaves) if type_.nullable else None
-    packed = struct([_packed_row(leaves, element, struct) for element in type_.elements], type_)
+    packed = struct([packed_row(leaves, element, struct) for element in type_.elements], type_)
     return packed if there is None else f"CASE WHEN {there} THEN {packed} ELSE NULL END"
 
 
@@ -129,43 +129,11 @@ def _inside(term: str, type_: Type, level: int) -> str:
 def _listed(type_: Type) -> str:
     names = column_names(type_)
     keys = ", ".join(f"{key} ASC NULLS FIRST" for key in _order_keys(iter(names), type_))
-    return f"list({_packed_row(iter(names), type_, _struct)} ORDER BY {keys})"
+    return f"list({packed_row(iter(names), type_, _struct)} ORDER BY {keys})"
 
 
 def _struct(parts: Sequence[str], type_: Type) -> str:
     return f"CAST({struct(parts, type_)} AS {type_name(type_)})"
-
-
-def _listed_in_spark(type_: Type) -> str:
-    """Spark sorts in canonical order: it has null first, in structs and lists too."""
-    return f"sort_array(collect_list({_packed_row(iter(column_names(type_)), type_, struct_in_spark)}))"
-
-
-def struct_in_spark(parts: Sequence[str], type_: Type) -> str:
-    """A record of parts, as `columns.records` packs it."""
-    fields = [f"'f{i}', {part}" for i, part in enumerate(parts)] or ["'f', true"]
-    return f"named_struct({', '.join(fields)})"
-
-
-def _bits_in_spark() -> str:
-    """The bits of a finite float `{}`, as a 64-bit integer, by arithmetic that is exact.
-
-    Spark has no function for it but a call of Java's, which it runs in no function over a list. The logarithm may miss
-    the exponent by one, which the mantissa shows; Java's powers of two are exact. Below the least exponent the mantissa
-    is below 1, and the sum is that of a subnormal.
-    """
-    exponent = "greatest(least(coalesce(floor(log2(v)), -1022L), 1023L), -1022L)"
-    mantissa = "d.v * pow(2D, -({}))"
-
-    def number(e: str) -> str:
-        return f"({e} + 1022L) * {2**52}L + CAST({mantissa.format(e)} * {2**52}D AS BIGINT)"
-
-    found = (
-        f"CASE WHEN {mantissa.format('d.e')} >= 2D THEN {number('(d.e + 1L)')} "
-        f"WHEN {mantissa.format('d.e')} < 1D AND d.e > -1022L THEN {number('(d.e - 1L)')} ELSE {number('d.e')} END"
-    )
-    sized = f"transform(array(abs({{0}})), v -> named_struct('v', v, 'e', {exponent}))"
-    return f"(CASE WHEN {{0}} < 0D THEN shiftleft(1L, 63) ELSE 0L END + get(transform({sized}, d -> {found}), 0))"
 
 
 DUCKDB = Words(
@@ -177,16 +145,6 @@ DUCKDB = Words(
     mapped="array_to_string(list_transform({0}, lambda {1}: {2}), '')",
     length="len({})",
     listed=_listed,
-)
-SPARK = Words(
-    once="",  # tables are held before they are asked
-    bits=_bits_in_spark(),
-    octets="octet_length({})",
-    hash="sha2({}, 256)",
-    copies="explode(sequence(1L, {}))",
-    mapped="array_join(transform({0}, {1} -> {2}), '')",
-    length="size({})",
-    listed=_listed_in_spark,
 )
 
 

@@ -8,16 +8,64 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.records import column_names
 from wpinq.data.casts import Cast, CastWords, OtherKind, Unfit, in_range, of_column
 from wpinq.data.facts import breach, size_breaches
 from wpinq.data.fields import spark_kind
 from wpinq.data.kinds import StandIn, column_advice
 from wpinq.data.layout import NO_BOOL, Layout
-from wpinq.data.people import SPARK, asymmetric, kept_of, struct_in_spark, weighed
+from wpinq.data.people import Words, asymmetric, kept_of, packed_row, weighed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
 from wpinq.expr.declarations import ID, Person
 from wpinq.plan.operators.source import Source
+
+# The cut of people's rows in the words of Spark.
+
+
+def _listed(type_: types.Type) -> str:
+    """Spark sorts in canonical order: it has null first, in structs and lists too."""
+    return f"sort_array(collect_list({packed_row(iter(column_names(type_)), type_, _struct)}))"
+
+
+def _struct(parts: Sequence[str], type_: types.Type) -> str:
+    """A record of parts, as `columns.records` packs it."""
+    fields = [f"'f{i}', {part}" for i, part in enumerate(parts)] or ["'f', true"]
+    return f"named_struct({', '.join(fields)})"
+
+
+def _bits() -> str:
+    """The bits of a finite float `{}`, as a 64-bit integer, by arithmetic that is exact.
+
+    Spark has no function for it but a call of Java's, which it runs in no function over a list. The logarithm may miss
+    the exponent by one, which the mantissa shows; Java's powers of two are exact. Below the least exponent the mantissa
+    is below 1, and the sum is that of a subnormal.
+    """
+    exponent = "greatest(least(coalesce(floor(log2(v)), -1022L), 1023L), -1022L)"
+    mantissa = "d.v * pow(2D, -({}))"
+
+    def number(e: str) -> str:
+        return f"({e} + 1022L) * {2**52}L + CAST({mantissa.format(e)} * {2**52}D AS BIGINT)"
+
+    found = (
+        f"CASE WHEN {mantissa.format('d.e')} >= 2D THEN {number('(d.e + 1L)')} "
+        f"WHEN {mantissa.format('d.e')} < 1D AND d.e > -1022L THEN {number('(d.e - 1L)')} ELSE {number('d.e')} END"
+    )
+    sized = f"transform(array(abs({{0}})), v -> named_struct('v', v, 'e', {exponent}))"
+    return f"(CASE WHEN {{0}} < 0D THEN shiftleft(1L, 63) ELSE 0L END + get(transform({sized}, d -> {found}), 0))"
+
+
+SPARK = Words(
+    once="",  # tables are held before they are asked
+    bits=_bits(),
+    octets="octet_length({})",
+    hash="sha2({}, 256)",
+    copies="explode(sequence(1L, {}))",
+    mapped="array_join(transform({0}, {1} -> {2}), '')",
+    length="size({})",
+    listed=_listed,
+)
+
 
 # Columns of Spark frames as SQL: the canonical value of the declared type, and what of the given one is unfit.
 
@@ -97,7 +145,7 @@ _CASTS = CastWords(
     scalar=_scalar,
     strict=True,
     field=lambda column, name, place: f"{column}.`{name}`",
-    record=struct_in_spark,
+    record=_struct,
     mapped="transform({0}, {1} -> {2})",
     some="exists({0}, {1} -> {2})",
     length="size({})",

@@ -18,7 +18,8 @@ from tests.support.people import kept_rows, weigh
 from wpinq import functions as F
 from wpinq.columns.records import reader
 from wpinq.data import read_source
-from wpinq.data.people import SPARK, canonical_hex
+from wpinq.data.people import canonical_hex
+from wpinq.data.spark import SPARK
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import Person
 from wpinq.expr.types import BOOL, DATE, FLOAT, INT, STR, ListOf, TupleOf, record_type
