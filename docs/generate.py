@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the operators of this checkout, not of one installed
 
 from wpinq.api.query import Query
-from wpinq.plan.operator import REGISTRY, Keyed, Operator, PerRecord, RecordKeyed
+from wpinq.plan.operator import REGISTRY, Operator
+from wpinq.plan.operators.families import Keyed, PerRecord, RecordKeyed
 from wpinq.plan.operators.merging import Combination
 
 if TYPE_CHECKING:

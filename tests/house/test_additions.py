@@ -32,7 +32,8 @@ from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.arithmetic import common_divisor
-from wpinq.plan.operator import RecordKeyed, register
+from wpinq.plan.operator import register
+from wpinq.plan.operators.families import RecordKeyed
 
 
 @register

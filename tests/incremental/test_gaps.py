@@ -20,8 +20,9 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.node import Node
-from wpinq.plan.operator import REGISTRY, PerRecord
+from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Select
+from wpinq.plan.operators.families import PerRecord
 
 EDGES = wp.source("edges", src=int, dst=int).plan
 START = [(1, 2), (3, 4), (5, 6), (7, 9)]

@@ -34,8 +34,9 @@ from wpinq.histograms import (
 from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF, Arithmetic, Weight
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operator import REGISTRY, PerRecord
+from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Where
+from wpinq.plan.operators.families import PerRecord
 from wpinq.plan.properties import PARTITION_SLACK, plan_properties
 
 ITEMS = wp.source("items", group=int, bin=int)

@@ -20,8 +20,9 @@ from tests.support.plans import distance, traced_already
 from wpinq.errors import WpinqError
 from wpinq.expr.nodes import Constant
 from wpinq.expr.types import INT, STR, ListOf, TupleOf, Type, unify
+from wpinq.plan.construct import construct
 from wpinq.plan.demand import demand
-from wpinq.plan.node import Node, construct, sources, topological
+from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Partition, Source
 

@@ -22,7 +22,8 @@ from wpinq.errors import WpinqError
 from wpinq.expr.nodes import Constant
 from wpinq.expr.types import NULL, Type, type_from_annotation, unify
 from wpinq.plan.arithmetic import EXACT
-from wpinq.plan.node import Node, construct, sources, topological
+from wpinq.plan.construct import construct
+from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Partition
 

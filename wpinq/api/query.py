@@ -24,8 +24,9 @@ from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.laplace import laplace_scale
 from wpinq.plan import operators
+from wpinq.plan.construct import construct
 from wpinq.plan.format import plan_from_json, plan_to_json
-from wpinq.plan.node import Node, construct
+from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
 from wpinq.tables.aggregates import Aggregate

@@ -12,7 +12,8 @@ from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
 from wpinq.measure.measurement import ListedMeasurement, Measurement, check_domain
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.plan.node import Node, Planned, construct
+from wpinq.plan.construct import construct
+from wpinq.plan.node import Node, Planned
 from wpinq.plan.operators import Select, SelectMany
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.choose import Choose

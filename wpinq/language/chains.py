@@ -18,7 +18,8 @@ from wpinq.language.public_values import Values
 from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
-from wpinq.plan.node import Node, construct
+from wpinq.plan.construct import construct
+from wpinq.plan.node import Node
 from wpinq.plan.operator import REGISTRY
 from wpinq.sinks import sink as sinks
 from wpinq.sinks.syntax import SinkSyntax

@@ -20,8 +20,9 @@ from wpinq.expr.types import BOOL, FLOAT, INT, STR, CategoryOf, ListOf, Logical,
 from wpinq.expr.values import Value, presenter
 from wpinq.inference.checks import MOST_BINS, count_of, positive, sequence_of
 from wpinq.measure.measurement import check_domain
+from wpinq.plan.construct import construct
 from wpinq.plan.format import type_from_json, type_to_json, value_from_json, value_to_json
-from wpinq.plan.node import Node, construct
+from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.runtime.arrays import Floats, Integers

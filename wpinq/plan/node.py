@@ -11,9 +11,8 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from wpinq.errors import ExpressionError, PlanError
-from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Constant, Lambda, below_first, check_function, digest_of
-from wpinq.expr.types import VALUES_LIMIT, Type, is_record_type
+from wpinq.expr.types import VALUES_LIMIT, Type
 from wpinq.expr.work import CallWork, work
 from wpinq.plan.operator import REGISTRY, Operator, Parameter
 from wpinq.plan.operators.source import Source
@@ -170,64 +169,6 @@ class Planned:
 
     __slots__ = ()
     plan: Node
-
-
-Convert = Callable[[Any, tuple[Type, ...]], Lambda]
-"""How a front end turns what its user wrote for a function into a Lambda over records of these types."""
-
-
-def construct(
-    operator: type[Operator], inputs: tuple[Node, ...], arguments: Mapping[str, Any], convert: Convert
-) -> Node:
-    """The node that applies an operator of the registry, whichever notation the arguments came in.
-
-    Parameters
-    ----------
-    operator : type of Operator
-        The operator.
-    inputs : tuple of Node
-        Its datasets, the one it is called on first.
-    arguments : mapping
-        Its other arguments by parameter name, as written by the user; absent or None where optional.
-    convert : callable
-        The front end's way from a function as written to a Lambda.
-    """
-    types = tuple(node.type for node in inputs)
-    values: dict[str, Any] = {}
-    for parameter in operator.parameters:
-        if parameter.kind == "query":
-            continue
-        given = arguments.get(parameter.name)
-        null = parameter.kind == "constant" and parameter.name in arguments
-        if given is None and not (parameter.optional or null):
-            raise PlanError(f"{operator.name} needs {parameter.name}")
-        values[parameter.name] = _argument(operator, parameter, given, types, convert)
-    return Node(operator(**values), inputs)
-
-
-def _argument(
-    operator: type[Operator], parameter: Parameter, given: Any, types: tuple[Type, ...], convert: Convert
-) -> Any:
-    bound = parameter.record_types(types)
-    try:
-        if parameter.kind == "limit":
-            return given
-        if parameter.kind == "constant":
-            return fold(convert(given, ()))
-        if parameter.kind == "widths" and isinstance(given, (int, float)) and not isinstance(given, bool):
-            return float(given)
-        if given is None:
-            given = (lambda value: value) if len(bound) == 1 else (lambda left, right: (left, right))
-        return convert(given, bound)
-    except ExpressionError as error:
-        raise type(error)(f"{operator.name}, {parameter.name}: {error}") from None
-
-
-def fold(function: Lambda) -> Constant:
-    """A function of nothing as the constant that it gives."""
-    if not is_record_type(function.type):
-        raise ExpressionError(f"a constant cannot be {function.type}")
-    return Constant(function.type, compile_lambda(function)())
 
 
 def topological(roots: Iterable[Node]) -> Iterator[Node]:

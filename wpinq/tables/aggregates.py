@@ -22,8 +22,9 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon import format_epsilon, parse_epsilon
 from wpinq.noise.noise_distributions import half_width
+from wpinq.plan.construct import construct
 from wpinq.plan.format import expression_to_json, value_to_json
-from wpinq.plan.node import Node, construct
+from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, STATISTIC, WEIGHT, Kind, kind_of_weights

@@ -22,7 +22,8 @@ from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, 
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value, presenter
 from wpinq.measure.measurement import check_domain
-from wpinq.plan.node import Node, construct
+from wpinq.plan.construct import construct
+from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of

@@ -22,8 +22,9 @@ from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weight, Weights, accumulate
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operator import Keyed, Operator, PerRecord
+from wpinq.plan.operator import Operator
 from wpinq.plan.operators import GroupBy, Join
+from wpinq.plan.operators.families import Keyed, PerRecord
 from wpinq.plan.operators.group_by import Placed, placed, prefixes
 from wpinq.plan.operators.merging import Combination
 from wpinq.plan.operators.source import Source

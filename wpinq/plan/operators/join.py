@@ -16,7 +16,8 @@ from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, kept, overlaid, times
-from wpinq.plan.operator import InputChange, Keyed, Parameter, PartsRead, function_type, register
+from wpinq.plan.operator import InputChange, Parameter, PartsRead, function_type, register
+from wpinq.plan.operators.families import Keyed
 from wpinq.plan.operators.group_by import HALF_A_KEY
 from wpinq.plan.sensitivity.change import NOTHING, Change, ChangeBounds, Term, added, any_record, applied, matching
 from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound, followed, least, lower, ratio_of, some

@@ -11,7 +11,8 @@ from wpinq.expr.types import Type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights, accumulate, common_divisor
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, counted_together
-from wpinq.plan.operator import InputChange, Operator, Parameter, RecordKeyed
+from wpinq.plan.operator import InputChange, Operator, Parameter
+from wpinq.plan.operators.families import RecordKeyed
 from wpinq.plan.sensitivity.change import Change, ChangeBounds, added, together
 from wpinq.plan.sensitivity.weights import of_both
 

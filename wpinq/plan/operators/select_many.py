@@ -18,7 +18,8 @@ from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, accumulate, common_divisor
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, times
-from wpinq.plan.operator import InputChange, Parameter, PerRecord, register
+from wpinq.plan.operator import InputChange, Parameter, register
+from wpinq.plan.operators.families import PerRecord
 from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
 from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, summed

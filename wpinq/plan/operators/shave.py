@@ -16,7 +16,8 @@ from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor
 from wpinq.plan.domain import NUMBERED, Counted, NoCount, RowBounds, Sized, both, kept, numbered, pieces, times
-from wpinq.plan.operator import InputChange, Parameter, RecordKeyed, register
+from wpinq.plan.operator import InputChange, Parameter, register
+from wpinq.plan.operators.families import RecordKeyed
 from wpinq.plan.operators.select_many import required_bound
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, record
 from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound

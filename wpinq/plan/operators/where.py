@@ -14,7 +14,8 @@ from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Counted, Domain, Inference
-from wpinq.plan.operator import InputChange, Parameter, Passing, register
+from wpinq.plan.operator import InputChange, Parameter, register
+from wpinq.plan.operators.families import Passing
 from wpinq.plan.sensitivity.change import Change
 from wpinq.plan.sensitivity.weights import WeightBound
 

@@ -1,0 +1,70 @@
+"""Nodes of operators from arguments as a notation has them: Python's functions, or those of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wpinq.errors import ExpressionError, PlanError
+from wpinq.expr.compile import compile_lambda
+from wpinq.expr.nodes import Constant, Lambda
+from wpinq.expr.types import Type, is_record_type
+from wpinq.plan.node import Node
+from wpinq.plan.operator import Operator, Parameter
+
+Convert = Callable[[Any, tuple[Type, ...]], Lambda]
+"""How a front end turns what its user wrote for a function into a Lambda over records of these types."""
+
+
+def construct(
+    operator: type[Operator], inputs: tuple[Node, ...], arguments: Mapping[str, Any], convert: Convert
+) -> Node:
+    """The node that applies an operator of the registry, whichever notation the arguments came in.
+
+    Parameters
+    ----------
+    operator : type of Operator
+        The operator.
+    inputs : tuple of Node
+        Its datasets, the one it is called on first.
+    arguments : mapping
+        Its other arguments by parameter name, as written by the user; absent or None where optional.
+    convert : callable
+        The front end's way from a function as written to a Lambda.
+    """
+    types = tuple(node.type for node in inputs)
+    values: dict[str, Any] = {}
+    for parameter in operator.parameters:
+        if parameter.kind == "query":
+            continue
+        given = arguments.get(parameter.name)
+        null = parameter.kind == "constant" and parameter.name in arguments
+        if given is None and not (parameter.optional or null):
+            raise PlanError(f"{operator.name} needs {parameter.name}")
+        values[parameter.name] = _argument(operator, parameter, given, types, convert)
+    return Node(operator(**values), inputs)
+
+
+def _argument(
+    operator: type[Operator], parameter: Parameter, given: Any, types: tuple[Type, ...], convert: Convert
+) -> Any:
+    bound = parameter.record_types(types)
+    try:
+        if parameter.kind == "limit":
+            return given
+        if parameter.kind == "constant":
+            return fold(convert(given, ()))
+        if parameter.kind == "widths" and isinstance(given, (int, float)) and not isinstance(given, bool):
+            return float(given)
+        if given is None:
+            given = (lambda value: value) if len(bound) == 1 else (lambda left, right: (left, right))
+        return convert(given, bound)
+    except ExpressionError as error:
+        raise type(error)(f"{operator.name}, {parameter.name}: {error}") from None
+
+
+def fold(function: Lambda) -> Constant:
+    """A function of nothing as the constant that it gives."""
+    if not is_record_type(function.type):
+        raise ExpressionError(f"a constant cannot be {function.type}")
+    return Constant(function.type, compile_lambda(function)())
