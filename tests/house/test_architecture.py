@@ -69,3 +69,17 @@ def test_lines_of_code_leave_out_what_is_not_code(tmp_path: Path) -> None:
         '"""Words."""\nimport os\n\n# why\ndef f(x):\n    """More."""\n    return x  # it\n', encoding="utf-8"
     )
     assert generate["code_lines"](module) == 2
+
+
+def test_the_files_that_pages_name_are_there() -> None:
+    ours = {"/" + path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    named = {
+        (page.relative_to(ROOT).as_posix(), name)
+        for page in pages
+        if page.name != "CHANGELOG.md"
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8"))
+        if not re.search("[A-Z]", name)  # NAME.py: to be made
+    }
+    assert len(named) > 50
+    assert sorted((page, name) for page, name in named if not any(path.endswith(f"/{name}") for path in ours)) == []
