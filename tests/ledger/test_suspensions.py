@@ -28,7 +28,7 @@ def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Pa
         assert ledger.suspend(["edges"]) == {"edges"}
         assert ledger.suspend(["edges", "nodes"]) == {"nodes"}
         assert ledger.suspended() == {"edges", "nodes"}
-        assert ledger.suspended(["nodes", "others"]) == {"nodes"}
+        assert ledger.suspended().intersection(["nodes", "others"]) == {"nodes"}
         assert ledger.resume("edges")
         assert not ledger.resume("edges")
         ledger.set_budget("nodes", 2 * 10**9)
@@ -48,10 +48,10 @@ def test_every_process_sees_at_once_what_another_closed(path: Path) -> None:
     with Ledger(path) as one, Ledger(path) as other:
         assert other.suspended() == frozenset()
         one.suspend(["edges"])
-        assert other.suspended(["edges"]) == {"edges"}
+        assert other.suspended().intersection(["edges"]) == {"edges"}
         assert other.suspend(["edges"]) == frozenset()
         one.resume("edges")
-        assert other.suspended(["edges"]) == frozenset()
+        assert other.suspended().intersection(["edges"]) == frozenset()
 
 
 def test_an_account_that_there_is_not_is_neither_closed_nor_opened(path: Path) -> None:

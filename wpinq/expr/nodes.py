@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from fractions import Fraction
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -169,31 +168,6 @@ def below_first(roots: Iterable[D], below: Callable[[D], Sequence[D]], known: It
 def walk(root: Expr) -> Iterator[Expr]:
     """Every distinct node once, children before parents."""
     return below_first([root], attrgetter("children"))
-
-
-# What shows in an expression without any record.
-
-
-def written_list(body: Expr) -> tuple[Expr, ...] | None:
-    """The elements of a list written in place."""
-    if isinstance(body, Constant) and isinstance(body.type, ListOf):
-        return None if body.value is None else tuple(Constant(body.type.element, item) for item in body.value)
-    if isinstance(body, Call) and body.name == "list" and not body.type.nullable:
-        return body.arguments
-    return None
-
-
-def public_numbers(expr: Expr) -> set[Fraction] | None:
-    """The finitely many numbers that an expression can be, from its constants; None where that does not show."""
-    if isinstance(expr, Constant):
-        return None if isinstance(expr.value, (bool, str, tuple)) or expr.value is None else {Fraction(expr.value)}
-    if isinstance(expr, Call) and expr.name == "where":
-        yes, no = public_numbers(expr.arguments[1]), public_numbers(expr.arguments[2])
-        return None if yes is None or no is None else yes | no
-    if isinstance(expr, Call) and expr.name == "to_float":
-        found = public_numbers(expr.arguments[0])
-        return None if found is None else {Fraction(float(value)) for value in found}  # rounded beyond 2⁵³
-    return None
 
 
 # Whether every variable of a function is bound, by a lambda that gives it the type it has.

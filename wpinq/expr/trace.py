@@ -68,7 +68,7 @@ def _traps_in(code: CodeType) -> Iterator[str]:
 
 def _written(file: str, at: dis.Positions) -> str:
     """What stands at a place of a source file; nothing where it cannot be read."""
-    if at.lineno is None or at.end_lineno is None:
+    if at.lineno is None or at.end_lineno is None or at.col_offset is None:  # Python may be told to keep no places
         return ""
     lines = [line.encode() for line in linecache.getlines(file)[at.lineno - 1 : at.end_lineno]]
     if lines:

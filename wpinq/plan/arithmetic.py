@@ -13,6 +13,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from wpinq.expr.nodes import Call, Constant, Expr
+from wpinq.expr.types import ListOf
 from wpinq.expr.values import Value
 
 UNIT_ROUNDOFF = Fraction(1, 2**53)
@@ -86,3 +88,25 @@ def common_divisor(*numbers: Fraction) -> Fraction:
     """
     denominator = math.lcm(*(number.denominator for number in numbers))
     return Fraction(math.gcd(*(int(number * denominator) for number in numbers)), denominator)
+
+
+def written_list(body: Expr) -> tuple[Expr, ...] | None:
+    """The elements of a list written in place."""
+    if isinstance(body, Constant) and isinstance(body.type, ListOf):
+        return None if body.value is None else tuple(Constant(body.type.element, item) for item in body.value)
+    if isinstance(body, Call) and body.name == "list" and not body.type.nullable:
+        return body.arguments
+    return None
+
+
+def public_numbers(expr: Expr) -> set[Fraction] | None:
+    """The finitely many numbers that an expression can be, from its constants; None where that does not show."""
+    if isinstance(expr, Constant):
+        return None if isinstance(expr.value, (bool, str, tuple)) or expr.value is None else {Fraction(expr.value)}
+    if isinstance(expr, Call) and expr.name == "where":
+        yes, no = public_numbers(expr.arguments[1]), public_numbers(expr.arguments[2])
+        return None if yes is None or no is None else yes | no
+    if isinstance(expr, Call) and expr.name == "to_float":
+        found = public_numbers(expr.arguments[0])
+        return None if found is None else {Fraction(float(value)) for value in found}  # rounded beyond 2⁵³
+    return None

@@ -144,9 +144,17 @@ def demand(
     asked_of: dict[bytes, dict[bytes, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     waiting: dict[bytes, dict[tuple[str, bytes], dict[str, Fraction]]] = defaultdict(dict)
     parts: dict[PartKey, Fraction] = {}
+    parted: list[Node] = []
     for root, epsilon in roots:
-        reaching[root.digest] += epsilon
-    for node in reversed(list(topological(root for root, _ in roots))):
+        cuts = stability(root)
+        if any(isinstance(cut.operator, Partition) for cut in cuts):
+            reaching[root.digest] += epsilon
+            parted.append(root)
+            continue
+        for cut, found in cuts.items():  # straight to the sources: no step between has a budget of its own
+            assert isinstance(cut.operator, Source)
+            by_source[cut.operator.source] += epsilon * rate(found)
+    for node in reversed(list(topological(parted))):
         owed = defaultdict[bytes, Fraction](Fraction)  # by the plan that pays in full, and together for all others
         if node.digest in reaching:
             owed[b""] = reaching[node.digest]

@@ -1,7 +1,8 @@
 """What a plan tells of numbers: of what its weights count, of its records, and of the work that it takes.
 
-All from public bounds, and no bill and no noise follows from them. Rows are those of the plan's own steps. An engine
-that joins several tables at once may choose another order than the plan has, and make others; it mostly makes fewer.
+All from public bounds, and no bill and no noise follows from them; engines rely on equal weights. Rows are those of
+the plan's own steps. An engine that joins several tables at once may choose another order than the plan has, and make
+others; it mostly makes fewer.
 """
 
 from __future__ import annotations

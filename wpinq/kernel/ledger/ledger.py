@@ -207,10 +207,9 @@ class Ledger:
         """Record that an account answers analysts again: an act of the curator. Whether it was suspended."""
         return bool(self._store.write(lambda transaction: books.set_suspended(transaction, [name], False, actor)))
 
-    def suspended(self, names: Iterable[str] | None = None) -> frozenset[str]:
-        """The suspended accounts, of all or of some."""
-        found = frozenset(account.name for account in self.accounts() if account.suspended)
-        return found if names is None else found.intersection(names)
+    def suspended(self) -> frozenset[str]:
+        """The suspended accounts."""
+        return frozenset(account.name for account in self.accounts() if account.suspended)
 
     def record_act(self, kind: str, target: str, *, actor: str = CURATOR) -> None:
         """Record that a curator admitted or removed a user, or renewed a token: "admit", "remove" or "renew"."""

@@ -162,7 +162,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         return granted_seconds(admit(order, keys, self._limits), self._limits)
 
     def _suspended(self, orders: Sequence[PreparedMeasurement]) -> bool:
-        return bool(orders) and bool(self._ledger.suspended(self._accounts(orders)))
+        return bool(orders) and not self._ledger.suspended().isdisjoint(self._accounts(orders))
 
     def _accounts(self, orders: Sequence[PreparedMeasurement]) -> frozenset[str]:
         held = [protected for order in orders for protected in self._held(order)]

@@ -13,10 +13,20 @@ from typing import ClassVar
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator, limited
 from wpinq.expr.functions import LIST_LIMIT
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, public_numbers, show, written_list
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, show
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, accumulate, common_divisor
+from wpinq.plan.arithmetic import (
+    EXACT,
+    SUM_ROUNDING_UNITS,
+    Arithmetic,
+    NoLattice,
+    Weight,
+    accumulate,
+    common_divisor,
+    public_numbers,
+    written_list,
+)
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, times
 from wpinq.plan.operator import InputChange, Parameter, register
 from wpinq.plan.operators.families import PerRecord

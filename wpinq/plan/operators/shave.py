@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_iterator, limited
-from wpinq.expr.nodes import Lambda, public_numbers, show, written_list
+from wpinq.expr.nodes import Lambda, show
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor
+from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor, public_numbers, written_list
 from wpinq.plan.domain import NUMBERED, Counted, NoCount, RowBounds, Sized, both, kept, numbered, pieces, times
 from wpinq.plan.operator import InputChange, Parameter, register
 from wpinq.plan.operators.families import RecordKeyed
