@@ -24,10 +24,22 @@ from tests.support.floats import check_floats
 from tests.support.operators import failing_tables
 from tests.support.plans import OPERATORS
 from tests.support.stability import check_stability
-from wpinq.plan import arithmetic, operator
+from wpinq.plan import arithmetic
 from wpinq.plan.arithmetic import Arithmetic, Weights
 from wpinq.plan.node import Node, topological
-from wpinq.plan.operators import Concat, Except, GroupBy, Join, Partition, SelectMany, Shave, Source, Where, group_by
+from wpinq.plan.operators import (
+    Concat,
+    Except,
+    GroupBy,
+    Join,
+    Partition,
+    SelectMany,
+    Shave,
+    Source,
+    Where,
+    families,
+    group_by,
+)
 from wpinq.plan.operators.merging import Combination, Extreme
 from wpinq.plan.properties import PlanProperties, plan_properties
 from wpinq.plan.sensitivity.stability import stability
@@ -328,7 +340,7 @@ PLANTS = (
     ),
     Plant(
         "Select keeps the absolute weight",
-        operator.PerRecord,
+        families.PerRecord,
         "evaluate",
         (("weight * coefficient", "abs(weight) * coefficient"),),
         ("tables", "linearity"),
@@ -336,7 +348,7 @@ PLANTS = (
     ),
     Plant(
         "the last of equal records wins",
-        operator,
+        families,
         "accumulate",
         (("sums[record] = [held, weight]", "sums[record] = weight"),),
         ("tables", "stability"),

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from wpinq.expr.declarations import Person, Sizes
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import Type
+from wpinq.plan.domain import Sizes
 from wpinq.plan.operators.source import Source
 
 

@@ -193,8 +193,7 @@ def _imported(place: str) -> type[Engine]:
 
 def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
     """The weights of given records, in their order, without those that weigh nothing."""
-    found = zip(keys, map(weights.get, keys), strict=True)
-    return {key: weight for key, weight in found if weight is not None}
+    return {key: weights[key] for key in keys if key in weights}
 
 
 def rank_weights_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> RankWeights:
@@ -205,6 +204,5 @@ def rank_weights_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -
     ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None and w > 0)
     places = [place for place, _ in ordered]
     sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
-    keys = [order_key(candidate) for candidate in candidates]
-    ends = [(sums[bisect_left(places, key)], sums[bisect_right(places, key)]) for key in keys]
+    ends = [(sums[bisect_left(places, key)], sums[bisect_right(places, key)]) for key in map(order_key, candidates)]
     return [(before, upto - before, sums[-1] - upto) for before, upto in ends]

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 from wpinq.errors import LedgerError
@@ -28,6 +29,7 @@ from wpinq.noise.epsilon import decimal_epsilon, from_nano
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "SuspensionError"]
 
 EXPECTED = "the head that is expected"
+_TERMS = attrgetter("name", "schema", "unit", "unit_weight", "budget")
 _REMEMBERED = 2**20  # answers, of all measurements: beyond it those used longest ago are read anew
 
 
@@ -110,7 +112,7 @@ class Ledger:
         Parameters
         ----------
         declared : iterable of Account
-            As `accounts.declared_account` makes them.
+            Name, schema, unit, unit weight and budget of each; nothing is spent yet.
         refuse : callable, optional
             Shown all accounts that the ledger has, before any is opened; its exception undoes everything. No other
             writer comes between the two. It must be quick, and must not use the ledger.
@@ -125,7 +127,7 @@ class Ledger:
             When an account exists with another schema, unit, unit weight or budget: money set aside for one
             promise cannot be spent under another, and a budget is changed by `set_budget` only.
         """
-        wanted = list(declared)
+        wanted = [books.declared_account(*_TERMS(each)) for each in declared]
 
         def opened(transaction: Transaction) -> tuple[Account, ...]:
             if refuse is not None:

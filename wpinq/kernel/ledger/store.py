@@ -31,6 +31,7 @@ PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
 _IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
 
 
@@ -236,13 +237,15 @@ class SQLiteStore:
 
     def _refused(self, error: OSError) -> LedgerError:
         """The reason why the file beside the ledger, or the place of both, is in the way."""
-        reason = _busy() if isinstance(error, TimeoutError) else place.explain(self._path or "", error)
+        reason = (
+            _BUSY_FOR.format(PATIENCE) if isinstance(error, TimeoutError) else place.explain(self._path or "", error)
+        )
         return LedgerError(f"{self.name}: {reason}")
 
     def _explain(self, error: sqlite3.Error) -> str:
         code = _primary_code(error)
         if code in _BUSY:
-            return _busy()
+            return _BUSY_FOR.format(PATIENCE)
         if code == sqlite3.SQLITE_NOTADB:
             return "not a ledger but some other file: give the path of a ledger or a new file"
         if code == sqlite3.SQLITE_CORRUPT:
@@ -250,10 +253,6 @@ class SQLiteStore:
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
             return place.explain(self._path)
         return f"the database refused: {error}"
-
-
-def _busy() -> str:
-    return f"another process has been writing for {PATIENCE:g} seconds: nothing was recorded, try again"
 
 
 def patiently(action: Callable[[], T]) -> T:
