@@ -148,7 +148,7 @@ ACCEPTED: dict[str, Callable[[], str]] = {
     "a long list of keys": lambda: (
         f"var x = numbers.NoisyCount(1, over: [{', '.join(map(str, range(0, 10_000, 2)))}]);"
     ),
-    "a table": lambda: "var x = numbers.Select(x => element([" + "-1.5e-3, " * 300_000 + "1], x));",
+    "a table": lambda: "var x = numbers.Select(x => element([" + "-1.5e-3, " * 100_000 + "1], x));",
     "a large range": lambda: "var x = numbers.NoisyCount(1, over: range(0, 50000));",
     "a long comment": lambda: "/*" + "*" * 150_000 + "*/ var x = numbers;",
     "a long string": lambda: f'var x = numbers.Select(x => "{"a" * 150_000}");',

@@ -620,7 +620,7 @@ def test_what_is_held_is_let_go_of_with_the_session() -> None:
 # --- edge lists --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("many", sizes(20, 200))
+@pytest.mark.parametrize("many", sizes(8, 200))
 def test_edge_lists_are_what_python_reads(many: int, tmp_path: Path) -> None:
     """Whatever stands in the file and is to be done with it: the same edges, or the same refusal."""
     draw, path = random.Random(11), tmp_path / "g.txt"

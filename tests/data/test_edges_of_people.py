@@ -84,7 +84,7 @@ def table(rows: list[Owned]) -> Any:
 OPTIONS = list(product([True, False], ["keep", "drop", "refuse"], ["keep", "drop", "refuse"], [True, False]))
 
 
-@for_each(("directed", "loops", "duplicates", "nested"), OPTIONS, every=5)
+@for_each(("directed", "loops", "duplicates", "nested"), OPTIONS, every=10)
 def test_each_option_means_what_it_says_and_a_person_changes_no_more_than_the_unit_weight(
     directed: bool, loops: Any, duplicates: Any, nested: bool
 ) -> None:

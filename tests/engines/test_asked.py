@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, sizes
 from tests.support.plans import random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
@@ -104,7 +104,7 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-@for_each("name", QUERIES, every=3)
+@for_each("name", QUERIES, every=6)
 @for_each("weights", [[1.0], [1.0, 0.3, 2.5], [1.0, -0.7]], ids=["equal", "several", "signs"])
 def test_narrowed_rows_give_the_bits_of_the_whole_output(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]
@@ -161,11 +161,12 @@ def drawn(rng: Random, left: Any, right: Any) -> Any:
     return tuple(rng.sample(shown, rng.randint(2, 3)))
 
 
-def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("many", sizes(20, 60))
+def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     monkeypatch.setattr(table_cache, "QUERIES_BEFORE_STORING", 10**6)
     rows = wp.source("rows", key=int, a=int, b=int, maybe=int | None, other=int | None)
     rng, narrowed, nulls = Random("comparisons"), 0, 0
-    for _ in range(60):
+    for _ in range(many):
         data = {
             (i, rng.randrange(-4, 9), rng.randrange(9), *(rng.choice([None, *range(-3, 7)]) for _ in "ab")): weight
             for i, weight in enumerate(rng.choices([1.0, 0.3, -0.7], k=16))
@@ -179,8 +180,8 @@ def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytes
         for keys in (*([record] for record in rng.sample(records, 5)), records[1::2], with_nulls[:2], with_nulls[-1:]):
             expected = bits({key: whole[key] for key in keys})
             assert bits(database.evaluate(query.plan, {"rows": data}, keys=keys)) == expected
-    assert narrowed > 40
-    assert nulls > 30
+    assert narrowed > many * 2 / 3
+    assert nulls > many / 2
 
 
 @pytest.mark.parametrize("name", ["triangles", "buckets", "squares"])

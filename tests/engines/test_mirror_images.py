@@ -93,7 +93,7 @@ def mirrors(query: Query) -> bool:
         for shape in (*SHAPES, *MADE)
         if node != "null" or shape not in ("one end in order", "never")  # what can be null has no order
     ],
-    every=4,
+    every=8,
 )
 def test_the_bits_are_those_of_both_images(database: Database, shape: str, node: str) -> None:
     rng = Random(f"{shape} {node}")

@@ -96,7 +96,7 @@ def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float
     return found
 
 
-@for_each("shape", SHAPES, every=4)
+@for_each("shape", SHAPES, every=8)
 @for_each("node", SCHEMAS)
 def test_the_bits_are_those_of_all_rows(database: Database, shape: str, node: str) -> None:
     rng = Random(f"{shape} {node}")

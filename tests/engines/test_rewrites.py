@@ -42,7 +42,7 @@ def text(query: Query, rewrites: tuple[Rewrite, ...] = REWRITES) -> str:
 
 
 @pytest.mark.parametrize("recipe", GRAPH_QUERIES, ids=lambda recipe: recipe.__name__)
-@pytest.mark.parametrize("source", [UNIT, ANY], ids=["unit", "any"])
+@pytest.mark.parametrize("source", [UNIT, pytest.param(ANY, marks=pytest.mark.long)], ids=["unit", "any"])
 def test_each_rewrite_can_be_left_out(recipe: Any, source: Query) -> None:
     rng = Random(f"{recipe.__name__} rewrites")
     query = recipe(source)

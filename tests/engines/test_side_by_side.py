@@ -75,7 +75,7 @@ def keeps_all(database: Database, query: Query, given: dict[str, dict[Any, float
     return found
 
 
-@for_each("shape", [*SHAPES, *READ], every=3)
+@for_each("shape", [*SHAPES, *READ], every=6)
 @for_each("node", ["int", "str", "null"])
 def test_the_bits_are_those_of_a_row_a_piece(database: Database, shape: str, node: str) -> None:
     rng = Random(f"{shape} {node}")

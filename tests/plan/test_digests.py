@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import sizes
 from tests.support.processor import bounded_work
 from wpinq import functions as F
 from wpinq.expr.compile import compile_lambda
@@ -64,12 +65,13 @@ def test_sibling_lambdas_over_different_lists_are_kept_apart() -> None:
     assert dict(wp.evaluate(wp.Query(plan_from_json(plan_to_json(query.plan))), {"numbers": [1]})) == output
 
 
-DEEP = 10_000
+DEEP = sizes(3_000, 10_000)
 
 
-def test_an_expression_may_nest_ten_thousand_deep() -> None:
+@pytest.mark.parametrize("deep", DEEP)
+def test_an_expression_may_nest_ten_thousand_deep(deep: int) -> None:
     def tower(x: Any) -> Any:
-        for _ in range(DEEP // 2):
+        for _ in range(deep // 2):
             x = (x * 3) % 1009
         return x % 1000 + x
 
@@ -77,7 +79,7 @@ def test_an_expression_may_nest_ten_thousand_deep() -> None:
     again = plan_from_json(json.loads(json.dumps(plan_to_json(query.plan))))
     assert again == query.plan
     assert plan_properties(query.plan).domain is None
-    value = 5 * pow(3, DEEP // 2, 1009) % 1009
+    value = 5 * pow(3, deep // 2, 1009) % 1009
     assert dict(wp.evaluate(query, {"numbers": [5]}, engine="reference")) == {value % 1000 + value: 1.0}
     with pytest.raises(wp.ExpressionError, match="logic takes bool"):
         NUMBERS.select(lambda x: tower(x) & True)
@@ -96,10 +98,11 @@ def test_lists_may_be_mapped_thousands_of_times() -> None:
         wp.evaluate(query, {"numbers": [0]}, engine="duckdb")
 
 
-def test_a_plan_may_have_ten_thousand_operators() -> None:
+@pytest.mark.parametrize("deep", DEEP)
+def test_a_plan_may_have_ten_thousand_operators(deep: int) -> None:
     query = NUMBERS
     positive = trace(lambda x: x > 0, (INT,))
-    for _ in range(DEEP):
+    for _ in range(deep):
         query = query.where(positive)
     assert plan_properties(query.plan).uses == {"numbers": 1}
     assert plan_properties(query.plan).rounding_error == 0

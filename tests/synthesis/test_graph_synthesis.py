@@ -201,7 +201,7 @@ def test_with_much_epsilon_the_query_and_the_degrees_come_out_as_they_were() -> 
     ("name", "place", "estimates"),
     [
         ("tags", "estimates", ["estimate_degrees", "estimate_clustering", "estimate_mixing"]),
-        ("tbi+jdd", "methods", ["fit_degrees"]),
+        pytest.param("tbi+jdd", "methods", ["fit_degrees"], marks=pytest.mark.long),
     ],
 )
 def test_estimates_are_made_once_a_run(
