@@ -296,7 +296,7 @@ SUMS = [[1], [3], [1, 1], [2, 1], [1] * 10, [6, 3, 3], [3, 2], [5, 3, 2], [7, 5]
 
 
 @for_each("scale", [0.05, 0.3, 1.0, 3.0, 10.0])
-@for_each("coefficients", SUMS, ids=str)
+@for_each("coefficients", SUMS, ids=str, every=3)
 def test_half_widths_cover_and_are_tight(coefficients, scale):
     """Against exact convolutions. One coefficient that divides the others: the least; else within 1 % of a bound."""
     covered = coverage(coefficients, scale)
@@ -334,7 +334,7 @@ LONG = {
 
 
 @for_each("scale", [0.2, 0.3, 1.0, 3.0, 50.0])
-@for_each("name", LONG)
+@for_each("name", LONG, every=3)
 def test_half_widths_of_long_sums_cover_far_out_and_are_tight(name, scale):
     coefficients = LONG[name]
     deviation = DoubleGeometric(scale).variance ** 0.5 * math.hypot(*coefficients)

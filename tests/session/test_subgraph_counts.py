@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.evaluate import weights_of
@@ -310,7 +310,7 @@ CLIQUE = [*combinations(range(120), 2)]
 @pytest.mark.parametrize(
     ("edges", "share", "most"), [(SPARSE, "0.2", 1), (CLIQUE, "0.5", 0.995)], ids=["sparse", "clique"]
 )
-@pytest.mark.parametrize("kind", COUNTS)
+@pytest.mark.parametrize("kind", tenth(COUNTS, 3))
 def test_intervals_cover(kind: str, edges: list[tuple[int, int]], share: str, most: float) -> None:
     """At 80 %, of 300 draws with fixed seeds; where the noise of the width is small they cover not much more."""
     asked = COUNTS[kind][0](ONCE, epsilon=1, interval_share=share)

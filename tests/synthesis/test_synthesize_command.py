@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.parameters import tenth
 from wpinq.cli.main import main
 from wpinq.graphs import read_edges
 from wpinq.graphs.synthesis import find_method, synthesize
@@ -187,7 +188,7 @@ def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
         load_run(tmp_path / "answers")
 
 
-@pytest.mark.parametrize("number", ["triangle_count", "largest_degree"])
+@pytest.mark.parametrize("number", tenth(["triangle_count", "largest_degree"]))
 def test_a_run_of_before_a_number_of_the_graph_was_measured_goes_on(tmp_path: Path, number: str) -> None:
     folder, out = tmp_path / "g.txt.run", tmp_path / "g.txt"
     answers = measure_graph(GRAPH, find_method("tags"), 8)

@@ -113,6 +113,7 @@ def test_it_says_how_its_groups_were_chosen(session: wp.Session) -> None:
     assert "given that" not in repr(session.release(SHOPS.by("zip", keys=["1"]).agg(n=wp.count(), epsilon=1)))
 
 
+@pytest.mark.long
 def test_intervals_of_the_count_are_those_of_a_listing_and_the_others_are_not() -> None:
     """Near the threshold the interval of a listed count reaches to 0, and that of a sum is as wide as ever."""
     data = {"shops": [("10115", 1, 50.0, True)] * 15}

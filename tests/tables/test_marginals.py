@@ -81,6 +81,7 @@ def test_marginals_agree_on_what_they_share(people: Query, rows: list[Any]) -> N
     assert released.counts().item() == pytest.approx(ages.sum())
 
 
+@pytest.mark.long
 def test_intervals_hold_as_often_as_they_say(people: Query, rows: list[Any]) -> None:
     """2,000 draws of the noise, one cell each of three marginals: 95 % hold, to within 6 standard deviations."""
     asked = wanted(people)
