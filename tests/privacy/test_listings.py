@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.parameters import for_each, tenth
+from tests.support.parameters import for_each, sizes, tenth
 from wpinq.noise import conditional
 from wpinq.noise.conditional import ConditionalNoise
 from wpinq.noise.sparse_bernoulli import exponential_bounds, successes
@@ -310,7 +310,7 @@ def test_planted_errors_of_the_way_are_found(planted: type[Book], scenario: str,
     assert not agreed or evidence(tables, whole=whole) < SURE
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["Laplace", "geometric"])
+@pytest.mark.parametrize("whole", sizes(False, True))
 @pytest.mark.parametrize("planted", ["chance", "past", "count"])
 def test_planted_errors_of_the_draw_are_found(planted: str, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """p of a threshold that is a tenth off; earlier listings forgotten; a count that leaves the present keys in."""

@@ -15,12 +15,12 @@ from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Partition
 from wpinq.plan.properties import plan_properties
 
-CHUNKS, PLANS = 40, 500
+CHUNKS, PLANS = 80, 250
 MOST_VACUOUS, LEAST_SHARP = 0.3, 0.2
 RULES = 5
 
 
-@pytest.mark.parametrize("seed", tenth(range(CHUNKS), 40))
+@pytest.mark.parametrize("seed", tenth(range(CHUNKS), 80))
 def test_no_step_moves_further_than_is_said(seed: int) -> None:
     found = attack(seed, PLANS, PLANS, datasets=1, neighbours=1)
     assert found.plans >= PLANS

@@ -154,8 +154,8 @@ MUTANTS = (
                 "owed[alone] = max(owed[alone], max(held.values()) - largest)",
             ),
             (
-                "asked_of[cut.digest][payer] += amount * rate(found)",
-                "asked_of[cut.digest][payer] = max(asked_of[cut.digest][payer], amount * rate(found))",
+                "by_source[operator.source] += asked_here",
+                "by_source[operator.source] = max(by_source[operator.source], asked_here)",
             ),
         ),
     ),

@@ -84,6 +84,7 @@ def test_degrees_with_noise_are_near_also_where_all_are_equal(seed: int) -> None
         assert ks(noisy_degrees(degrees, 5.0, seed), degrees) < 0.01
 
 
+@pytest.mark.long
 def test_a_hub_far_above_all_other_degrees_is_found() -> None:
     rng = np.random.default_rng(0)
     degrees = np.append(np.minimum(rng.zipf(2.0, 3000), 80), 1500)
@@ -349,6 +350,7 @@ def test_clique_graphs_come_near_clustering_and_mixing() -> None:
     assert plain["triangles"] < 0.5 * found["triangles"]
 
 
+@pytest.mark.long
 def test_clique_graphs_of_one_clustering_mix_as_asked() -> None:
     """All nodes are as clustered, so that only how alike the degrees in a clique are can make them mix so."""
     degrees = np.sort(np.random.default_rng(5).poisson(12, 3000) + 3)
@@ -436,6 +438,7 @@ def test_the_count_has_a_say_where_it_is_near() -> None:
         assert least <= changed / none <= most
 
 
+@pytest.mark.long
 def test_the_largest_degree_has_a_say_and_is_not_needed() -> None:
     """Answers of before it was measured are estimated without; a precise one is the largest degree of the start."""
     answers = simulated(4)

@@ -141,6 +141,7 @@ def test_a_column_that_is_called_weight_keeps_its_name() -> None:
     assert rows.to_arrow().column_names == ["weight", "row_weight"]
 
 
+@pytest.mark.long
 def test_intervals_of_a_model_say_what_they_rest_on(fitted: wp.FittedTable) -> None:
     found = fitted.with_intervals("sex", "smokes", draws=20)
     assert list(found) == ["sex", "smokes", "modelled", "low", "high", "method"]

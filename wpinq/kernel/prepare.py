@@ -15,7 +15,7 @@ from wpinq.expr.values import Value
 from wpinq.kernel.ledger.debit import PartsOf, Pricing
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound, Together, flattened
-from wpinq.measure.measurement import Measurement, canonical_plan
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import to_nano
 from wpinq.plan.demand import PartKey, charges, demand
 from wpinq.plan.node import Node, Planned, sources
@@ -169,7 +169,7 @@ class PreparedBatch:
 
     def plan(self, digest: str) -> str:
         """The canonical plan of one measurement, as a ledger keeps it."""
-        return canonical_plan(self.by_digest[digest].measurement)
+        return self.by_digest[digest].measurement.canonical_plan
 
 
 def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> PreparedBatch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wpinq.display.explanation import explain_plan
@@ -52,6 +53,16 @@ class Measurement(MeasuredPlan):
         """Its plan as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""
         return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing)
 
+    @cached_property
+    def canonical_plan(self) -> str:
+        """All that identifies its noise, as JSON text that `measurement_from_json` reads: what a ledger keeps.
+
+        Keys are left out, unless they belong to the draw.
+        """
+        drawn = self.sink.chooses or self.sink.own_keys is not None
+        bare = replace(self, domain=self.domain if drawn else None, reading="", listing=None)
+        return json.dumps(measurement_to_json(bare), sort_keys=True, separators=(",", ":"))
+
     def __reduce__(self) -> Any:
         return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading, self.listing)
 
@@ -86,16 +97,6 @@ def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
         "keys": None if keys is None else [value_to_json(key, type_) for key in keys],
         **({} if listing is None else {"listing": listing.to_json(type_)}),
     }
-
-
-def canonical_plan(measurement: Measurement) -> str:
-    """All that identifies the noise of a measurement, as JSON text that `measurement_from_json` reads.
-
-    Keys are left out, unless they belong to the draw.
-    """
-    drawn = measurement.sink.chooses or measurement.sink.own_keys is not None
-    bare = replace(measurement, domain=measurement.domain if drawn else None, reading="", listing=None)
-    return json.dumps(measurement_to_json(bare), sort_keys=True, separators=(",", ":"))
 
 
 def measurement_from_json(data: Any) -> Measurement:

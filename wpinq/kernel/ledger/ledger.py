@@ -286,10 +286,9 @@ class Ledger:
             if MARK in digest:
                 raise LedgerError(f"no {MARK} is in the digest of a measurement: it stands before an analyst's name")
         words = {key: word for key, word in (("label", label), ("run", run)) if word}
-        plans = {}
-        if plan is not None:  # written before the transaction, for which others wait
-            paid = self.paid(measurements) & self.paid(measurements, analyst)
-            plans = {digest: plan(digest) for digest in measurements if digest not in paid}
+        # Plans are written before the transaction, for which others wait. Nothing is paid for by an analyst alone.
+        paid = self.paid(measurements, analyst)
+        plans = {digest: plan(digest) for digest in measurements if digest not in paid} if plan is not None else {}
         return self._store.write(lambda transaction: debit(transaction, measurements, price, plans, words, analyst))
 
     def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
