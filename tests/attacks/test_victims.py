@@ -114,7 +114,7 @@ def test_a_function_that_fails_inside_a_step_moves_no_other_record(engine: OnEng
         }
 
 
-@for_each("name", FUNCTIONS, every=2)
+@for_each("name", FUNCTIONS, every=4)
 def test_a_release_over_a_victim_answers_as_one_without(name: str) -> None:
     """Through a session: an answer, its keys and its scale are there alike, whoever is in the data."""
     query = PEOPLE.select(FUNCTIONS[name])

@@ -104,7 +104,7 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-@for_each("name", QUERIES, every=6)
+@for_each("name", QUERIES, every=9)
 @for_each("weights", [[1.0], [1.0, 0.3, 2.5], [1.0, -0.7]], ids=["equal", "several", "signs"])
 def test_narrowed_rows_give_the_bits_of_the_whole_output(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, weights: list[float]

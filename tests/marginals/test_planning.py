@@ -50,6 +50,7 @@ def test_plans_are_as_exact_as_claimed_within_three_percent(name: str) -> None:
     assert deviations(plan_marginals(sizes, views, "max"))[1] <= 1.03 * largest
 
 
+@pytest.mark.long
 def test_the_default_is_between_the_total_and_the_largest() -> None:
     plans = {name: deviations(plan_marginals((9, 16, 7, 5, 2, 2), "all pairs", name)) for name in ("total", "max")}
     balanced = deviations(plan_marginals((9, 16, 7, 5, 2, 2)))

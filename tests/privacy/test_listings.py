@@ -304,7 +304,7 @@ class KeepsWhatWasBelow(Book):
     ("planted", "scenario"),
     [(ForgetsListings, "one listing"), (CountsAskedKeys, "at, then a listing"), (KeepsWhatWasBelow, "one listing")],
 )
-@pytest.mark.parametrize("whole", [False, True], ids=["Laplace", "geometric"])
+@pytest.mark.parametrize("whole", sizes(False, True))
 def test_planted_errors_of_the_way_are_found(planted: type[Book], scenario: str, whole: bool) -> None:
     tables, agreed = final_tables(scenario, whole=whole, book=planted)
     assert not agreed or evidence(tables, whole=whole) < SURE

@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
-from tests.support.parameters import sizes
 from wpinq.kernel import noisy_evaluation
 from wpinq.kernel.analysts import Analyst
 from wpinq.kernel.ledger.debit import EXHAUSTED
@@ -197,7 +196,8 @@ def test_a_listing_shows_each_the_rows_of_one_table_of_noise(session: wp.Session
     assert isinstance(hers.measurement.listing, Listing)
 
 
-@pytest.mark.parametrize("trials", sizes(20, 80))
+@pytest.mark.long
+@pytest.mark.parametrize("trials", [80])
 def test_what_others_asked_first_has_the_law_of_a_fresh_draw_for_one_who_has_not_seen_it(trials: int) -> None:
     """Kolmogorov-Smirnov at a false-alarm rate of 1e-6, over keys that others asked for, listed, and did neither of."""
     keys = [0, 1, 5, 11, 20, 21, 300, 301, 302]

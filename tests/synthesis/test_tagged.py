@@ -307,6 +307,7 @@ def test_the_answers_say_how_far_mixing_reaches(reach: float, scale: float) -> N
     assert right >= 5
 
 
+@pytest.mark.long
 @for_each(
     "degrees",
     [

@@ -49,6 +49,7 @@ TRIALS = 1500
 """At which a coverage of 90 % comes out beyond 85 to 95 % with a chance below 1e-9, by the Chernoff bound."""
 
 
+@pytest.mark.long
 @for_each("kind", DEGREES)
 @for_each("terms", [1, 3])
 def test_intervals_of_degrees_hold_as_often_as_they_say_for_any_graph(kind: str, terms: int) -> None:
