@@ -1,4 +1,4 @@
-"""What a plan tells of numbers: of what its weights count, of its records, and of the work that it takes.
+"""Public numbers of a plan: the unit that its weights count, bounds on its records, and the work that it takes.
 
 All from public bounds, and no bill and no noise follows from them; engines rely on equal weights. Rows are those of
 the plan's own steps. An engine that joins several tables at once may choose another order than the plan has, and make
