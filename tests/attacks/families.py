@@ -73,7 +73,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "the same data twice": (
         "session/test_people.py::test_one_file_or_object_under_two_names_is_noticed",
-        "data/test_one_shot.py",
+        "data/test_consumables.py",
         "attacks/test_equality.py::test_a_mapping_cannot_hold_one_record_twice",
     ),
     "contradicting declarations": (

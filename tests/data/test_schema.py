@@ -111,7 +111,7 @@ def test_every_library_says_the_same(kind: str, tmp_path: Path) -> None:
     assert found.record == RECORD
     assert found.record.names == RECORD.names
     assert not found.left_out
-    assert any(words.startswith("large: ") for words in found.asked)
+    assert any(words.startswith("large: ") for words in found.questions)
     agree(found)
 
 
@@ -140,9 +140,9 @@ def test_kinds_of_pandas_that_do_not_tell() -> None:
     found = wp.schema(frame)
     types = [FLOAT, STR, STR, INT, BOOL, STR, TIMESTAMP, DURATION]
     assert found.record == record_type(dict(zip(frame.columns, types, strict=True)))
-    asked = [words.partition(":")[0] for words in found.asked[2:]]
+    asked = [words.partition(":")[0] for words in found.questions[2:]]
     assert asked == ["gaps", "thing", "kind", "when"]
-    assert "null" in found.asked[1]
+    assert "null" in found.questions[1]
     assert found.source().plan.type == found.record
     assert not any(type_.nullable for type_ in found.record.elements)
     agree(found)
@@ -198,7 +198,7 @@ def test_of_csv_the_first_line_alone(tmp_path: Path, header: bytes) -> None:
     found = wp.schema(path)
     assert found.record == record_type({"a": STR, "b": STR})
     assert found.name == "rows"
-    assert "all fields are str" in found.asked[-1]
+    assert "all fields are str" in found.questions[-1]
     agree(found)
 
 

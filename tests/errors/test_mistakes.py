@@ -47,10 +47,10 @@ def snapshot(names: dict[str, Any]) -> str:
 def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     for library in ("networkx", "pandas", "polars"):
         pytest.importorskip(library)
-    from tests.errors.desk import names
+    from tests.errors.cases import names
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(tmp_path_factory.mktemp("desk"))
+        patched.chdir(tmp_path_factory.mktemp("cases"))
         yield names()
 
 
@@ -115,8 +115,8 @@ def test_a_query_answers_what_python_and_notebooks_ask_of_it() -> None:
 
 
 if __name__ == "__main__":
-    from tests.errors import desk
+    from tests.errors import cases
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        SNAPSHOT.write_text(snapshot(desk.names()).replace(os.getcwd(), "<folder>"), encoding="utf-8")
+        SNAPSHOT.write_text(snapshot(cases.names()).replace(os.getcwd(), "<folder>"), encoding="utf-8")

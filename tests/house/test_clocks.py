@@ -41,28 +41,52 @@ def test_work_without_end_fails_even_where_the_body_catches_the_error(caught: ty
             pass
 
 
+_IMPORTED = re.compile(r"^from tests\.[\w.]+ import (\([^)]*\)|.*)$", re.MULTILINE)
 _SLEEP = re.compile(r"\bsleep\((?!0\))")
 
 
-def sleepers(text: str) -> list[str]:
-    """The tests of a module that sleep and are not left to the long suite."""
-    if not _SLEEP.search(text):
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def sleeping(text: str, known: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The functions and methods of a module that sleep, or use one of these or of those that are known to."""
+    found, size = set(known), -1
+    lines = text.splitlines()
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, Function)]
+    bodies = {node: "\n".join(lines[node.body[0].lineno - 1 : node.end_lineno]) for node in nodes}
+    while len(found) > size:
+        size = len(found)
+        uses = re.compile("|".join([_SLEEP.pattern, *(rf"\b{name}\(" for name in found)]))
+        found |= {node.name for node, body in bodies.items() if uses.search(body)}
+    return frozenset(found)
+
+
+def sleepers(text: str, known: frozenset[str] = frozenset()) -> list[str]:
+    """The tests of a module that sleep, themselves or by a helper, and are not left to the long suite."""
+    imported = {name for names in _IMPORTED.findall(text) for name in re.findall(r"\w+", names)} & known
+    if not imported and not _SLEEP.search(text):
         return []
     tree = ast.parse(text)
     if any(isinstance(node, ast.Assign) and "mark.long" in ast.unparse(node.value) for node in tree.body):
         return []
+    asleep = sleeping(text, frozenset(imported))
     tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     left = [test for test in tests if not any("mark.long" in ast.unparse(d) for d in test.decorator_list)]
-    return [test.name for test in left if _SLEEP.search(ast.get_source_segment(text, test) or "")]
+    return [test.name for test in left if test.name in asleep]
 
 
 def test_no_test_of_the_default_suite_sleeps() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py") if path != Path(__file__)}
-    assert {path.name: found for path, text in texts.items() if (found := sleepers(text))} == {}
+    texts = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py") if path != Path(__file__)}
+    helpers = frozenset[str]().union(
+        *(sleeping(t) for p, t in texts.items() if not p.name.startswith("test_") and _SLEEP.search(t))
+    )
+    assert {path.name: found for path, text in texts.items() if (found := sleepers(text, helpers))} == {}
 
 
 def test_a_sleeper_is_found() -> None:
     text = "def test_a():\n    sleep" + "(0)\n\ndef test_b():\n    time.sleep" + "(1)\n"
     assert sleepers(text) == ["test_b"]
+    assert sleepers("def wait():\n    sleep" + "(1)\n\ndef test_c():\n    wait()\n") == ["test_c"]
+    assert sleepers("from tests.a import wait\ndef test_d():\n    wait()\n", frozenset({"wait"})) == ["test_d"]
     assert sleepers("pytestmark = pytest.mark.long\n" + text) == []
     assert sleepers(text.replace("def test_b", "@pytest.mark.long\ndef test_b")) == []

@@ -121,6 +121,7 @@ def test_two_never_have_a_turn_at_once(tmp_path: pathlib.Path) -> None:
     assert most == 1
 
 
+@pytest.mark.long
 def test_an_emptied_file_ends_the_order_and_nothing_else(tmp_path: pathlib.Path) -> None:
     companion, served = HeadFile(str(tmp_path / "ledger.db")), []
     threads = []
@@ -449,6 +450,7 @@ def test_a_waiter_that_is_suspended_is_passed(ledger: pathlib.Path, monkeypatch:
     assert done == ["holder", "passing", "waiter"]
 
 
+@pytest.mark.long
 def test_a_child_that_is_forked_from_the_queue_does_not_hold_its_place(ledger: pathlib.Path) -> None:
     """The locks are of open files, which a child shares: it gives them up, or its parent's place would outlive it."""
     companion = HeadFile(str(ledger))

@@ -222,6 +222,7 @@ with opened() as session:
     assert "SIGCHLD" in found["seen"][1]
 
 
+@pytest.mark.long
 def test_the_clock_waits_for_its_moment() -> None:
     from wpinq.kernel.sandbox.process import Clock
 

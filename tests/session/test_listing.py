@@ -295,7 +295,7 @@ def test_listings_that_are_none_are_refused_before_the_debit() -> None:
         ):
             with pytest.raises(wp.PlanError, match=message):
                 session.release(measurement())
-        with pytest.raises(wp.PlanError, match="only NoisyCount and GeometricCount can be listed"):
+        with pytest.raises(wp.PlanError, match="NoisySum cannot be listed above a threshold: use a noisy count"):
             _replaced(by_shop.noisy_sum(1, lambda s: s, 0, 1), Listing(SHOPS, 1.0))
         made = _replaced(by_shop.noisy_count(1, over=[1]), Listing(wp.digits(4), 1.0))
         with pytest.raises(wp.PlanError, match="the listing is not over keys of type int"):

@@ -51,6 +51,8 @@ def test_no_class_of_sinks_is_asked_for_outside_of_them() -> None:
         for node in ast.walk(module):
             if isinstance(node, ast.Call) and names_in(node.func) & {"isinstance", "issubclass", "register"}:
                 assert not sinks & names_in(ast.Tuple(elts=node.args[-1:], ctx=ast.Load())), f"{name}:{node.lineno}"
+            if isinstance(node, ast.Attribute) and node.attr == "name":  # a class, told apart by its name
+                assert not sinks & names_in(node.value), f"{name}:{node.lineno}"
 
 
 def test_the_scale_of_each_noise_is_written_once() -> None:

@@ -22,13 +22,13 @@ from wpinq.measure.accuracy import Accuracy
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.laplace import laplace_scale
 from wpinq.plan import operators
 from wpinq.plan.construct import construct
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
+from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
@@ -367,8 +367,9 @@ class Query(Releasable):
         """
         if not (half_width > 0 and math.isfinite(half_width) and 0 < confidence < 1):
             raise PlanError("half_width must be positive and finite, confidence between 0 and 1")
-        unit = Fraction(laplace_scale(Fraction(1), plan_properties(self.plan).slack()))
-        exact = unit * Fraction(-math.log1p(-confidence)) / Fraction(half_width)
+        sink = NoisyCount()
+        unit = Fraction(sink.scales(self.plan, Fraction(1))[0])
+        exact = unit * Fraction(sink.half_width(1.0, confidence)) / Fraction(half_width)
         return parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9))
 
 

@@ -37,7 +37,7 @@ class Schema:
         Of the source.
     record : Type
         Of its records.
-    asked : tuple of str
+    questions : tuple of str
         What the columns do not tell.
     left_out : tuple of str
         Columns that no field holds as they are, and why.
@@ -45,7 +45,7 @@ class Schema:
 
     name: str
     record: Type
-    asked: tuple[str, ...]
+    questions: tuple[str, ...]
     left_out: tuple[str, ...]
 
     @property
@@ -64,7 +64,7 @@ class Schema:
         return source(self.name, self.record, **options)
 
     def __repr__(self) -> str:
-        confirmed = [f"- {words}" for words in self.asked]
+        confirmed = [f"- {words}" for words in self.questions]
         left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
         return "\n".join(
             [self.python, "", self.text, "", "To confirm, for the columns do not tell:", *confirmed, *left]
@@ -123,8 +123,8 @@ def schema(data: object, name: str | None = None) -> Schema:
     chosen = _name_of(data) if name is None else name
     if not _is_name(chosen):
         raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
-    record, asked, left_out = record_fields(data)
-    return Schema(chosen, record, (*_ALWAYS, *asked), tuple(left_out))
+    record, questions, left_out = record_fields(data)
+    return Schema(chosen, record, (*_ALWAYS, *questions), tuple(left_out))
 
 
 def _name_of(data: object) -> str:

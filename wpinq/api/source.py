@@ -102,11 +102,11 @@ def source(
       protects one person, at most 20 rows, of weight 20
       NoisyCount(0.01) uses it once: 0.01 x 1 x 20 = 0.2
     """
-    told = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, Number))}
+    of_person = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, Number))}
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
-    person, bound = _person(name, told), _positive(cap, f"source {name!r}: cap")
+    person, bound = _person(name, of_person), _positive(cap, f"source {name!r}: cap")
     record = record if person is None else person.record(record)
     implied = Fraction(1 if person is None else person.weight)
     weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
@@ -129,18 +129,18 @@ def _positive(number: object, what: str) -> Fraction:
         raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {number!r}') from None
 
 
-def _person(name: str, told: Mapping[str, Any]) -> Person | None:
-    if not told:
+def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:
+    if not of_person:
         return None
-    if "person" not in told or "at_most" not in told:
+    if "person" not in of_person or "at_most" not in of_person:
         raise PlanError(
             f"source {name!r}: where a person is the unit, name the column of the ids and how many rows of one person "
             'count, together: person="customer_id", at_most=20'
         )
-    at_most = told["at_most"]
+    at_most = of_person["at_most"]
     if isinstance(at_most, Integral) and not isinstance(at_most, bool):  # numpy's too
         at_most = int(at_most)
-    return Person(told["person"], at_most, told.get("nested", False), told.get("account", ""))
+    return Person(of_person["person"], at_most, of_person.get("nested", False), of_person.get("account", ""))
 
 
 def rows_per_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:

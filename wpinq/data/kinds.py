@@ -131,7 +131,7 @@ class _Meaning:
     """The declared type of a kind, and the question that it leaves, in every library or in some."""
 
     type: types.Type
-    asked: str = ""
+    question: str = ""
     libraries: frozenset[str] | None = None
 
 
@@ -170,18 +170,18 @@ def duckdb_kind(kind: Any) -> ColumnKind:
     return str(kind.id)
 
 
-def type_of_kind(kind: ColumnKind, library: str, asked: list[str]) -> types.Type:
-    """The type that a kind of column means; the questions that it leaves are added to `asked`."""
+def type_of_kind(kind: ColumnKind, library: str, questions: list[str]) -> types.Type:
+    """The type that a kind of column means; the questions that it leaves are added to `questions`."""
     if isinstance(kind, list):
-        return types.ListOf(type_of_kind(kind[0], library, asked))
+        return types.ListOf(type_of_kind(kind[0], library, questions))
     if isinstance(kind, dict):
         if not kind or any(field_name(name) is None for name in kind):
             raise NoType("a record with such field names")
-        return types.TupleOf(tuple(kind), tuple(type_of_kind(inside, library, asked) for inside in kind.values()))
+        return types.TupleOf(tuple(kind), tuple(type_of_kind(inside, library, questions) for inside in kind.values()))
     for words, meaning in _MEANINGS:
         if re.fullmatch(words, kind) and (meaning.libraries is None or library in meaning.libraries):
-            if meaning.asked:
-                asked.append(meaning.asked)
+            if meaning.question:
+                questions.append(meaning.question)
             return meaning.type
     raise NoType(f"the kind {kind}")
 

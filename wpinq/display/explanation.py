@@ -12,8 +12,6 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, show, write_public
 from wpinq.noise.epsilon import format_epsilon, format_factor
-from wpinq.noise.laplace import laplace_scale
-from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
@@ -187,9 +185,9 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing
         yield "The slack for floating-point error exceeds any useful noise: no budget covers this plan."
         return
     if epsilon is None:
-        scale = laplace_scale(Fraction(1), slack)
+        (scale,) = sink.scales(plan, Fraction(1))
         yield f"NoisyCount(epsilon) adds Laplace noise of scale {scale:.9g}/epsilon to every weight,"
-        yield f"so 95 % of answers lie within {half_width(scale, 0.95):.4g}/epsilon of the weight."
+        yield f"so 95 % of answers lie within {sink.half_width(scale, 0.95):.4g}/epsilon of the weight."
     else:
         yield from sink.explain_noise(plan, epsilon)
     yield f"Of that scale, a share of {float(slack):.2g} covers floating-point error."

@@ -8,7 +8,7 @@ come from another process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -17,7 +17,6 @@ from wpinq.kernel.ledger.accounts import no_account
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
-from wpinq.kernel.release import Releaser
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Together
 from wpinq.measure.statement import Balance, Event
@@ -181,14 +180,14 @@ class AnalystBudgets(Budgets):
 class Analyst(AnalystBudgets):
     """What an analyst may do in a session: release from the own budgets, and see how these stand.
 
-    Made by `Session.analyst`.
+    Made by `Session.analyst`, with the `release` of its `Releaser`.
     """
 
     def __init__(
-        self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], releaser: Releaser
+        self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], release: Callable[..., Any]
     ) -> None:
         super().__init__(ledger, analyst, declared)
-        self._releaser = releaser
+        self._release = release
 
     def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
         """Debit the own budgets and the sources', evaluate, and answer, as `Session.release` does.
@@ -210,4 +209,4 @@ class Analyst(AnalystBudgets):
         EvaluationFailed
             When the engine failed. The debit stands.
         """
-        return self._releaser.release(measurements, fresh, label, self.name)
+        return self._release(measurements, fresh, label, self.name)

@@ -111,7 +111,7 @@ class NoisyEvaluator:
 
     def _output(self, prepared: PreparedMeasurement, held: Sequence[Protected]) -> ProtectedOutput:
         data = {protected.source.source: protected.weights for protected in held}
-        return ProtectedOutput(self._engine, prepared.measurement.plan, data, self._steps.told)
+        return ProtectedOutput(self._engine, prepared.measurement.plan, data, self._steps.callback)
 
     def check_held(self, prepared: PreparedMeasurement) -> None:
         """Refuse a measurement whose data are no longer those that it was paid for."""

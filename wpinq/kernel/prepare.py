@@ -12,7 +12,7 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.errors import SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
-from wpinq.kernel.ledger.debit import PartsOf, Pricing
+from wpinq.kernel.ledger.accounts import PartsOf, Pricing
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound, Together, flattened
 from wpinq.measure.measurement import Measurement
@@ -127,13 +127,13 @@ class PreparedBatch:
 
     Attributes
     ----------
-    asked : list
-        The measurements and groups that were asked for.
+    items : list
+        The measurements and groups of the batch.
     prepared : list of PreparedMeasurement
         The measurements that are to be released for them, in order.
     """
 
-    asked: list[Measurement | Compound]
+    items: list[Measurement | Compound]
     prepared: list[PreparedMeasurement]
 
     @cached_property
@@ -159,8 +159,8 @@ class PreparedBatch:
         measured = [each.measurement for each in bought.values()]
         owed, parts = dict[str, Fraction](), dict[PartKey, Fraction]()
         if parted := [each for each in measured if each.parted]:
-            asked = demand([each.asked for each in parted], parts_of, self._scope)
-            owed, parts = charges(asked.sources, sources(each.plan for each in parted)), asked.parts
+            owing = demand([each.demand for each in parted], parts_of, self._scope)
+            owed, parts = charges(owing.sources, sources(each.plan for each in parted)), owing.parts
         for each in measured:
             for account, cost in () if each.parted else each.costs.items():  # which only add up
                 owed[account] = owed[account] + cost if account in owed else cost
@@ -184,13 +184,13 @@ def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource]
     fresh : bool
         Whether nothing is replayed.
     """
-    asked = each_of(measurements)
-    prepared = [prepare(measurement, declared, fresh) for measurement in flattened(asked)]
+    items = each_of(measurements)
+    prepared = [prepare(measurement, declared, fresh) for measurement in flattened(items)]
     if not prepared:
         raise SessionError("nothing to release: give one measurement or several")
     for each in prepared:
         each.check_size()
-    return PreparedBatch(asked, prepared)
+    return PreparedBatch(items, prepared)
 
 
 def bill_of(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> Bill:

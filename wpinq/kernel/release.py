@@ -138,7 +138,7 @@ class Releaser:
                 for each in batch.prepared:
                     released.append(self._release(each, each.digest in new, analyst))
                     new.discard(each.digest)
-            return regrouped(measurements, batch.asked, released)  # a table asks at the keys that it listed
+            return regrouped(measurements, batch.items, released)  # a table asks at the keys that it listed
 
         return self._evaluator.asking(evaluated, answered)
 

@@ -89,24 +89,24 @@ class Session(Budgets):
             raise SessionError("sandbox takes limits: Session(..., sandbox=wp.Limits())")
         self._engine = find_engine(engine)(memory_limit, threads)
         self._owns_ledger = not isinstance(ledger, Ledger)
-        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expected_head=expected_head)
+        open_ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expected_head=expected_head)
         if expected_head is not None:
-            book.check_head(expected_head)
+            open_ledger.check_head(expected_head)
         protected: dict[str, Protected] = {}
         steps = StepDisplay(on_step, progress)
         if sandbox is None:
             evaluator = NoisyEvaluator(self._engine, protected, steps)
         else:
-            if steps.told is not None:
+            if steps.callback is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
-            evaluator = SandboxedEvaluator(self._engine, protected, sandbox, book, on_suspended)
+            evaluator = SandboxedEvaluator(self._engine, protected, sandbox, open_ledger, on_suspended)
         run = secrets.token_hex(8)
-        super().__init__(book, protected)
+        super().__init__(open_ledger, protected)
         self._protected, self._run = protected, run
-        self._opened_at = int(book.head().partition(":")[0])
+        self._opened_at = int(open_ledger.head().partition(":")[0])
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
-        self._releaser = Releaser(book, protected, run, evaluator)
-        self._door = Protector(book, self._engine, protected, sandbox)
+        self._releaser = Releaser(open_ledger, protected, run, evaluator)
+        self._protector = Protector(open_ledger, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:
         return self
@@ -133,7 +133,7 @@ class Session(Budgets):
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
         self._releaser.closed = True
-        self._door.close()
+        self._protector.close()
         try:
             self._engine.close()
         finally:
@@ -182,7 +182,7 @@ class Session(Budgets):
             or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
         """
         self._check_open()
-        self._door.take(source, data, budget, unit, version)
+        self._protector.take(source, data, budget, unit, version)
 
     def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent.
@@ -279,7 +279,7 @@ class Session(Budgets):
         (True, Fraction(1, 4), Fraction(1, 4))
         """
         self._check_open()
-        return Analyst(self._ledger, name, self._protected, self._releaser)
+        return Analyst(self._ledger, name, self._protected, self._releaser.release)
 
     def declared(self) -> dict[str, DeclaredSource]:
         """The sources that are protected, as they were declared, and no data: what prices are found by."""

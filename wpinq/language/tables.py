@@ -126,8 +126,8 @@ def write_table(tabulation: Tabulation) -> list[str]:
     steps = []
     if tabulation.columns:
         columns = list(_columns(tabulation.columns))
-        if groups.asked is not None:
-            columns.append(f"keys: {write_keys(groups.asked, groups.type)}")
+        if groups.public_keys is not None:
+            columns.append(f"keys: {write_keys(groups.public_keys, groups.type)}")
         if groups.listing is not None:
             columns.append(f"keys: {write_domain(groups.listing.domain, groups.type)}")
             columns.append(f"above: {groups.listing.above!r}")

@@ -186,12 +186,12 @@ def sample(
         files = [Checkpoint(Path(checkpoints) / f"chain-{k}.npz", digest, total) for k in range(len(chains))]
     lock, cancelled = threading.Lock(), threading.Event()
 
-    def told(update: Update) -> None:
+    def report(update: Update) -> None:
         if on_update is not None:
             with lock:
                 on_update(update)
 
-    runs = [_Run(k, chain, settings, noise, statistics, files[k], told, cancelled) for k, chain in enumerate(chains)]
+    runs = [_Run(k, chain, settings, noise, statistics, files[k], report, cancelled) for k, chain in enumerate(chains)]
     if len(runs) == 1:
         return Samples(chains, [runs[0].go()], noise)
     with ThreadPoolExecutor(max_workers=len(runs)) as pool:
@@ -211,7 +211,7 @@ class _Run:
     noise: float
     statistics: ChainStatistics | None
     file: Checkpoint | None
-    told: Callable[[Update], None]
+    report: Callable[[Update], None]
     cancelled: threading.Event
 
     def go(self) -> Trace:
@@ -249,7 +249,7 @@ class _Run:
             self.file.store(state, trace)
         rate, score = count / max(seconds, 1e-9), trace.score[-1]
         stopped, noise = trace.stopped, self.noise
-        self.told(Update(self.number, done + count, total, rate, trace.acceptance[-1], score, noise, stopped))
+        self.report(Update(self.number, done + count, total, rate, trace.acceptance[-1], score, noise, stopped))
 
 
 def _is_at_rest(scores: Sequence[float]) -> bool:

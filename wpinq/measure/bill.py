@@ -59,7 +59,7 @@ class Bill(Mapping[str, Fraction]):
             source.check()
         distinct = {m.digest: m for m in self.measurements}  # the same one is paid for once, unless it is drawn anew
         self._paid = self.measurements if fresh else tuple(distinct.values())
-        self._costs = charges(demand([m.asked for m in self._paid]).sources, self.sources)
+        self._costs = charges(demand([m.demand for m in self._paid]).sources, self.sources)
 
     def __getitem__(self, account: str) -> Fraction:
         return self._costs[account]
@@ -107,8 +107,8 @@ class Bill(Mapping[str, Fraction]):
         for name in tables:
             source = self.sources[name]
             unit = self._units.get(name, source.unit) + source.rows_of_unit
-            told = "protects" if name == account else f"{name} protects"
-            yield f"  {told} {unit}, of weight {format_epsilon(source.unit_weight)}"
+            verb = "protects" if name == account else f"{name} protects"
+            yield f"  {verb} {unit}, of weight {format_epsilon(source.unit_weight)}"
             for fact in source.facts:
                 yield f"  promised of it: {FACTS[fact]}"
             for words in () if source.sizes is None else source.sizes.words:

@@ -83,7 +83,7 @@ class Batch(Compound):
 
     Parameters
     ----------
-    asked : Measurements and tables, in a sequence or by name
+    parts : Measurements and tables, in a sequence or by name
         A session's `release` takes the batch as it takes these, and gives the same.
 
     Examples
@@ -99,17 +99,17 @@ class Batch(Compound):
     age, mean (Mean)  statistic  2        0.3652     people 2
     """
 
-    __slots__ = ("asked",)
+    __slots__ = ("parts",)
 
-    def __init__(self, asked: Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound]) -> None:
-        self.asked = dict(asked) if isinstance(asked, Mapping) else list(asked)
-        bill_of(self.asked)  # refuses what is no measurement
+    def __init__(self, parts: Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound]) -> None:
+        self.parts = dict(parts) if isinstance(parts, Mapping) else list(parts)
+        bill_of(self.parts)  # refuses what is no measurement
 
     def _titled(self) -> Iterator[tuple[str, Measurement | Compound]]:
-        if isinstance(self.asked, dict):
-            yield from self.asked.items()
+        if isinstance(self.parts, dict):
+            yield from self.parts.items()
         else:
-            yield from ((str(number), one) for number, one in enumerate(self.asked, 1))
+            yield from ((str(number), one) for number, one in enumerate(self.parts, 1))
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -134,10 +134,10 @@ class Batch(Compound):
             title: one.scaled(epsilon) if isinstance(one, Compound) else replace(one, epsilon=epsilon(one.epsilon))
             for title, one in self._titled()
         }
-        return type(self)(scaled if isinstance(self.asked, dict) else list(scaled.values()))
+        return type(self)(scaled if isinstance(self.parts, dict) else list(scaled.values()))
 
     def read(self, released: Sequence[Any]) -> Any:
-        return regrouped(self.asked, [one for _, one in self._titled()], released)
+        return regrouped(self.parts, [one for _, one in self._titled()], released)
 
 
 # Labels: what a caller writes beside a debit, to know it again. Stored in clear, and no part of what is measured.

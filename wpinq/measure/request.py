@@ -82,9 +82,9 @@ class MeasuredPlan:
         return plan_properties(self.plan).output.splits > 0
 
     @cached_property
-    def asked(self) -> tuple[Node, Fraction]:
+    def demand(self) -> tuple[Node, Fraction]:
         """What `plan.demand` prices: a root, and the demand that flows down from it."""
-        return self.sink.asked(self.plan, self.epsilon)
+        return self.sink.demand(self.plan, self.epsilon)
 
     @cached_property
     def digest(self) -> bytes:

@@ -41,7 +41,7 @@ class StepDisplay:
         self._bar: Any = None
 
     @property
-    def told(self) -> OnStep | None:
+    def callback(self) -> OnStep | None:
         """What engines are given."""
         return self._tell if self._shown or self._on_step is not None else None
 

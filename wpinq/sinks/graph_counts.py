@@ -163,7 +163,7 @@ class LadderSink(Sink):
         whole = self.stability(plan)[source] == 1
         return "changes by one edge " + ("a record" if whole else "for the two records of one"), ""
 
-    def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
+    def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         ((_, share),) = self.stability(plan).items()
         return edge_source(plan, self.name), epsilon * share
 

@@ -28,9 +28,6 @@ from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import Kind, Stated, kind_of_weights
 from wpinq.sinks.syntax import SinkSyntax
 
-_RATIOS = frozenset({"quantile", "step", "interval_share"})
-"""Fields of sinks that are exact numbers."""
-
 _ONE = Fraction(1)
 
 
@@ -100,7 +97,7 @@ class Sink(ABC):
             return often, ""
         return f"{often} and moves at most {moved}", f"{moved} instead of {uses} by: {'; '.join(certificate.rules)}"
 
-    def asked(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
+    def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         """The root from which a demand flows down to the sources, and how much of it."""
         return plan, epsilon
 
@@ -203,15 +200,15 @@ class Sink(ABC):
 
     def cut(self, above: float) -> float:
         """The threshold in units of the scale: a drawn number is above it exactly where the answer is above `above`."""
-        raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+        raise PlanError(f"{self.name} cannot be listed above a threshold: use a noisy count")
 
     def chance_above(self, above: float, scale: float) -> float:
         """The chance that the answer for an absent key is above a threshold; the scale is that of answers."""
-        raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+        raise PlanError(f"{self.name} cannot be listed above a threshold: use a noisy count")
 
     def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
         """How far below a listed answer its interval reaches: see `noise_distributions.listed_reach`."""
-        raise PlanError("only NoisyCount and GeometricCount can be listed above a threshold")
+        raise PlanError(f"{self.name} cannot be listed above a threshold: use a noisy count")
 
     def in_units(self, weights: Sequence[Any]) -> Sequence[Any]:
         """Weights in units of the scale; refused where one is not finite."""
@@ -247,9 +244,9 @@ class Sink(ABC):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The sink of plain data, without its name; any error where they hold none."""
         given = dict(data)
-        for name in _RATIOS & given.keys():
-            if given[name] is not None:
-                given[name] = ratio_from_json(given[name])
+        for field in fields(cls):  # type: ignore[arg-type]  # every sink is one
+            if "Fraction" in str(field.type) and given.get(field.name) is not None:
+                given[field.name] = ratio_from_json(given[field.name])
         return cls(**given)
 
 

@@ -164,7 +164,7 @@ class Groups:
     listing: Listing | None = None
 
     @property
-    def asked(self) -> tuple[Value, ...] | None:
+    def public_keys(self) -> tuple[Value, ...] | None:
         """The keys without that of all other records."""
         return self.keys if self.keys is None or self.other is NO_OTHER else self.keys[:-1]
 
@@ -173,7 +173,7 @@ class Groups:
         found = _key_of(self.columns)(record)
         if self.other is NO_OTHER:
             return found
-        among = _among(found, self.asked or (), self.type)
+        among = _among(found, self.public_keys or (), self.type)
         return catalogue.apply("where", among, lift(found), Constant(self.type, self.other))
 
     def label(self, record: Symbol, part: str, alone: bool = False) -> Any:

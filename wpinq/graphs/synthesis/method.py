@@ -28,10 +28,10 @@ from wpinq.plan.node import Node, sources, upward
 from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Integers
 from wpinq.sinks.answer_kinds import Stated
-from wpinq.sinks.graph_counts import TriangleCount
-from wpinq.sinks.largest_degree import LargestDegree
 
 SOURCE = "edges"
+TOP, COUNT = "largest_degree", "triangle_count"
+"""The names of the measurements that are one number of the graph."""
 """The name of the source of edges in ledgers and bills."""
 
 LOST = "the answers tell of fewer than two edges, so the graph is lost in their noise: it takes more epsilon"
@@ -318,15 +318,15 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     found = {}
     for name, measurement in measurements.items():
         sink, plan = measurement.sink, measurement.plan
-        largest = {TriangleCount.name: triangles, LargestDegree.name: float(degree)}
+        largest = {COUNT: triangles, TOP: float(degree)}
         if sink.own_keys is None:
             most = float(_mass(plan, edges))
-        elif sink.name in largest:
-            most = largest[sink.name]
+        elif name in largest:
+            most = largest[name]
         else:
             continue
         noise = sink.error(plan, measurement.epsilon, measurement.domain, CONFIDENCE, Stated(width=0.0))
-        if sink.name == TriangleCount.name:
+        if name == COUNT:
             noise /= 2  # with LS_t = t for a graph without common neighbours; every graph has at least half of that
         if noise >= most:
             what = f"{name} of any graph of at most {bounds.nodes:,} nodes"

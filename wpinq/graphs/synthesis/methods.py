@@ -19,7 +19,7 @@ from wpinq.graphs import recipes
 from wpinq.graphs.synthesis import uncertainty
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
 from wpinq.graphs.synthesis.random_graphs import CCDF, SEQUENCE, fit_degrees, graphical, random_graph
-from wpinq.graphs.synthesis.tagged import Tagged
+from wpinq.graphs.synthesis.tags import Tagged
 from wpinq.mcmc.proposal import Swaps
 from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import LedgerError
 from wpinq.expr.types import signature
-from wpinq.kernel.ledger.chain import OPEN, RESUME, SUSPEND, Transaction, append
-from wpinq.kernel.ledger.schema import LIMIT
+from wpinq.kernel.ledger.chain import LIMIT, OPEN, RESUME, SUSPEND, Transaction, append
 from wpinq.noise.epsilon import decimal_epsilon
 from wpinq.plan.operators.source import Source
 
@@ -25,6 +24,30 @@ MARK = "@"
 
 _SELECT = "SELECT name, unit, unit_weight, schema, budget, spent, suspended FROM accounts"
 _UNFIT = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """The cost of a debit.
+
+    Attributes
+    ----------
+    charges : Mapping
+        Source name -> nano-epsilon to debit. Every source that the measurements use is in it, those that cost
+        nothing more (a part below the maximum of its partition) with 0.
+    parts : Mapping
+        (partition digest, part digest) -> the new cumulative demand of that part: absolute, never below the stored.
+    """
+
+    charges: Mapping[str, int]
+    parts: Mapping[tuple[str, str], Fraction]
+
+
+PartsOf = Callable[[str], Mapping[str, Fraction]]
+"""Partition digest -> {part digest: cumulative demand}, as stored."""
+
+Price = Callable[[frozenset[str], PartsOf], Pricing]
+"""The digests that were never debited and the stored demands -> what they cost now."""
 
 
 @dataclass(frozen=True, slots=True)

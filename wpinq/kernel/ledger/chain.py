@@ -22,6 +22,9 @@ USER_ACTS = ("admit", "renew", "remove")
 CURATOR = "curator"
 """The actor of an entry whose curator is not named."""
 
+LIMIT = 2**62
+"""Budgets and charges are below it, so the sum of two fits the 64 bits of an SQLite integer."""
+
 BATCH = 10_000
 """An entry whose number is a multiple of it carries a digest of the entries since the one before."""
 

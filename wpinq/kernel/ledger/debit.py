@@ -12,14 +12,14 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from wpinq.errors import BudgetExceeded, LedgerError, SourceExhausted
-from wpinq.kernel.ledger.accounts import MARK, Account, check_text, find_account, get_account
+from wpinq.kernel.ledger.accounts import MARK, Account, Price, Pricing, check_text, find_account, get_account
 from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append, tampered
 from wpinq.noise.epsilon import decimal_epsilon
 
@@ -30,30 +30,6 @@ EXHAUSTED = (
 
 _ANALYST = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 _DEMAND = re.compile(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)  # "1e999999999" is a Fraction too
-
-
-@dataclass(frozen=True, slots=True)
-class Pricing:
-    """The cost of a debit.
-
-    Attributes
-    ----------
-    charges : Mapping
-        Source name -> nano-epsilon to debit. Every source that the measurements use is in it, those that cost
-        nothing more (a part below the maximum of its partition) with 0.
-    parts : Mapping
-        (partition digest, part digest) -> the new cumulative demand of that part: absolute, never below the stored.
-    """
-
-    charges: Mapping[str, int]
-    parts: Mapping[tuple[str, str], Fraction]
-
-
-PartsOf = Callable[[str], Mapping[str, Fraction]]
-"""Partition digest -> {part digest: cumulative demand}, as stored."""
-
-Price = Callable[[frozenset[str], PartsOf], Pricing]
-"""The digests that were never debited and the stored demands -> what they cost now."""
 
 
 def check_analyst(name: object) -> str:

@@ -35,7 +35,7 @@ STANDSTILL = 5.0
 
 _OPENED = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # never written through a link
 _FLOCK, _HEAD = struct.Struct("hhqqi4x"), struct.Struct(">Q32s")
-_COUNTER, _DESK, _NUMBERS, _LAST, _MOST = 8, 1 << 20, 1 << 21, 1 << 60, 1 << 63
+_COUNTER, _MUTEX, _NUMBERS, _LAST, _MOST = 8, 1 << 20, 1 << 21, 1 << 60, 1 << 63
 
 
 class HeadFile:
@@ -55,7 +55,7 @@ class HeadFile:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for ever
         except FileNotFoundError:
             return None
-        return self._use(descriptor, lambda: _with_desk(descriptor, fcntl.F_RDLCK, patience, _read_head))
+        return self._use(descriptor, lambda: _with_mutex(descriptor, fcntl.F_RDLCK, patience, _read_head))
 
     def take_turn(self, work: Callable[[Callable[[Head], None]], T], patience: float) -> T:
         """Do something after all who asked before; `work` gets the function that writes a head.
@@ -68,7 +68,7 @@ class HeadFile:
 
         def turn() -> T:
             self._wait(descriptor, time.monotonic() + patience)
-            return work(lambda head: _with_desk(descriptor, fcntl.F_WRLCK, 1, lambda _: _advance(descriptor, head)))
+            return work(lambda head: _with_mutex(descriptor, fcntl.F_WRLCK, 1, lambda _: _advance(descriptor, head)))
 
         return self._use(descriptor, turn)
 
@@ -105,7 +105,7 @@ class HeadFile:
 
     def _wait(self, descriptor: int, deadline: float) -> None:
         patience, since, seen = deadline - time.monotonic(), 0.0, None
-        number = _with_desk(descriptor, fcntl.F_WRLCK, patience, lambda _: self._draw(descriptor, deadline))
+        number = _with_mutex(descriptor, fcntl.F_WRLCK, patience, lambda _: self._draw(descriptor, deadline))
         while (ahead := _first_locked(descriptor, _NUMBERS, number)) is not None:
             seen, since = (seen, since) if ahead == seen else (ahead, time.monotonic())
             if time.monotonic() - since > STANDSTILL:
@@ -125,15 +125,15 @@ class HeadFile:
         return number
 
 
-def _with_desk(descriptor: int, kind: int, patience: float, work: Callable[[int], T]) -> T:
+def _with_mutex(descriptor: int, kind: int, patience: float, work: Callable[[int], T]) -> T:
     """Do something under the lock that everybody holds for a moment only."""
     deadline = time.monotonic() + patience
-    while not _set_lock(descriptor, kind, _DESK, 1):
+    while not _set_lock(descriptor, kind, _MUTEX, 1):
         _pause(deadline, 0.0002)
     try:
         return work(descriptor)
     finally:
-        _set_lock(descriptor, fcntl.F_UNLCK, _DESK, 1)
+        _set_lock(descriptor, fcntl.F_UNLCK, _MUTEX, 1)
 
 
 def _pause(deadline: float, seconds: float) -> None:

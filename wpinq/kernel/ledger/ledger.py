@@ -16,11 +16,10 @@ from operator import attrgetter
 from typing import Any, Self
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import accounts as books
-from wpinq.kernel.ledger import chain
-from wpinq.kernel.ledger.accounts import MARK, Account, check_text
+from wpinq.kernel.ledger import accounts, chain
+from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
-from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, Stored, debit
+from wpinq.kernel.ledger.debit import Payer, Stored, debit
 from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 from wpinq.measure.statement import Balance, Event, entry_text
@@ -127,12 +126,12 @@ class Ledger:
             When an account exists with another schema, unit, unit weight or budget: money set aside for one
             promise cannot be spent under another, and a budget is changed by `set_budget` only.
         """
-        wanted = [books.declared_account(*_TERMS(each)) for each in declared]
+        wanted = [accounts.declared_account(*_TERMS(each)) for each in declared]
 
         def opened(transaction: Transaction) -> tuple[Account, ...]:
             if refuse is not None:
-                refuse(books.all_accounts(transaction))
-            return tuple(books.open_account(transaction, account, CURATOR) for account in wanted)
+                refuse(accounts.all_accounts(transaction))
+            return tuple(accounts.open_account(transaction, account, CURATOR) for account in wanted)
 
         return self._store.write(opened)
 
@@ -149,7 +148,7 @@ class Ledger:
         known = {account.name: account for account in self.accounts()}
         refuse(tuple(known.values()))
         for account in declared:
-            books.check_same(known.get(account.name, account), account)
+            accounts.check_same(known.get(account.name, account), account)
 
     def set_budget(self, name: str, budget: int, analyst: str | None = None, *, actor: str = CURATOR) -> Account:
         """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
@@ -175,18 +174,18 @@ class Ledger:
             When there is no such account, or more than `budget` is spent.
         """
         own = Payer(analyst).named(name)
-        books.check_budget(own, budget)
+        accounts.check_budget(own, budget)
 
         def changed(transaction: Transaction) -> Account:
-            source = books.get_account(transaction, name)
+            source = accounts.get_account(transaction, name)
             if "/" in name:
                 raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
             if analyst is not None and MARK in name:
                 raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
-            known = books.find_account(transaction, own)
+            known = accounts.find_account(transaction, own)
             if known is None:
-                new = replace(source, name=own, schema=books.OF_ANALYST, budget=budget, spent=0, suspended=False)
-                return books.open_account(transaction, new, actor)
+                new = replace(source, name=own, schema=accounts.OF_ANALYST, budget=budget, spent=0, suspended=False)
+                return accounts.open_account(transaction, new, actor)
             if budget < known.spent:
                 raise LedgerError(
                     f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
@@ -203,11 +202,11 @@ class Ledger:
 
         Nothing else changes: budgets and answers stay, and a session without a sandbox answers.
         """
-        return self._store.write(lambda transaction: books.set_suspended(transaction, names, True, ""))
+        return self._store.write(lambda transaction: accounts.set_suspended(transaction, names, True, ""))
 
     def resume(self, name: str, *, actor: str = CURATOR) -> bool:
         """Record that an account answers analysts again: an act of the curator. Whether it was suspended."""
-        return bool(self._store.write(lambda transaction: books.set_suspended(transaction, [name], False, actor)))
+        return bool(self._store.write(lambda transaction: accounts.set_suspended(transaction, [name], False, actor)))
 
     def suspended(self) -> frozenset[str]:
         """The suspended accounts."""
@@ -222,11 +221,11 @@ class Ledger:
 
     def account(self, name: str) -> Account:
         """The account of a source. Raises LedgerError when there is none."""
-        return self._store.read(lambda transaction: books.get_account(transaction, name))
+        return self._store.read(lambda transaction: accounts.get_account(transaction, name))
 
     def accounts(self) -> tuple[Account, ...]:
         """All accounts, by name."""
-        return self._store.read(books.all_accounts)
+        return self._store.read(accounts.all_accounts)
 
     def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """The budgets of all accounts, by name, in epsilon; or an analyst's, by the accounts that they are in."""
@@ -508,7 +507,7 @@ class Ledger:
         payer = Payer(analyst)
 
         def own(transaction: Transaction) -> tuple[Event, ...]:
-            names = {each.name: source for source, each in payer.balances(books.all_accounts(transaction)).items()}
+            names = {each.name: source for source, each in payer.balances(accounts.all_accounts(transaction)).items()}
             marks = ", ".join("?" * len(names))
             found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,))
             return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, start=1))

@@ -7,11 +7,10 @@ import os
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger import schema
-from wpinq.kernel.ledger.chain import Head
+from wpinq.kernel.ledger.chain import Head, Transaction
 
 _PARTS = ("-wal", "-journal")
 """The endings of files beside a ledger in which SQLite keeps part of it."""
@@ -62,7 +61,7 @@ def check_free(path: str, known: Head | None) -> None:
         )
 
 
-def make(path: str) -> None:
+def make(path: str, create: Callable[[Transaction], None]) -> None:
     """Make a new ledger, complete when it appears, of mode 0600. The caller has the turn."""
     if os.path.exists(path):
         return
@@ -73,7 +72,7 @@ def make(path: str) -> None:
             with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection, connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
-                schema.create(connection)
+                create(connection)
         except sqlite3.Error as error:
             raise LedgerError(f"{path} cannot be made ({error}): make room, or keep it on another disk") from None
         finish(part, whole)

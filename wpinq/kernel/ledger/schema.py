@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.ledger.chain import Transaction, tampered
+from wpinq.kernel.ledger.chain import LIMIT, Transaction, tampered
 
 APPLICATION_ID = 0x7750494E
 """`wPIN`, in the header of the file: it tells a ledger from another SQLite database."""
@@ -24,9 +24,6 @@ BACKUP_ID = 0x77504942
 """`wPIB`: the header of a copy that is kept to be restored, from which nothing is spent."""
 
 FORMAT = 6
-
-LIMIT = 2**62
-"""Budgets and charges are below it, so the sum of two fits the 64 bits of an SQLite integer."""
 
 _KINDS = "open account, set budget, debit, answers, suspend, resume, admit, renew, remove, carry, close"
 

@@ -93,7 +93,7 @@ class SQLiteStore:
         try:
             known = self._known()  # before the ledger: all that is noted was committed before
             if self._path is not None and not place.exists(self._path, known, create):
-                make = partial(place.make, self._path)
+                make = partial(place.make, self._path, schema.create)
                 self._head_file.take_turn(lambda note: make(), PATIENCE)
         except OSError as error:
             raise self._refused(error) from None

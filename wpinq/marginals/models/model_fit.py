@@ -148,12 +148,12 @@ class _MixtureFit:
         ends = np.cumsum(sizes)
         self.places = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         records = target.total / components
-        self.asked = []
+        self.cuts = []
         for measured in target.views:
             cut = _cut(target.attributes.shape(measured.view))
             left, right = measured.view[:cut], measured.view[cut:]
             counts = (measured.counts / records).reshape(target.attributes.cells(left), -1).astype(kind)
-            self.asked.append(_CutView(left, right, counts, kind(records**2 / measured.variance)))
+            self.cuts.append(_CutView(left, right, counts, kind(records**2 / measured.variance)))
         self.logits: Shares = np.hstack([_scattered(each, components, random) for each in target.singles]).astype(kind)
 
     def shares(self, kind: Any = None) -> list[Shares]:
@@ -165,14 +165,14 @@ class _MixtureFit:
         shares = self.shares()
         slopes = [np.zeros_like(each) for each in shares]
         loss = 0.0
-        for asked in self.asked:
-            left = product_of([shares[i] for i in asked.left])
-            right = product_of([shares[i] for i in asked.right], len(left))
-            gap = left.T @ right - asked.counts
-            weighted = asked.weight * gap
+        for cut in self.cuts:
+            left = product_of([shares[i] for i in cut.left])
+            right = product_of([shares[i] for i in cut.right], len(left))
+            gap = left.T @ right - cut.counts
+            weighted = cut.weight * gap
             loss += float(np.vdot(gap, weighted)) / 2
-            _spread(right @ weighted.T, asked.left, shares, slopes)
-            _spread(left @ weighted, asked.right, shares, slopes)
+            _spread(right @ weighted.T, cut.left, shares, slopes)
+            _spread(left @ weighted, cut.right, shares, slopes)
         gradient = np.empty_like(self.logits)
         for place, share, slope in zip(self.places, shares, slopes, strict=True):
             gradient[:, place] = share * (slope - (share * slope).sum(axis=1, keepdims=True))

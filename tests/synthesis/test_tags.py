@@ -32,7 +32,7 @@ from wpinq.graphs.synthesis.estimates import (
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD
 from wpinq.graphs.synthesis.random_graphs import class_mixing, clique_graph, graphical, random_graph
 from wpinq.graphs.synthesis.report import plot_trace, report
-from wpinq.graphs.synthesis.tagged import SmoothedTarget, Tagged, coarse_limits, degree_limits, fine_limits
+from wpinq.graphs.synthesis.tags import SmoothedTarget, Tagged, coarse_limits, degree_limits, fine_limits
 from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag, tag_weights, wedge_weights
 from wpinq.mcmc import Settings, Swaps, Target, noise_level, sample
 from wpinq.measure.answers import Answers

@@ -19,7 +19,7 @@ from wpinq.graphs.synthesis.estimates import ClusteringCurves, DegreeClasses
 from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.synthesize import ALL_STATISTICS, graph_structure
-from wpinq.graphs.synthesis.tagged import clustering_intervals, fine_limits, mixing_interval
+from wpinq.graphs.synthesis.tags import clustering_intervals, fine_limits, mixing_interval
 from wpinq.graphs.synthesis.uncertainty import (
     NOT_MEASURED,
     SWAMPED,

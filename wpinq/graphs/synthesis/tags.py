@@ -27,7 +27,18 @@ from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
 from wpinq.graphs.synthesis import estimates, uncertainty
-from wpinq.graphs.synthesis.method import LOST, UNBOUNDED, Bounds, Estimates, Method, answered, spend, spend_without
+from wpinq.graphs.synthesis.method import (
+    COUNT,
+    LOST,
+    TOP,
+    UNBOUNDED,
+    Bounds,
+    Estimates,
+    Method,
+    answered,
+    spend,
+    spend_without,
+)
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.tags import tag_weights, wedge_weights
 from wpinq.inference.least_squares import single_blas_thread
@@ -158,7 +169,6 @@ def _misses(curves: estimates.ClusteringCurves, share: Floats) -> float:
 
 
 MASS, CLOSED, JOINT = "degree_mass", "closed_wedges", "joint_degrees"
-TOP, COUNT = "largest_degree", "triangle_count"
 LARGEST = 2**13
 """Degrees beyond this public number are cut off in tags, unless a bound is given."""
 _PERCENT = {MASS: 14, TOP: 13, CLOSED: 40, JOINT: 26, COUNT: 7}
@@ -396,7 +406,7 @@ def _count(answers: Answers | None, common: float) -> tuple[float, float] | None
     if answers is None:
         return None
     sink = answers.measurement.sink
-    if sink.name != TriangleCount.name:
+    if sink.identity() != TriangleCount().identity():
         raise AnswersError(f"{COUNT} is to be a count of triangles, as graphs.triangle_count asks for it")
     return float(answers[COUNTED]), sink.error(answers.plan, answers.epsilon, None, _WITHIN, Stated(width=common))
 
