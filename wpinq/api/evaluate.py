@@ -1,4 +1,7 @@
-"""Evaluation of queries on public data: for learning, testing and experiments. Nothing here protects anything."""
+"""Evaluation of queries on public data, for learning, testing and experiments.
+
+Nothing here protects anything.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,10 @@ def evaluate(
 def weights_of(
     plans: Sequence[Node], data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic
 ) -> list[Weights]:
-    """The outputs of some plans over the same data, which are read once, by records in canonical form."""
+    """The outputs of some plans over the same data, by records in canonical form.
+
+    The data are read once.
+    """
     chosen = find_engine(engine or ("reference" if arithmetic.name == EXACT.name else DEFAULT_ENGINE))
     declared = sources(plans)
     missing = next((name for name in declared if name not in data), None)
@@ -98,12 +104,15 @@ def weights_of(
             return [held.evaluate(plan, read, arithmetic) for plan in plans]
     except EvaluationFailed:
         for plan in plans:
-            chosen.check(plan)  # where the plan alone is why, that says so; a session asks it before the debit
+            chosen.check(plan)  # raises if the plan alone is the reason; a session checks it before the debit
         raise
 
 
 def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
-    """Any weights of rows and mappings, exactly; all else, and whose rows count, through the one door for data."""
+    """Exact weights of rows and mappings; all else as a session reads it.
+
+    Sources with a person are also read as a session reads them.
+    """
     source.check()
     type_, facts = source.record, frozenset(source.facts)
     if source.person is not None or isinstance(given, EngineDataset) or not is_rows(given):

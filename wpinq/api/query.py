@@ -1,4 +1,4 @@
-"""The fluent chain: explicit, typed methods that build a plan. How one is released: `releases`."""
+"""The fluent chain: typed methods that build a plan, to release with `releases`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
 
 
 class Query(Releasable):
-    """A plan under construction. Every method gives a new query; nothing is evaluated, nothing is spent.
+    """A plan under construction: every method gives a new query, without evaluation or cost.
 
-    Queries are equal when their plans are, whichever notation they were written in.
+    Queries are equal when their plans are, in any notation.
     """
 
     __slots__ = ("plan", "reading")
@@ -83,7 +83,7 @@ class Query(Releasable):
     # --- operators; each says what it does in its own file under plan/operators -------------------------------------
 
     def select(self, function: RecordFunction | None = None, *columns: RecordFunction, **named: object) -> Query:
-        """Apply a function to each record; equal results add their weights. See `Select`.
+        """Apply a function to each record, where equal results add their weights: see `Select`.
 
         One column by name is that column, `select("city")`; several are a record of them, which `named` adds to:
         `select("city", decade=wp.col("age") // 10)`.
@@ -111,21 +111,21 @@ class Query(Releasable):
         return self._then(operators.Select, function=with_columns(columns, named, self.plan.type))
 
     def where(self, predicate: RecordFunction) -> Query:
-        """Keep the records that satisfy a predicate. See `Where`."""
+        """Keep the records that satisfy a predicate: see `Where`."""
         return self._then(operators.Where, predicate=predicate)
 
     filter = where
 
     def select_many(self, function: RecordFunction, limit: int | None = None) -> Query:
-        """Map each record to a list and share its weight out. See `SelectMany`."""
+        """Map each record to a list that shares its weight: see `SelectMany`."""
         return self._then(operators.SelectMany, function=function, limit=limit)
 
     def group_by(self, key: RecordFunction, reduce: RecordFunction | None = None) -> Query:
-        """Reduce the records of each key; without a reducer, collect them. See `GroupBy`."""
+        """Reduce the records of each key, or collect them without a reducer: see `GroupBy`."""
         return self._then(operators.GroupBy, key=key, reduce=reduce)
 
     def shave(self, widths: float | RecordFunction, limit: int | None = None) -> Query:
-        """Cut each record into pieces of given widths. See `Shave`."""
+        """Cut each record into pieces of given widths: see `Shave`."""
         return self._then(operators.Shave, widths=widths, limit=limit)
 
     def join(
@@ -137,7 +137,7 @@ class Query(Releasable):
         *,
         on: RecordFunction | None = None,
     ) -> Query:
-        """Pair records with equal keys; without a result function, as pairs. See `Join`.
+        """Pair records with equal keys, as pairs without a result function: see `Join`.
 
         With `on`, a column or columns that both sides have: the result is a record with the columns of both, the right
         side's with `_right` behind names that the left side has, too.
@@ -152,23 +152,25 @@ class Query(Releasable):
         return self._then(operators.Join, other, left_key=left_key, right_key=right_key, result=result)
 
     def union(self, other: Query) -> Query:
-        """The larger weight of each record, not the sum; for that use `concat`. See `Union`."""
+        """The larger weight of each record, not the sum as in `concat`: see `Union`."""
         return self._then(operators.Union, other)
 
     def intersect(self, other: Query) -> Query:
-        """The smaller weight of each record. See `Intersect`."""
+        """The smaller weight of each record: see `Intersect`."""
         return self._then(operators.Intersect, other)
 
     def concat(self, other: Query) -> Query:
-        """The sum of the weights of each record. See `Concat`."""
+        """The sum of the weights of each record: see `Concat`."""
         return self._then(operators.Concat, other)
 
     def difference(self, other: Query) -> Query:
-        """The difference of the weights of each record. See `Except`."""
+        """The difference of the weights of each record: see `Except`."""
         return self._then(operators.Except, other)
 
     def partition(self, key: RecordFunction, keys: Iterable[object]) -> dict[Value, Query]:
-        """One query for each public key; releases from several parts cost the largest, not the sum. See `Partition`.
+        """One query for each public key: see `Partition`.
+
+        Releases from several parts cost the largest, not the sum.
 
         Parameters
         ----------
@@ -192,7 +194,9 @@ class Query(Releasable):
         above: object = None,
         **named: RecordFunction,
     ) -> Grouping:
-        """The records in groups, for aggregates of each: `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
+        """The records in groups, for aggregates of each.
+
+        For example, `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
 
         Parameters
         ----------
@@ -201,11 +205,11 @@ class Query(Releasable):
         keys : iterable, or mapping from columns to iterables, optional
             The public groups: values of the column, tuples where there are several, or, as a mapping, the values of
             each column, of which all combinations are taken. Where the query fixes them (categories, bools, `x % n`)
-            they need not be given; a null is a group only where it is given. They must not be chosen by looking.
+            they need not be given; a null is a group only where it is given. They must not be chosen from the data.
         other : value, optional
             The name of one more group: of all records whose group is none of `keys`. It is measured like any other.
         above : number, optional
-            A threshold of at least 0, chosen without looking at the data. Then the groups are listed: of the domain
+            A threshold of at least 0, chosen without using the data. Then the groups are listed: of the domain
             that `keys` describes (`wp.digits(5)`, `wp.integers`, `wp.product`, a range or a list; also by column),
             those whose noisy count is above it. `agg` takes one count then, which lists, and sums and means. See
             `noisy_count_above`.
@@ -213,7 +217,7 @@ class Query(Releasable):
         Returns
         -------
         Grouping
-            Its `agg` asks for aggregates.
+            Its `agg` requests aggregates.
 
         Examples
         --------
@@ -226,7 +230,7 @@ class Query(Releasable):
         return grouping(self, columns, named, keys, other, above)
 
     def agg(self, *unnamed: object, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
-        """Aggregates of all records, as a table of one row. See `Grouping.agg`.
+        """Aggregates of all records, as a table of one row: see `Grouping.agg`.
 
         Examples
         --------
@@ -263,7 +267,7 @@ class Query(Releasable):
         workload : list of views, optional
             What is wanted instead, each view by the names of its attributes: `[("age", "city"), ("sex",)]`.
         measure : mapping from views to numbers, optional
-            What is measured, and with which share, in proportion. Unless told, it is planned from the sizes of the
+            What is measured, and with which share, in proportion. By default it is planned from the sizes of the
             attributes, before anything is spent, so that the wanted marginals come out as exact as they may.
         objective : {"balanced", "total", "max", "apart"}
             What the plan is to make small: the errors of large and of small marginals alike, the error of all cells
@@ -277,8 +281,8 @@ class Query(Releasable):
         Raises
         ------
         PlanError
-            When the cells of an attribute are neither given nor public, a view is wanted that no measured one holds, or
-            there are too many cells.
+            When the cells of an attribute are neither given nor public, a view is wanted that no measured one contains,
+            or there are too many cells.
 
         Notes
         -----
@@ -304,11 +308,11 @@ class Query(Releasable):
     # --- cost and explanation -----------------------------------------------------------------------------------------
 
     def uses(self) -> dict[str, int]:
-        """How often the plan uses each source: paths from the root, parts of one partition counted once."""
+        """The uses of each source: paths from the root, parts of one partition counted once."""
         return dict(plan_properties(self.plan).uses)
 
     def stability(self) -> dict[str, Fraction]:
-        """How far one unit of weight in each source moves the output, at most: what a release is billed for.
+        """The most that the output moves per unit of weight in each source, as billed.
 
         Never more than `uses`, and often far less, for increases of one path can be decreases of another, and at one
         key of a Join both sides share one scale: docs/proofs/stability.md.
@@ -336,7 +340,7 @@ class Query(Releasable):
         count: float | None = None,
         width: float | None = None,
     ) -> Accuracy:
-        """The half-width of a NoisyCount of this query at this epsilon, and the epsilon for a wanted one.
+        """The half-width of a NoisyCount at this epsilon, and the epsilon for a wanted one.
 
         Examples
         --------
@@ -349,7 +353,10 @@ class Query(Releasable):
         return asked.accuracy(confidence, half_width=half_width, count=count, width=width)
 
     def explain(self, epsilon: object | None = None, engine: str = DEFAULT_ENGINE) -> str:
-        """The plan as a tree, with types, uses, weights left, noise, expected accuracy, and its engine. No data."""
+        """The plan as a tree, with types, costs, noise and accuracy, and without data.
+
+        It also has uses, weights left, and the engine.
+        """
         return explain_plan(self.plan, None if epsilon is None else parse_epsilon(epsilon), self.reading, engine)
 
     def epsilon_for(self, half_width: float, confidence: float = 0.95) -> Fraction:

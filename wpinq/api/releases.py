@@ -1,4 +1,4 @@
-"""The ways to release a query: each turns it into a measurement, which is data, and spends nothing by itself."""
+"""Releases of a query: methods that turn it into a measurement, and spend nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wpinq.sinks.sink import Sink
 
 
 class Releasable(Planned):
-    """What can be released: the methods of a query that give a measurement.
+    """Things that can be released: the methods of a query that give a measurement.
 
     Where one takes a function, the name of a column stands for it.
     """
@@ -36,7 +36,7 @@ class Releasable(Planned):
     reading: str
 
     def measure(self, sink: Sink, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
-        """The release of the query by a sink, whichever it is: the methods below are for the usual ones.
+        """The release of the query by any sink: the methods below are for the usual ones.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Releasable(Planned):
             More than 0; exact, so that 0.1 is 1/10.
         over : iterable, optional
             The public keys to release. Where the query fixes them (constants, `x % n`, bools, partition keys)
-            they are inferred; otherwise a session gives a Release, which answers for keys as they are asked.
+            they are inferred; otherwise a session gives a Release, which answers requested keys.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class Releasable(Planned):
     def geometric_count(self, epsilon: object, over: None = None) -> Measurement: ...
 
     def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
-        """Every weight plus double-geometric noise, where the plan proves that all weights lie on a lattice.
+        """Every weight plus double-geometric noise, where the plan proves a lattice of weights.
 
         `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`, g the largest rational that the plan and the facts of its
         sources prove to divide every weight (Ghosh, Roughgarden, Sundararajan 2009).
@@ -137,7 +137,7 @@ class Releasable(Planned):
         Returns
         -------
         Measurement
-            Privacy cost: as for `noisy_count`; the promise is for neighbours whose outputs lie on the same lattice.
+            Privacy cost: as for `noisy_count`; the guarantee is for neighbours with outputs on the same lattice.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Releasable(Planned):
     def noisy_count_above(
         self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
     ) -> Measurement:
-        """The keys of a public domain whose noisy weight is above a threshold, however large the domain.
+        """The keys of a public domain of any size with a noisy weight above a threshold.
 
         The noise is that of `noisy_count`, drawn for every key of the domain; shown are the keys above. So a count over
         some of these keys, at the same ε, gives the same values, and is paid for.
@@ -168,7 +168,7 @@ class Releasable(Planned):
         domain : KeyDomain, range or iterable
             The public keys, up to 10¹²: `wp.integers`, `wp.digits`, `wp.product`, a range, or a list.
         above : number
-            The threshold, at least 0, chosen without looking at the data. Noise alone brings `exp(−above·ε)/2` of the
+            The threshold, at least 0, chosen without using the data. Noise alone brings `exp(−above·ε)/2` of the
             absent keys above it: where that is more than a million keys, a session refuses before it debits.
         geometric : bool
             Whether noise is that of `geometric_count` instead.
@@ -231,7 +231,7 @@ class Releasable(Planned):
         return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
     def most_common(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The heaviest of public candidates, as far as noise lets it be told, with the weight as score.
+        """The heaviest of public candidates up to noise, with the weight as score.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Releasable(Planned):
         return self._choose(epsilon, candidates, Choose("weight"))
 
     def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best cuts the weight at quantile q, as far as noise lets it be told.
+        """The candidate that best cuts the weight at quantile q, up to noise.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
         It is 0 where c is the quantile. Null records are nowhere, and records of a weight below 0 weigh nothing.

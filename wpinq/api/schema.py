@@ -38,9 +38,9 @@ class Schema:
     record : Type
         Of its records.
     questions : tuple of str
-        What the columns do not tell.
+        Facts that the columns do not show.
     left_out : tuple of str
-        Columns that no field holds as they are, and why.
+        Columns that no field can represent as they are, and why.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Schema:
         return write_source(self.source().plan.operator)
 
     def source(self, **options: Any) -> Query:
-        """The source as it is declared here; `unit`, `cap` and the other options are those of `wp.source`."""
+        """The source as declared here; `unit`, `cap` and other options are those of `wp.source`."""
         return source(self.name, self.record, **options)
 
     def __repr__(self) -> str:
@@ -72,20 +72,20 @@ class Schema:
 
 
 def schema(data: object, name: str | None = None) -> Schema:
-    """The declaration of a source for a table, from the names and types of its columns, never from what they hold.
+    """The declaration of a source for a table, from the names and types of its columns.
 
-    Of a csv file the first line is read, and its fields are str until you say otherwise; of a parquet file the schema
-    in its footer. What would have to be learnt from values is asked, not taken: whether a field may be null, which
-    categories it has, whether pandas made a float of whole numbers with gaps.
+    It is never from their values. Of a csv file the first line is read, and its fields are str until you say otherwise;
+    of a parquet file the schema in its footer. Facts that would have to be learnt from values are left as questions:
+    whether a field may be null, its categories, and whether pandas made a float of whole numbers with gaps.
 
     Parameters
     ----------
     data : object
         A table of pandas, polars, Arrow, DuckDB, numpy or Spark, or the path of a csv or parquet file. The types of a
-        lazy frame of polars are those that polars finds; where it scans a csv file it looks at rows for them: offer
+        lazy frame of polars are those that polars finds; where it scans a csv file it reads rows for them: offer
         the path instead.
     name : str, optional
-        Of the source. Unless told, the name of the file, or "data".
+        Of the source. By default, the name of the file, or "data".
 
     Returns
     -------

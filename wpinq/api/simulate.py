@@ -1,4 +1,7 @@
-"""What a session would answer, over public data and drawn with a seed, for experiments. Nothing here protects."""
+"""Simulated answers of a session over public data, from a seed, for experiments.
+
+Nothing here protects.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,9 @@ def simulate(measurement: Compound, data: Mapping[str, Any], seed: int, engine: 
 def simulate(
     measurement: Measurement | Compound, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE
 ) -> Any:
-    """What a session would answer, drawn with a seed over PUBLIC data, for experiments. Protects nothing.
+    """The answers of a session, simulated over PUBLIC data with a seed, for experiments.
+
+    It protects nothing.
 
     Parameters
     ----------
@@ -98,7 +103,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Waiting:
-    """What stands for a Release where the keys are those that another measurement of the table lists."""
+    """A stand-in for a Release where another measurement of the table lists the keys."""
 
     measurement: Measurement
     weights: WeightedDataset
@@ -116,7 +121,7 @@ def _released(measurement: Measurement, weights: WeightedDataset, seed: int) -> 
 
 
 def _simulate(measurement: Measurement, weights: WeightedDataset, seed: int) -> Answers:
-    """The draws of a session over a query's output, from seeded bytes; nothing was asked for before."""
+    """The draws of a session over a query's output, from seeded bytes, without past requests."""
     sink, random = measurement.sink, np.random.default_rng(seed).bytes
     output, scales = PublicOutput(weights), sink.scales(measurement.plan, measurement.epsilon)
     scale, listing = sink.answer_scale(scales[0]), measurement.listing

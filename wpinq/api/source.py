@@ -1,4 +1,4 @@
-"""Protected datasets by name: the declaration of a source, and how many rows a person has, bought."""
+"""Protected datasets by name: declarations of sources, and a release of rows per person."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def source(
     keys_at_most: object = None,
     **fields: object,
 ) -> Query:
-    """A protected dataset by name: an unbound query, pure data. `Session.protect` gives it data.
+    """A protected dataset by name: a query without data until `Session.protect` gives them.
 
     Parameters
     ----------
@@ -50,29 +50,29 @@ def source(
         The type of a record: `int`, `str`, `list[str]`, or a mapping from field names to types. Instead, fields
         can be given as keywords: `source("edges", src=int, dst=int)`.
     unit : str
-        What one protected unit is, in words; every bill prints it. "one record" unless told, or "one person".
+        What one protected unit is, in words; every bill prints it. By default "one record", or "one person".
     unit_weight : number
-        The total weight by which one protected unit can change the dataset; more than 0, and 1 unless told. Where the
+        The total weight by which one protected unit can change the dataset; more than 0, by default 1. Where the
         unit is a person it follows, and is not to be given.
     cap : number
         A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
         data beyond it are refused.
     facts : iterable of str
         What all data for this source must satisfy: "nonnegative", "whole_weights", "unit_weights", "symmetric",
-        "simple". Enforced when data are protected; each narrows the neighbours that the promise covers.
+        "simple". Enforced when data are protected; each narrows the neighbours that the guarantee covers.
     records_at_most : int
         A public upper bound on how many records the dataset has. Like `keys_at_most` it is checked when data are
         protected, fixed with the account, and bounds the work of plans (`explain`); it cuts no rows and changes no
         bill. Take it from public knowledge: a bound that equals the true number publishes it.
     keys_at_most : mapping
-        Fields to the most records that hold one value there: `{"src": 500, ("src", "dst"): 3}`.
+        Fields to the most records with one value there: `{"src": 500, ("src", "dst"): 3}`.
     person : str
         The column with the ids of people, int or str and never null: one person, with all rows, is then the protected
         unit. Ids are in the records only where a field has this name, too.
     at_most : int
-        How many rows of one person count, which must be told with `person`. Further rows are left out, by a fixed rule
+        How many rows of one person count, which `person` requires. Further rows are left out, by a fixed rule
         that reads the declared fields of that person's rows alone. One person then weighs up to `at_most`, the unit
-        weight. Choose it by public knowledge, or buy it (`rows_per_person`), never by looking.
+        weight. Choose it by public knowledge, or buy it (`rows_per_person`), never from the data.
     nested : bool
         Whether a record is one person: the list of its rows, in canonical order, of weight 1, the unit weight.
     account : str
@@ -144,7 +144,7 @@ def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:
 
 
 def rows_per_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
-    """A quantile of how many rows a person has, to choose `at_most` by: bought, never looked up.
+    """A noisy quantile of the rows per person, to choose `at_most`, at a cost in epsilon.
 
     Parameters
     ----------

@@ -1,3 +1,3 @@
-"""Symbolic scalar expressions: types, values, nodes, functions, tracing of lambdas, compilation."""
+"""Symbolic scalar expressions: types, values, nodes, functions, tracing and compilation."""
 
 from wpinq.expr import functions as functions

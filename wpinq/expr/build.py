@@ -1,4 +1,4 @@
-"""Building typed expressions: constants, calls of primitives, what is derived from these, records."""
+"""Construction of typed expressions: constants, calls of primitives, derived calls, records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _checked(value: object, type_: types.Type) -> Constant:
 
 
 def numbers(values: Sequence[object]) -> Constant | None:
-    """A row of Python ints and floats as a constant list, of floats where one is; None for any other sequence."""
+    """Python ints and floats as a constant list, of floats where one is; else None."""
     kinds = set(map(type, values))
     if not kinds or not kinds <= {int, float}:
         return None
@@ -48,7 +48,10 @@ def numbers(values: Sequence[object]) -> Constant | None:
 
 
 def listed(*items: Expr) -> Expr:
-    """A list written in place. Of constants it is a constant: a table is one value, however long."""
+    """A list written in place, which is one constant where all its items are.
+
+    So a table is one value, however long.
+    """
     constants = [item.value for item in items if isinstance(item, Constant)]
     if len(constants) < len(items):
         return call("list", *items)
@@ -79,7 +82,10 @@ def call(name: str, *arguments: Expr, attributes: CallAttributes = ()) -> Expr:
 
 
 def _check_functions(name: str, arguments: tuple[Expr, ...]) -> None:
-    """Functions are no values: only `map` takes one, of one parameter that can be any element of its list."""
+    """Refuse functions as values, except in `map`.
+
+    `map` takes one, of one parameter that can be any element of its list.
+    """
     for position, argument in enumerate(arguments):
         if isinstance(argument, Lambda) != (name == "map" and position == 1):
             raise Mistyped(
@@ -102,7 +108,10 @@ def derived(name: str, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
 
 
 def stored(name: str, type_: types.Type, rule: Callable[..., Expr], *arguments: Expr) -> Expr:
-    """A call of a logical type, or over one: `rule` gives what stands for it from what stands for the arguments."""
+    """A call of a logical type, or over one.
+
+    `rule` gives the physical result from the physical arguments.
+    """
     meaning = rule(*(argument.core for argument in arguments)).core
     return Call(type_.with_nullable(meaning.type.nullable), name, arguments, (), meaning)
 

@@ -1,4 +1,4 @@
-"""The functions that queries can name, in Python and in text alike, by name; and the infix operators.
+"""The functions that queries can name, in Python and in text, and the infix operators.
 
 Each takes expressions and gives an expression. Functions enter themselves where they are defined, with `declare`.
 """
@@ -23,8 +23,8 @@ from wpinq.expr.values import UnfitValue, fit
 def promote(*values: Expr) -> tuple[Expr, ...]:
     """The values as one type, as far as that is meant without saying so.
 
-    An int is a float beside a float and a decimal beside a decimal; decimals get the most decimals of all; a string
-    written in the query is a category beside a category.
+    An int becomes a float with a float and a decimal with a decimal; decimals get the most decimals of all; a string
+    written in the query is a category with a category.
     """
     if any(isinstance(value.type, types.DecimalOf) for value in values):
         return decimals.aligned(*values)
@@ -71,7 +71,10 @@ def widened(value: Expr) -> Expr:
 
 
 def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
-    """`+ - *` on numbers (an int meets a float as a float), on decimals, dates and durations, and `+` on strings."""
+    """`+ - *` on numbers, decimals, dates and durations, and `+` on strings.
+
+    An int with a float becomes a float.
+    """
     kind = _kind(left, right)
     if kind is decimals:
         return decimals.arithmetic(name, left, right)
@@ -99,7 +102,7 @@ def _kind(left: Expr, right: Expr) -> ModuleType | None:
 
 
 def _of_kind(operation: str, left: Expr, right: Expr) -> Expr | None:
-    """What the arithmetic that two values call for has for an operation; None where it is that of numbers."""
+    """An operation in the arithmetic of two values; None where that is of numbers."""
     kind = _kind(left, right)
     found: Expr | None = None if kind is None else getattr(kind, operation)(left, right)
     return found
@@ -171,7 +174,7 @@ _COMPARISONS: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 
 def compare(name: str, left: Expr, right: Expr) -> Expr:
-    """`==`, where null equals itself, so that the result is never null; and `!= > <= >=`, said with `==`, `<`, not."""
+    """`==`, never null because null equals itself, and `!= > <= >=`, from `==`, `<` and not."""
     sides = _met(left, right)
     return equal(*sides) if name == "equal" else derived(name, _COMPARISONS[name], *sides)
 
@@ -182,7 +185,7 @@ def either(left: Expr, right: Expr) -> Expr:
 
 
 def precedes(left: Expr, right: Expr) -> Expr:
-    """Whether `left` comes before `right` in canonical order: null first, records field by field."""
+    """Whether `left` comes before `right` in canonical order: null first, records by field."""
     if isinstance(left.type, types.TupleOf) and isinstance(right.type, types.TupleOf):
         result = _precedes_by_field(left, right)
     elif isinstance(left.type, types.CategoryOf) and left.type == right.type:
@@ -217,7 +220,7 @@ def _precedes_by_field(left: Expr, right: Expr) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What a name means: how to build it, how many arguments it takes, and whether one of them is a function.
+    """A named function: its construction, its arity, and whether an argument is a function.
 
     A function argument is always the second and is applied to the elements of the first, a list.
     """

@@ -1,6 +1,6 @@
-"""Lambdas to plain Python functions of values, in static single assignment: shared work is done once.
+"""Lambdas as Python functions in static single assignment, with shared work done once.
 
-The generated source holds nothing but calls of primitives and constants passed by reference, so no text of a
+The generated source has nothing but calls of primitives and constants passed by reference, so no text of a
 query is ever executed. Lists are produced lazily where they are consumed once (the body of a SelectMany, the
 inside of map and flatten), so that a limit also limits the work.
 """
@@ -31,7 +31,7 @@ _INLINE = {
 
 
 class _Scope:
-    """A function under construction: its lines, the names of what it has computed, and its parent."""
+    """A function under construction: its lines, the names of computed values, and its parent."""
 
     def __init__(self, parent: _Scope | None, indent: str) -> None:
         self.parent = parent
@@ -77,7 +77,10 @@ class _FunctionWriter:
         return name, [f"{scope.indent[4:]}def {name}({', '.join(parameters)}):", *scope.lines]
 
     def emit(self, root: Expr, scope: _Scope, root_mode: int) -> str:
-        """Emit what computes `root`; gives the name that holds it. Iterative, so that depth is no limit."""
+        """Emit the computation of `root`, and return the name of its value.
+
+        Iterative, so that depth is no limit.
+        """
         stack: list[tuple[Expr, int, bool]] = [(root, root_mode, False)]
         results: dict[tuple[bytes, int], list[str]] = {}
         while stack:
@@ -133,7 +136,7 @@ class _FunctionWriter:
 
 
 def _argument_modes(node: Call, mode: int) -> tuple[int, ...]:
-    """How each argument may be produced: flatten walks its lists once, map its list once."""
+    """The production of each argument: flatten walks its lists once, map its list once."""
     if node.name == "flatten":
         return (_LAZY_INSIDE,)
     if node.name == "map":
@@ -151,7 +154,9 @@ def _compile(lambda_: Lambda, mode: int) -> Callable[..., Any]:
 
 
 def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
-    """The function as plain Python: values in, value out; total, so it never raises on values of its types.
+    """The function as plain Python, from values to a value.
+
+    It is total: it never raises on values of its types.
 
     Examples
     --------
@@ -165,7 +170,7 @@ def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
 
 
 def compile_iterator(lambda_: Lambda) -> Callable[..., Any]:
-    """Like `compile_lambda` for a function that gives a list; the list may be an iterator, not yet walked."""
+    """Like `compile_lambda` for a function that gives a list, which may be a lazy iterator."""
     return _compile(lambda_, _LAZY)
 
 
@@ -188,9 +193,9 @@ DEPTH_LIMIT = 64
 
 @lru_cache(maxsize=4096)
 def limited(function: Lambda, most: int) -> Lambda:
-    """The function in primitives whose list has the first elements of what a function gives, at most so many of them.
+    """The function in primitives, with at most the first `most` elements of its list.
 
-    Where nothing tells how to make fewer, it is the function as it is, of longer lists too.
+    Where no rule makes fewer elements, it is the function as it is, also of longer lists.
 
     Examples
     --------
@@ -266,7 +271,10 @@ def first_of(items: Expr, most: int, element: Callable[[Expr, Expr], Expr] = _th
 
 
 def of_one(items: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
-    """A function that gives a list, of a list that is computed once: engines compute anew what a map repeats."""
+    """A function that gives a list, over a list that is computed once.
+
+    Engines compute repeated parts of a map anew.
+    """
     # above every variable of the list: functions inside have variables of their own
     level = max([INNER_LEVEL, *(1 + node.level for node in walk(items) if isinstance(node, Variable))])
     part = items

@@ -55,17 +55,17 @@ def same(a: Expr | float | str, b: Expr | float | str) -> Expr:
 
 
 def both(a: Expr, b: Expr) -> Expr:
-    """Whether two conditions hold."""
+    """Whether two conditions are true."""
     return call("and", a, b)
 
 
 def no(condition: Expr) -> Expr:
-    """Whether a condition does not hold."""
+    """Whether a condition is not true."""
     return call("not", condition)
 
 
 def choose(condition: Expr, yes: Expr | float | str | None, other: Expr | float | str | None) -> Expr:
-    """`yes` where the condition holds, else `other`."""
+    """`yes` where the condition is true, else `other`."""
     return call("where", condition, _expr(yes), _expr(other))
 
 
@@ -90,7 +90,7 @@ def within(value: Expr, low: int, high: int) -> Expr:
 
 
 def even_quotient(a: Expr | float, b: Expr | float) -> Expr:
-    """The integer nearest to `a / b`; of two, the even one. Null where b is 0 or -2⁶³."""
+    """The integer nearest to `a / b`, half to even; null where b is 0 or -2⁶³."""
     a, b = _expr(a), _expr(b)
     quotient, left = over(a, b), rest(a, b)
     # left has the sign of b and is less than it: the halves are compared without doubling, which could overflow
@@ -103,7 +103,7 @@ def even_quotient(a: Expr | float, b: Expr | float) -> Expr:
 
 
 def scale_of(value: Expr) -> int:
-    """How many decimals there are; 0 of an int."""
+    """The number of decimals; 0 of an int."""
     return value.type.scale if isinstance(value.type, DecimalOf) else 0
 
 
@@ -116,7 +116,10 @@ def _check_exact(*values: Expr) -> None:
 
 
 def rescaled(value: Expr, scale: int) -> Expr:
-    """The number with more decimals: exact, or null beyond 64 bits. A constant stays one where it can."""
+    """The number with more decimals: exact, or null beyond 64 bits.
+
+    A constant stays one where it can.
+    """
     if value.type == NULL or (scale_of(value) == scale and value.type != INT):
         return value
     factor = 10 ** (scale - scale_of(value))
@@ -133,7 +136,7 @@ def aligned(*values: Expr) -> tuple[Expr, ...]:
 
 
 def met(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Two numbers to be put together: what is written in the query at the scale of the other, where that is exact."""
+    """Two numbers to combine, with constants at the scale of the other where that is exact."""
     _check_exact(left, right)
     scale = max(scale_of(left), scale_of(right))
     first, second = (rescaled(side, scale) if isinstance(side, Constant) else side for side in (left, right))
@@ -181,7 +184,7 @@ def _in_units(left: Expr, right: Expr, a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 
 def quotient(left: Expr, right: Expr, scale: int) -> Expr:
-    """`left / right` with `scale` decimals, half to even; null on division by zero and beyond 64 bits."""
+    """`left / right` with `scale` decimals, half to even; null on division by 0 or overflow."""
     _check_exact(left, right)
     shift = scale - scale_of(left) + scale_of(right)
     if shift > SCALE_LIMIT:  # 64 bits have no such power of ten, and no multiple of it but 0

@@ -19,18 +19,24 @@ FACTS: Mapping[str, str] = MappingProxyType(
         "simple": "no record is (a, a), and never are both (a, b) and (b, a) there",
     }
 )
-"""Fact name -> what the curator promises. It narrows which neighbours are covered, so bills print it."""
+"""Fact name -> the curator's declaration, in words.
+
+It narrows the neighbours that are covered, so bills print it.
+"""
 
 
 def check_listed(facts: Iterable[str]) -> Iterable[str]:
-    """Facts in a list; PlanError where one stands there alone, which Python would take for a list of its letters."""
+    """Facts in a list; PlanError for a single string.
+
+    Python would take the string for a list of its letters.
+    """
     if isinstance(facts, str):
         raise PlanError(f'facts are a list: facts=["{facts}"]')
     return facts
 
 
 def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> None:
-    """Refuse facts that do not exist, that records of the type cannot have, or that no unit of this weight keeps.
+    """Refuse facts that are unknown, do not fit the record type, or need a larger unit weight.
 
     Raises
     ------
@@ -62,7 +68,7 @@ def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> Non
 
 
 def _alike(left: Type, right: Type) -> bool:
-    """Whether two fields are of one type, and records in them are null alike, so that they lie in as many columns."""
+    """Whether two fields are of one type and null alike, so that they have as many columns."""
     if isinstance(left, TupleOf) and isinstance(right, TupleOf) and left == right:
         return left.nullable == right.nullable and all(map(_alike, left.elements, right.elements))
     return left == right
@@ -71,7 +77,10 @@ def _alike(left: Type, right: Type) -> bool:
 # The person as the unit: where a source's rows say whose they are, and how many of one person's it takes.
 
 ID = Scalar("int or str")
-"""What ids are where no field declares them. No record holds them: they say whose a row is, and are left behind."""
+"""The type of ids without a declared field.
+
+No record has them: they identify the person of a row.
+"""
 
 AT_MOST_LIMIT = 1_000_000
 """The most rows that a source may take of one person."""
@@ -81,12 +90,14 @@ NO_ID = "null where the id of a person is due (leave out the rows of nobody, or 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whose rows the rows of a source are. Part of its declaration, and so of every plan, bill and account.
+    """The person of each row of a source.
+
+    It is part of the source's declaration, and so of every plan, bill and account.
 
     Attributes
     ----------
     column : str
-        The column of the data that holds the ids of people, int or str. It is no field of the records unless the source
+        The column of the data with the ids of people, int or str. It is no field of the records unless the source
         declares a field of this name.
     at_most : int
         How many rows of one person the source takes. Further ones are left out, by a rule that reads the declared
@@ -116,7 +127,7 @@ class Person:
 
     @property
     def weight(self) -> int:
-        """The most by which one person can change the source: each kept row, or the list of them, weighs 1."""
+        """The most by which one person can change the source: kept rows or their list weigh 1."""
         return 1 if self.nested else self.at_most
 
     def id_field(self, row: Type) -> int | None:
@@ -125,7 +136,7 @@ class Person:
         Raises
         ------
         PlanError
-            When the field holds what cannot be the id of a person, or fields have no names to find columns by.
+            When the field cannot be the id of a person, or fields have no names to find columns by.
         """
         if not isinstance(row, TupleOf) or row.nullable or not row.names or None in row.names:
             raise PlanError(

@@ -1,7 +1,9 @@
-"""Defining a function in one place: a Python `def` gives name, parameters and docstring, a decorator the rest.
+"""Definition of a function in one place: a Python `def` with a decorator.
+
+The `def` gives its name, parameters and docstring, and the decorator the rest.
 
 The `def` has no body. Calling it in a lambda makes the expression; text programs and plan files find the same
-function in the catalogue, and `wpinq.functions` holds its Python form.
+function in the catalogue, and `wpinq.functions` has its Python form.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from wpinq.expr.types import ListOf
 
 # Columns by name, for whoever would rather not write a lambda: `wp.col("age") > 30` is `lambda p: p.age > 30`.
 #
-# A column is a function of a record that was not told yet of which: operators and the functions of `F` make further
+# A column is a function of a record of a type that is not known yet: operators and the functions of `F` make further
 # ones of it. So wherever a query takes a function of one record, it takes a column.
 
 
@@ -116,7 +118,7 @@ P = ParamSpec("P")
 
 
 class Decorator(Protocol):
-    """What is done to a `def`: its signature stays."""
+    """A decorator of a `def`, which keeps its signature."""
 
     def __call__(self, declared: Callable[P, Any], /) -> Callable[P, Any]: ...
 
@@ -151,7 +153,10 @@ def primitive(
 
 
 def derived(rule: Callable[..., Expr], *, takes_function: bool = False, in_python: bool = True) -> Decorator:
-    """A function that prints under its own name and means what `rule` gives in primitives: no engine has to know."""
+    """A function that prints under its own name, with a meaning in primitives from `rule`.
+
+    No engine has to know it.
+    """
 
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
         made = functools.partial(build.derived, declared.__name__, rule)
@@ -198,7 +203,7 @@ def in_python(declared: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def _symbolic(declared: Callable[P, Any], name: str, takes_function: bool, variadic: bool) -> Callable[P, Any]:
-    """The Python form: arguments lifted to expressions, in the order of the parameters, and a symbol of the result."""
+    """The Python form: a symbol of the result, from arguments lifted to expressions in order."""
     signature = inspect.signature(declared)
 
     @functools.wraps(declared)

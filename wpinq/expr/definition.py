@@ -1,4 +1,4 @@
-"""What a primitive is, where primitives are kept, and what their definitions share."""
+"""Primitives: their definition, their registry, and common parts of definitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wpinq.errors import ExpressionError
 from wpinq.expr.types import INT_MAX, INT_MIN, NULL, ListOf, Type
 from wpinq.expr.values import Value
 
-# Amounts that grow with what a record holds: sums of products of unknown sizes, with whole factors.
+# Amounts that grow with the content of a record: sums of products of unknown sizes, with whole factors.
 #
 # The sizes are at least 1. A list that nothing bounds has an unknown size, and so has each of its elements, whose sizes
 # add up to no more than that of the list: so going over all pieces of a text takes a time in proportion to the text.
@@ -62,7 +62,10 @@ class Amount:
         return Amount({sizes: min(factor, most) for sizes, factor in self.terms.items()})
 
     def over(self, size: int, count: Amount, total: Amount) -> Amount:
-        """The sum over elements of a list, one of which has this unknown size: so many, of so much together."""
+        """The sum of this amount over the elements of a list.
+
+        `size` is the unknown size of one element, `count` their number, and `total` the sum of their sizes.
+        """
         added = Amount()
         for sizes, factor in self.terms.items():
             others = Amount({tuple(one for one in sizes if one != size): factor})
@@ -74,17 +77,17 @@ class Amount:
 
     @property
     def known(self) -> bool:
-        """Whether it is a number, whatever the record holds."""
+        """Whether it is a number for every record."""
         return not any(self.terms)
 
     @property
     def factor(self) -> int:
-        """How many times what it is in proportion to: its factors together."""
+        """The factor of its terms: their factors together."""
         return sum(self.terms.values())
 
     @property
     def degree(self) -> int:
-        """How many unknown sizes are multiplied."""
+        """The number of unknown sizes that are multiplied."""
         return max(map(len, self.terms), default=0)
 
 
@@ -118,7 +121,9 @@ class Mistyped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A core function: `typing(argument types, attributes)` and `implement(attributes) -> function of values`.
+    """A core function, with its typing rule, its implementation and its work.
+
+    These are `typing(argument types, attributes)` and `implement(attributes) -> function of values`.
 
     `arity` is the number of its arguments, or None where it takes any. The value of a `lazy` one may be an iterable
     that was not walked yet; see `compile`.
@@ -146,9 +151,10 @@ def define(
     lazy: bool = False,
     place: str = "wpinq.expr.functions",
 ) -> None:
-    """Enter a primitive. One whose meaning depends on its attributes gives `implement` instead.
+    """Register a primitive.
 
-    The work is asked for and never guessed: a primitive that counted as free would let one record take any time.
+    One with a meaning that depends on its attributes gives `implement` instead. The work is required and never guessed:
+    a primitive that counted as free would let one record take any time.
     """
     if implement is None and meaning is not None:
         plain = meaning
@@ -217,7 +223,7 @@ def strict(function: Callable[..., Value]) -> Callable[..., Value]:
     return null_in_null_out
 
 
-# --- how much work: of what passes its arguments on, and of what looks at every element and code point ----------------
+# --- how much work: of what passes its arguments on, and of what reads every element and code point ----------------
 
 
 def moved(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[int, Amount]:

@@ -35,7 +35,7 @@ def digest_of(*parts: bytes | str) -> bytes:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Expr:
-    """A scalar expression: its type, the expressions it is built from, and the digest of its meaning."""
+    """A scalar expression: its type, its subexpressions, and the digest of its meaning."""
 
     type: Type
     children: tuple[Expr, ...] = field(init=False, default=())
@@ -47,7 +47,7 @@ class Expr:
 
     @property
     def core(self) -> Expr:
-        """The same expression in primitives over physical types only. Engines see nothing else."""
+        """The same expression in primitives over physical types only, as engines see it."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -77,7 +77,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Variable(Expr):
-    """A parameter of an enclosing lambda. The name is for display only."""
+    """A parameter of an enclosing lambda, with a name for display only."""
 
     level: int
     name: str
@@ -114,7 +114,7 @@ class Call(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Lambda(Expr):
-    """A function of `len(parameters)` variables, the first of them at `level`. Its type is its body's."""
+    """A function of `len(parameters)` variables, the first at `level`; its type is its body's."""
 
     level: int
     parameters: tuple[Variable, ...]
@@ -140,7 +140,7 @@ def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) ->
 
 
 class Digested(Protocol):
-    """What a walk goes along: equal to another where the digests are."""
+    """A node of a walk, equal to another where the digests are."""
 
     @property
     def digest(self) -> bytes: ...
@@ -150,7 +150,10 @@ D = TypeVar("D", bound=Digested)
 
 
 def below_first(roots: Iterable[D], below: Callable[[D], Sequence[D]], known: Iterable[bytes] = ()) -> Iterator[D]:
-    """Every distinct node once, after those `below` it, without those that are `known`; any depth, no recursion."""
+    """Every distinct node once, after those `below` it, without those that are `known`.
+
+    Any depth, no recursion.
+    """
     done = set(known)
     stack = [(root, False) for root in roots][::-1]
     while stack:
@@ -306,7 +309,10 @@ def write_constant(value: object, type_: Type | None = None, *, lists: bool = Tr
 
 
 def write_value(value: object) -> str:
-    """A public value for people: a literal, but dates, decimals and durations as Python writes them."""
+    """A public value for people: a literal, but dates and the like as Python writes them.
+
+    These are dates, times, decimals and durations.
+    """
     if isinstance(value, tuple):
         inside = ", ".join(map(write_value, value))
         return f"({inside},)" if len(value) == 1 else f"({inside})"

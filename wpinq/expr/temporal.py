@@ -1,4 +1,7 @@
-"""Arithmetic of dates, timestamps, times of day and durations, said in integers; beyond the years 1 to 9999, null."""
+"""Arithmetic of dates, timestamps, times of day and durations, in integers.
+
+Results beyond the years 1 to 9999 are null.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,18 @@ _HINT = (
 
 
 def kept(moment: Expr, type_: Type) -> Expr:
-    """What stands for a moment where it lies within the type's range; else null. A duration may be all of 64 bits."""
+    """The number of a moment within the type's range; else null.
+
+    A duration may be all of 64 bits.
+    """
     return within(moment, *RANGES[type_]) if type_ in RANGES else moment
 
 
 def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
-    """`+ - *` of what counts time: the duration between two moments, a moment and a duration, durations."""
+    """`+ - *` of two moments, a moment and a duration, or durations.
+
+    The difference of two moments is a duration.
+    """
     one, other = left.type, right.type
     if name == "add" and one == DURATION and other in (DATE, TIMESTAMP):
         return _moved(name, right, left, left, right)
@@ -42,7 +51,10 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
 
 
 def _moved(name: str, moment: Expr, length: Expr, *written: Expr) -> Expr:
-    """A moment a duration later or earlier; a date by the whole days of it, rounded down, as in Python."""
+    """A moment a duration later or earlier; a date moves by whole days, rounded down.
+
+    This is as in Python.
+    """
     type_ = moment.type
     first = written[0] is moment
 
@@ -76,7 +88,7 @@ def negated(value: Expr) -> Expr:
 
 
 def refused(name: str, left: Expr, right: Expr) -> ExpressionError:
-    """What to say of an operation that times do not have."""
+    """The error for an operation that times do not have."""
     words = {"floor_divide": "//", "modulo": "%", "divide": "/", "add": "+", "subtract": "-", "multiply": "*"}
     advice = f"; // counts how often one duration goes into another, {_HINT}"
     return ExpressionError(f"there is no {left.type} {words[name]} {right.type}{advice}, in `{show(left)}`")

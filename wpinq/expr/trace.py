@@ -22,10 +22,10 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, show, walk
 from wpinq.expr.types import INT, STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
-# Warnings about the few things that Python does to a symbol without asking it, and about pieces taken backwards.
+# Warnings about the few things that Python does to a symbol without calling it, and about pieces taken backwards.
 #
 # `e.x is None`, `isinstance(e, …)` and `e.x in (…)`-like tests on identity give an ordinary bool while the lambda
-# is traced, and so vanish silently from the query. Where the source of the lambda can be read, we look for them.
+# is traced, and so vanish silently from the query. They are searched for where the source of the lambda can be read.
 #
 # A lambda of two parameters over pieces, as Shave makes them, takes the record first and its index second. The paper's
 # listing of nodes has them the other way around; where nodes are numbers, it runs and answers nonsense.
@@ -46,7 +46,7 @@ def warn_about(function: Callable[..., Any]) -> None:
 
 
 def _traps_in(code: CodeType) -> Iterator[str]:
-    """What its byte code decides while the query is written, as it is written where the source can be read."""
+    """The tests that byte code decides while the query is written, as its source where readable."""
     asked = set()  # where isinstance(...) and type(...) begin
     for instruction in dis.get_instructions(code):
         name, at = instruction.opname, instruction.positions
@@ -67,8 +67,8 @@ def _traps_in(code: CodeType) -> Iterator[str]:
 
 
 def _written(file: str, at: dis.Positions) -> str:
-    """What stands at a place of a source file; nothing where it cannot be read."""
-    if at.lineno is None or at.end_lineno is None or at.col_offset is None:  # Python may be told to keep no places
+    """The text at a place of a source file; empty where it cannot be read."""
+    if at.lineno is None or at.end_lineno is None or at.col_offset is None:  # Python may be set to keep no places
         return ""
     lines = [line.encode() for line in linecache.getlines(file)[at.lineno - 1 : at.end_lineno]]
     if lines:
@@ -93,7 +93,7 @@ def refuse_swapped(names: Sequence[str], type_: TupleOf) -> None:
 
 
 def warn_of_swapped(names: Sequence[str], type_: TupleOf, fields: Sequence[Expr], body: Expr) -> None:
-    """Warn of a lambda over pieces that compares the record with a number, and does not look at the index."""
+    """Warn of a lambda over pieces that compares the record with a number and ignores the index."""
     if type_.names != PIECE or names[1] in _INDICES or type_.elements[0] != INT:
         return
     record, index = fields
@@ -243,9 +243,10 @@ def expr_of(symbol: Symbol) -> Expr:
 
 
 def lift(value: object) -> Expr:
-    """What a lambda may return or combine, as an expression: symbols, constants, tuples, lists, dicts of fields.
+    """The result or operand of a lambda as an expression.
 
-    A named tuple is a record with its field names.
+    It may be a symbol, a constant, a tuple, a list, or a dict of fields. A named tuple is a record with its field
+    names.
     """
     return _lift(value, 0, {})
 
@@ -280,12 +281,15 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
 
 
 def described(value: object) -> str:
-    """What was written in place of a function: a name or a number as it is, else its kind, for it may be data."""
+    """The text of a wrong function: a name or a number as it is, else its kind.
+
+    Other values may be data.
+    """
     return reprlib.repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
 
 
 def as_function(given: object) -> UserFunction:
-    """What stands for a function of a record: itself, the name of a column, or several, for a record of these.
+    """A function of a record: itself, a column's name, or several, for a record of these.
 
     Raises
     ------
@@ -303,7 +307,7 @@ def as_function(given: object) -> UserFunction:
         parts = [as_function(part) for part in given]
         names = tuple(part if isinstance(part, str) else getattr(part, "column_name", None) for part in given)
         return lambda record: Symbol(build.record(names, tuple(lift(part(record)) for part in parts)))
-    if callable(given):  # a Column compares with whatever it is looked at beside: a function does not
+    if callable(given):  # a Column compares with any other value: a function does not
         return (lambda record: given(record)) if hasattr(given, "column_name") else given
     raise ExpressionError(
         'expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as "src", '

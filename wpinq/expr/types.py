@@ -1,8 +1,8 @@
 """The closed set of record types, and what it means for two of them to agree.
 
-A dataset has one static type, so two records of it that are equal in Python are equal as typed values: `1`,
-`1.0` and `True` never meet in one position. Two properties ride along without taking part in equality:
-whether a value may be null, and the most elements that a list can hold.
+A dataset has one static type, so two records of it that are equal in Python are equal as typed values: `1`, `1.0` and
+`True` never meet in one position. Two properties ride along without taking part in equality: whether a value may be
+null, and the most elements of a list.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ PARTS_LIMIT = 1000
 TYPE_DEPTH_LIMIT = 64
 """How deep records and lists may nest in one another."""
 VALUES_LIMIT = 20_000_000
-"""The most values that one record may hold, by the bounds of its lists."""
+"""The most values in one record, by the bounds of its lists."""
 SCALE_LIMIT = 18
-"""The most decimals of a `decimal`: 64 bits hold 18 digits of any value."""
+"""The most decimals of a `decimal`: 64 bits represent 18 digits of any value."""
 CATEGORIES_LIMIT = 10_000
 """The most values of a `category`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of values. `nullable` says whether null may stand in for a value; it is not part of equality.
+    """A type of values.
 
-    `parts`, `depth` and `values` measure it: parts at any depth, levels of nesting, and the most values held where
-    lists have bounds. They are limited, for a record nested in itself doubles with each step of a short query.
+    `nullable` is whether null may take the place of a value; it is not part of equality.
+
+    `parts`, `depth` and `values` measure it: parts at any depth, levels of nesting, and the most values where lists
+    have bounds. They are limited, for a record nested in itself doubles with each step of a short query.
     """
 
     nullable: bool = field(default=False, compare=False, kw_only=True)
@@ -71,7 +73,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Type):
-    """`int` (64 bits, signed), `float` (finite, 64 bits), `bool`, `str` (code points), or `null` alone."""
+    """`int` (signed 64 bits), `float` (finite 64 bits), `bool`, `str` (code points), or `null`."""
 
     name: str
 
@@ -81,7 +83,7 @@ class Scalar(Type):
 
 @dataclass(frozen=True, slots=True)
 class Logical(Scalar):
-    """A scalar that means more than the `stored` one which stands for it: what engines see is an int or a str.
+    """A scalar with a meaning beyond its `stored` scalar, an int or a str, that engines see.
 
     `date` counts days and `timestamp` microseconds since 1970 (UTC), `time` microseconds since midnight, `duration`
     microseconds.
@@ -163,7 +165,10 @@ def category(*values: str) -> CategoryOf:
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Type):
-    """A list of values of one type. `bound` is the most elements it can hold, or None when no plan says."""
+    """A list of values of one type.
+
+    `bound` is the most elements that it can have, or None when no plan says.
+    """
 
     element: Type
     bound: int | None = field(default=None, compare=False, kw_only=True)
@@ -177,7 +182,10 @@ class ListOf(Type):
 
 @dataclass(frozen=True, slots=True)
 class TupleOf(Type):
-    """A record: values side by side, each with a name or None. Names are part of the type, not of the value."""
+    """A record: a tuple of values, each with a name or None.
+
+    Names are part of the type, not of the value.
+    """
 
     names: tuple[str | None, ...]
     elements: tuple[Type, ...]
@@ -192,7 +200,7 @@ class TupleOf(Type):
 
 @dataclass(frozen=True, slots=True)
 class Weighted(Type):
-    """An element of a SelectMany list that carries its own weight. It cannot be part of a record."""
+    """An element of a SelectMany list with its own weight, which cannot be part of a record."""
 
     record: Type
 
@@ -214,7 +222,7 @@ PYTHON_TYPES: dict[type, Scalar] = {
 
 
 def physical(type_: Type) -> Type:
-    """The type of what engines hold: the same, with every logical type by the one that stands for it."""
+    """The type in engines: the same, with the stored type of every logical type."""
     if isinstance(type_, Logical):
         return type_.stored.with_nullable(type_.nullable)
     if isinstance(type_, ListOf):
@@ -348,7 +356,7 @@ def type_from_annotation(annotation: object) -> Type:
     if quoted is not None:
         raise ExpressionError(f"{annotation!r} is not a record type: write {quoted}, without quotes")
     declares = origin is not None or isinstance(annotation, (type, Type))
-    what = repr(annotation) if declares else f"a {type(annotation).__name__}"  # whose repr may hold data
+    what = repr(annotation) if declares else f"a {type(annotation).__name__}"  # whose repr may contain data
     raise ExpressionError(
         f"{what} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
         "datetime.time, datetime.timedelta, wp.decimal(2), wp.category('a', 'b'), list[T], tuple[T, U], "

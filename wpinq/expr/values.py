@@ -49,7 +49,10 @@ _PYTHON: dict[types.Type, Any] = {type_: python for python, type_ in types.PYTHO
 
 
 class UnfitValue(ValueError):
-    """A value is not of the type it should have. The message names the reason, never the value."""
+    """Raised for a value that is not of the type it should have.
+
+    The message names the reason, never the value.
+    """
 
 
 def limits(type_: types.Type) -> tuple[int, int]:
@@ -58,7 +61,7 @@ def limits(type_: types.Type) -> tuple[int, int]:
 
 
 def fit(value: Value, type_: types.Logical) -> Value:
-    """What stands for a value, where it stands for one; else UnfitValue."""
+    """The stored form of a value, where it has one; else UnfitValue."""
     if isinstance(type_, types.CategoryOf):
         if value in type_.known:
             return value
@@ -70,7 +73,7 @@ def fit(value: Value, type_: types.Logical) -> Value:
 
 
 def to_stored(value: Any, type_: types.Logical) -> Value:
-    """What stands for a Python value of a logical type, exactly; UnfitValue where nothing does.
+    """The stored form of a Python value of a logical type, exactly; else UnfitValue.
 
     Timestamps with a zone are converted to UTC, those without are taken as they are. An int is a decimal; a datetime
     at midnight, without a zone, is a date, as data frames have no other.
@@ -105,13 +108,19 @@ def to_stored(value: Any, type_: types.Logical) -> Value:
 
 
 def _kind_of_numpy(value: Any) -> str:
-    """What numpy calls its moments, M, and its spans, m; empty of all else. Told by attributes."""
+    """Numpy's kind of a moment, M, or a span, m; empty for all else.
+
+    It is found by attributes.
+    """
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     return kind if kind in ("M", "m") and getattr(value, "ndim", None) == 0 else ""
 
 
 def _of_numpy(value: Any) -> int:
-    """The microseconds of a numpy moment or span, in Python's integers: numpy's own would overflow without a word."""
+    """The microseconds of a numpy moment or span, in Python's integers.
+
+    Numpy's own would overflow without an error.
+    """
     noun = "moment" if value.dtype.kind == "M" else "duration"
     if value != value:
         raise UnfitValue(f"a missing {'timestamp' if noun == 'moment' else noun}")
@@ -152,7 +161,7 @@ def _length(value: datetime.timedelta) -> int:
 
 
 def _units(value: Decimal | int, scale: int) -> int:
-    """How often `10**-scale` goes into a number, exactly."""
+    """The number of units of `10**-scale` in a number, exactly."""
     if isinstance(value, int):
         return int(value) * int(10**scale)
     if not value.is_finite():
@@ -195,7 +204,7 @@ def _python_of(type_: types.Logical) -> Callable[[Value], Value]:
 
 
 def presenter(type_: types.Type) -> Callable[[Value], Value]:
-    """How values of a type are shown to people: dates, decimals and their like as Python has them; others as is."""
+    """The function that gives values of a type for people, dates and decimals as in Python."""
     if types.physical(type_) is type_ or isinstance(type_, types.CategoryOf):
         return lambda value: value
     if isinstance(type_, types.Logical):
@@ -229,7 +238,7 @@ FORMS: dict[types.Type, str] = {
 
 
 def parse(text: str, type_: types.Logical) -> Value:
-    """What stands for the value that a text in ISO 8601 form says; UnfitValue where it says none of the type."""
+    """The stored value of an ISO 8601 text; UnfitValue where it is not of the type."""
     if isinstance(type_, types.CategoryOf):
         return fit(text, type_)
     if isinstance(type_, types.DecimalOf):
@@ -250,7 +259,7 @@ def parse(text: str, type_: types.Logical) -> Value:
 
 
 def decimals_of(text: str) -> int | None:
-    """How many decimals a written number has, or None where it is none."""
+    """The number of decimals of a written number, or None where it is none."""
     return len(text.partition(".")[2]) if _DECIMAL.fullmatch(text) else None
 
 
@@ -263,7 +272,7 @@ def _duration_of(match: re.Match[str]) -> int:
 
 
 def to_text(value: Value, type_: types.Logical) -> str:
-    """The text that `parse` reads back: ISO 8601; the digits of a decimal; the string of a category."""
+    """The text for `parse`: ISO 8601, the digits of a decimal, the string of a category."""
     if isinstance(type_, types.CategoryOf):
         return str(value)
     if isinstance(type_, types.DecimalOf):
@@ -282,7 +291,9 @@ _PLAIN = {bool, int, float, str, type(None)}
 
 
 def normalize(value: object, type_: types.Type, logical: Callable[[Any, types.Logical], Value] = to_stored) -> Value:
-    """The canonical form of a value: -0.0 becomes 0.0, lists become tuples, ints widen to float fields.
+    """The canonical form of a value.
+
+    -0.0 becomes 0.0, lists become tuples, and ints widen to float fields.
 
     Parts of a logical type are made canonical by `logical`: from Python's dates and decimals, unless it says otherwise.
 
@@ -350,7 +361,7 @@ def _normalize_sequence(
 
 
 def check_canonical(value: object, type_: types.Type) -> Value:
-    """A value that should be in canonical form already, what stands for dates and the like included; or UnfitValue."""
+    """A value already in canonical form, with stored dates and the like; else UnfitValue."""
     return normalize(value, type_, _check_stored)
 
 
@@ -361,9 +372,10 @@ def _check_stored(value: Any, type_: types.Logical) -> Value:
 def normalize_all(
     values: Sequence[Any], type_: types.Type, check: Callable[[object, types.Type], Value]
 ) -> list[Value] | None:
-    """The canonical forms of many values, column by column, each different part looked at once: keys repeat few parts.
+    """The canonical forms of many values, column by column, checking each distinct part once.
 
-    None where that cannot be told: where parts are of several kinds (1, 1.0 and True are equal), not plain, or unfit.
+    Keys repeat few parts. None where this does not work: where parts are of several kinds (1, 1.0 and True are equal),
+    not plain, or unfit.
     """
     kinds = set(map(type, values))
     if kinds == {tuple} and isinstance(type_, types.TupleOf):
@@ -387,7 +399,7 @@ def normalize_all(
 
 
 def order_key(value: Value) -> tuple[Any, ...]:
-    """The key that sorts values of one type in canonical order: null first, then by value, then by position."""
+    """The sort key of values of one type: null first, then by value, then by position."""
     if value is None:
         return (0,)
     if isinstance(value, tuple):
@@ -447,7 +459,7 @@ def _read(form: bytes, at: int, type_: types.Type) -> tuple[Value, int]:
 
 
 def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes]:
-    """What `canonical_bytes` gives of each of many canonical values; each different part is written once."""
+    """The `canonical_bytes` of many canonical values, with each distinct part written once."""
     if isinstance(type_, types.ListOf):
         return [canonical_bytes(value, type_) for value in values]
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
@@ -473,7 +485,7 @@ def _write(value: Value, type_: types.Type, parts: list[bytes]) -> None:
             _write(item, element, parts)
     elif isinstance(type_, types.ListOf):
         parts.append(b"l" + struct.pack(">I", len(value)))
-        if type_.element in _BYTES and not type_.element.nullable:  # the column of a table: one look at its type
+        if type_.element in _BYTES and not type_.element.nullable:  # the column of a table: its type is checked once
             parts.extend(map(_BYTES[type_.element], value))
         else:
             for item in value:

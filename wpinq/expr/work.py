@@ -1,11 +1,11 @@
-"""How much work a function can make of one record: static, from the bounds of its lists and the text it builds.
+"""Bounds on the work of a function on one record, from its lists and the text it builds.
 
-Counts are in proportion to what the record itself holds: a string or an unbounded list of the data counts as one. What
-is left is what the query adds, so that no record costs more than its own size times a public number. So lists that
-nothing bounds do not stand inside one another: over pairs of their elements the work would grow faster than the record.
+They are static. Counts are relative to the content of the record: a string or an unbounded list of the data counts as
+one. The rest is what the query adds, so that no record costs more than its own size times a public number. So unbounded
+lists are not nested: over pairs of their elements the work would grow faster than the record.
 
-Engines make every list in full, but for what `list_prefix` has left out, and compute anew what stands inside a function
-that is mapped. So nothing inside it is taken for known.
+Engines make every list in full, but for what `list_prefix` has left out, and compute the body of a mapped function
+anew. So nothing inside it is taken for known.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ CALLS_LIMIT = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CallWork:
-    """What one call of a function may take.
+    """The most work of one call of a function.
 
     Attributes
     ----------
     steps : int
         Values and code points that it handles.
     text : int
-        The longest string in what it gives, or the most that a list without a bound holds there.
+        The longest string in what it gives, or the most elements of a list without a bound there.
     calls : int
         The calls that it is written of, with each function that is mapped written out where it is used.
     """
@@ -58,7 +58,7 @@ def work(function: Lambda, texts: tuple[int, ...]) -> CallWork:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Bounds on what a value holds.
+    """Bounds on the content of a value.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class _Measure:
         return most(1, steps), held
 
     def of_unlimited(self, expr: Call, known: dict[bytes, _Held]) -> Amount:
-        """How many numbers a range has that ends at the length of a list."""
+        """The length of a range that ends at the length of a list."""
         stop = expr.arguments[1]
         if not (isinstance(stop, Call) and stop.name == "length"):
             raise ExpressionError("a range needs a limit")
@@ -133,7 +133,10 @@ class _Measure:
         return (known[items.digest].counts or (known[items.digest].text,))[0]
 
     def of_map(self, expr: Call, known: dict[bytes, _Held], bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
-        """A function of every element of a list: those of data hold, together, no more than the list."""
+        """The work of a function of every element of a list.
+
+        Elements of data have, together, no more content than the list.
+        """
         items, function = expr.arguments
         assert isinstance(function, Lambda)
         (parameter,), held, size = function.parameters, known[items.digest], next(self.sizes)
@@ -152,14 +155,14 @@ class _Measure:
 
 
 def _size(type_: Type, held: _Held) -> Amount:
-    """What looking at all of a value takes: its elements, its code points."""
+    """The steps to read all of a value: its elements, its code points."""
     if isinstance(type_, ListOf):
         return most(held.counts[0], held.content)
     return held.text if type_ == STR else held.content
 
 
 def _unbounded(type_: Type) -> bool:
-    """Whether values of a type hold lists without a bound."""
+    """Whether values of a type contain lists without a bound."""
     if isinstance(type_, ListOf):
         return type_.bound is None or _unbounded(type_.element)
     if isinstance(type_, Weighted):
@@ -179,13 +182,13 @@ def _even(type_: Type) -> bool:
 
 
 def _of_size(type_: Type, size: Amount) -> _Held:
-    """What a value of a type holds, if its texts and its lists without a bound hold so much."""
+    """The content of a value of a type with texts and unbounded lists of this size."""
     content = Amount() if _even(type_) else size
     return _Held(content, content, _counts(type_, content))
 
 
 def _counts(type_: Type, content: Amount) -> tuple[Amount, ...]:
-    """The elements of a list, and of the lists in it, by their bounds; where there is none, all that it holds."""
+    """The elements of a list and of the lists in it, by bounds, else its whole content."""
     counts: list[Amount] = []
     while isinstance(type_, ListOf):
         counts.append(content if type_.bound is None else (counts or [Amount.of(1)])[-1] * type_.bound)
@@ -194,7 +197,7 @@ def _counts(type_: Type, content: Amount) -> tuple[Amount, ...]:
 
 
 def _result(expr: Call, given: list[_Held], text: Amount) -> _Held:
-    """What a call gives holds, from what its arguments hold."""
+    """The content of a call's result, from that of its arguments."""
     type_, content = expr.type, most(*(held.content for held in given))
     if not isinstance(type_, ListOf):
         if _even(type_):

@@ -1,1 +1,1 @@
-"""What must be trusted: epsilon as it is charged, the ledger, the noise, orders, releases and the session."""
+"""The trusted core: privacy cost, ledger, noise, prepared measurements, releases, sessions."""

@@ -1,9 +1,9 @@
-"""Budgets as a session shows them, and untrusted analysts, who have budgets within those of the sources.
+"""Budgets that a session shows, and those of untrusted analysts within them.
 
-An analyst pays from the own budget what a release would cost if nobody else had asked for anything, and is shown
-nothing of what others did, with one exception: that a source is exhausted. `docs/proofs/analysts.md` has what is
-promised. Python cannot keep who holds these objects from looking further: programs that are not trusted are text, and
-come from another process.
+An analyst pays from their own budget the cost that a release would have without the requests of others. An analyst is
+shown nothing of what others did, with one exception: that a source is exhausted. `docs/proofs/analysts.md` states the
+guarantee. Python cannot hide the rest from code that has these objects: untrusted programs are text, and come from
+another process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wpinq.noise.epsilon import from_nano
 
 
 class Budgets:
-    """The budgets of sources, or of an analyst within them: what is left, what happened, and what would be paid.
+    """The budgets of sources, or of an analyst within them: balances, history and bills.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Budgets:
         """Refuse where a session is closed."""
 
     def balances(self) -> tuple[Balance, ...]:
-        """How the budgets stand, by account; of an analyst nothing of what the sources have left.
+        """The balances by account; for an analyst, without the remainders of the sources.
 
         Examples
         --------
@@ -62,7 +62,7 @@ class Budgets:
         return self._ledger.balances(self._analyst)
 
     def balance(self, source: str) -> Balance:
-        """How the budget for a source stands, or that of an account which several tables share.
+        """The balance of a source, or of an account that several tables share.
 
         Raises
         ------
@@ -83,7 +83,10 @@ class Budgets:
         return self.balance(source).spent
 
     def history(self) -> tuple[Event, ...]:
-        """All events of the ledger but stored answers; of an analyst the own debits, in order, counted from 1."""
+        """All events in order, except stored answers; for an analyst, their own debits.
+
+        An analyst's events are counted from 1.
+        """
         self._check_open()
         return self._ledger.events(self._analyst)
 
@@ -100,10 +103,10 @@ class Budgets:
         return bill_of(measurements, dict(self._declared), fresh)
 
     def affords(self, measurements: Together) -> int:
-        """How many more releases of these measurements, together and anew each time, the budgets cover.
+        """The number of fresh releases of these measurements together that the budgets cover.
 
-        What the ledger holds already, and parts of partitions of which others paid for more, cost less than is reckoned
-        with here.
+        It is a lower bound: measurements that are already in the ledger cost less. So do parts of partitions for
+        which others paid more.
 
         Notes
         -----
@@ -128,7 +131,9 @@ class Budgets:
 
 
 class AnalystBudgets(Budgets):
-    """The budgets of an analyst, and the cost of a release to them. It needs a ledger and declarations, and no data.
+    """The budgets of an analyst, and the cost of a release to them; it needs no data.
+
+    A ledger and declarations suffice.
 
     Parameters
     ----------
@@ -164,10 +169,11 @@ class AnalystBudgets(Budgets):
         return f"<{type(self).__name__} of {self.name}>"
 
     def quote(self, measurements: Together, *, fresh: bool = False) -> dict[str, Fraction]:
-        """What a release of measurements would be debited from the own budgets now, by account, to the billionth.
+        """The debit that a release would make now from the own budgets, by account.
 
-        What was paid for from them costs nothing more, and of the parts of a partition only what the largest rises by.
-        It tells what something costs, not whether the budget covers that; and nothing where nothing is new.
+        Amounts are multiples of 10⁻⁹. Measurements that these budgets already paid for cost nothing more. The parts of
+        a partition cost the amount by which their largest rises. The quote does not say whether the budget covers it,
+        and is empty where nothing is new.
         """
         batch = prepare_batch(measurements, self._declared, fresh)
         quoted = self._ledger.quote(batch.by_digest, batch.price, self.name)
@@ -178,7 +184,7 @@ class AnalystBudgets(Budgets):
 
 
 class Analyst(AnalystBudgets):
-    """What an analyst may do in a session: release from the own budgets, and see how these stand.
+    """An analyst's view of a session: releases from the own budgets, and their balances.
 
     Made by `Session.analyst`, with the `release` of its `Releaser`.
     """

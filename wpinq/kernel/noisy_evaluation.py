@@ -1,4 +1,4 @@
-"""Evaluation of protected data: outputs of plans with their noise. Whatever goes wrong is one constant error."""
+"""Evaluation of plans over protected data, with noise; any failure is one constant error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProtectedOutput:
 
 
 class NoisyEvaluator:
-    """Draws noisy numbers for measurements that were paid for; nothing else of the data gets out.
+    """Draws noisy numbers for measurements that were paid for, and reveals nothing else.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class NoisyEvaluator:
         return self._guarded(prepared, prepared.keys_at_once, drawn)
 
     def check(self, prepared: PreparedMeasurement, keys: Collection[Value]) -> None:
-        """Refuse, before anything is paid, an evaluation for some keys that would not be taken; from what is public."""
+        """Refuse, before any debit and from public facts, an inadmissible evaluation at some keys."""
 
     def get_ready(self, prepared: Sequence[PreparedMeasurement]) -> None:
         """Refuse what the engine cannot run at all, and have it open."""
@@ -87,7 +87,7 @@ class NoisyEvaluator:
             self._engine.dry_run(each.measurement.plan)
 
     def asking(self, evaluated: Sequence[tuple[PreparedMeasurement, Collection[Value]]], work: Callable[[], T]) -> T:
-        """The work of a release once it is paid, which evaluates these measurements, at some keys each."""
+        """Run the paid work of a release, which evaluates these measurements at some keys each."""
         try:
             return work()
         finally:
@@ -100,13 +100,13 @@ class NoisyEvaluator:
     def _guarded(
         self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], T]
     ) -> T:
-        """Show a mechanism the output that a measurement paid for; any error of it becomes one constant error."""
+        """Give a mechanism the output that was paid for, with one constant error for any failure."""
         held = self._held(prepared)
         try:
             return interruptible(lambda: draw(self._output(prepared, held)))
         except Exception:
             pass
-        # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.
+        # Outside of the handler, so that this error references neither the other nor frames with data.
         raise EvaluationFailed(FAILED)
 
     def _output(self, prepared: PreparedMeasurement, held: Sequence[Protected]) -> ProtectedOutput:

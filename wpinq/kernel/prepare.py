@@ -1,4 +1,4 @@
-"""Measurements made ready to release: checked, priced, and with a certified noise scale. Public; no data are needed."""
+"""Prepared measurements: checked, priced, with a certified noise scale, and without data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Data = Mapping[Value, float] | EngineDataset
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DeclaredSource:
-    """A source, the version that tells releases of its data from those of other data, and its unit in words.
+    """A protected source: its declaration, the version of its data, and its unit in words.
 
     All of it is public: releases can be priced by it without data.
     """
@@ -78,7 +78,7 @@ class PreparedMeasurement:
 
     @property
     def evaluates_at_once(self) -> bool:
-        """Whether a session evaluates it right away, and not when keys are asked for."""
+        """Whether a session evaluates it at once, instead of when keys are requested."""
         return bool(self.measurement.domain) or self.measurement.listing is not None
 
     @property
@@ -99,7 +99,7 @@ class PreparedMeasurement:
 
 
 def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], fresh: bool) -> PreparedMeasurement:
-    """A measurement over the sources that are protected now; refused here, before any debit, where it is unfit."""
+    """Prepare a measurement over the protected sources, or refuse it before any debit."""
     if type(measurement) is not Measurement:  # as of the sink: a class of its own could price and draw otherwise
         raise SessionError(NOT_MEASURED)
     sink, plan = measurement.sink, measurement.plan
@@ -128,7 +128,7 @@ class PreparedBatch:
     Attributes
     ----------
     items : list
-        The measurements and groups of the batch.
+        The requested measurements and groups.
     prepared : list of PreparedMeasurement
         The measurements that are to be released for them, in order.
     """
@@ -154,7 +154,7 @@ class PreparedBatch:
         return repr(sorted((name, self._versions[name]) for name in sources([split])))
 
     def price(self, new: frozenset[str], parts_of: PartsOf) -> Pricing:
-        """The price of the releases that are new among these digests, given the demands that there were."""
+        """The price of the new releases among these digests, given earlier demands on partitions."""
         bought = {digest: each for digest, each in self.by_digest.items() if digest in new}
         measured = [each.measurement for each in bought.values()]
         owed, parts = dict[str, Fraction](), dict[PartKey, Fraction]()
@@ -178,7 +178,7 @@ def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource]
     Parameters
     ----------
     measurements : as `Session.release` takes them
-        The measurements that are asked for.
+        The requested measurements.
     declared : Mapping
         The sources by name.
     fresh : bool
@@ -200,7 +200,7 @@ def bill_of(measurements: Together, declared: Mapping[str, DeclaredSource], fres
 
 
 def each_of(measurements: Together) -> list[Measurement | Compound]:
-    """The measurements and groups that are asked for, one by one."""
+    """The requested measurements and groups, one by one."""
     if isinstance(measurements, (Measurement, Compound)):
         return [measurements]
     if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):

@@ -1,4 +1,4 @@
-"""The door by which data come under protection: the declaration is believed once, then the data are read and held."""
+"""Protection of data: a declaration is fixed once, then data are read and kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Protector:
     ledger : Ledger
         Where declarations and budgets are kept.
     engine : Engine
-        What reads and holds data.
+        The engine that reads and keeps the data.
     protected : dict
         What the session protects, by source.
     sandbox : Limits or None
@@ -44,7 +44,7 @@ class Protector:
         self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Free the data."""
         self._protected.clear()
         self._origins.clear()
 
@@ -57,8 +57,8 @@ class Protector:
         words = check_text(declared.unit if unit is None else unit, "a unit")
         declared.check()  # a plan that was read or unpickled may say anything
         accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
-        # Before the data are read: whether data keep to a cap, a type or a fact tells of the data, so a declaration
-        # is believed once, when the account is opened, and every other is refused unread.
+        # Before the data are read: whether they satisfy a cap, a type or a fact depends on them. So an account
+        # fixes its declaration when it is opened, and data under any other declaration are refused unread.
         refuse = partial(check_single, declared)
         self._ledger.check_accounts(accounts, refuse)
         label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
@@ -72,7 +72,7 @@ class Protector:
                 f"the data for {name!r} differ from those protected under version {version!r}; "
                 "give the new data a new version"
             )
-        self._ledger.open_accounts(accounts, refuse)  # asked again: another session may have opened some meanwhile
+        self._ledger.open_accounts(accounts, refuse)  # again: another session may have opened some meanwhile
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
         self._origins.keep(name, origin)

@@ -22,9 +22,9 @@ from wpinq.sinks.count_above import Listing, shown_keys
 
 
 class Release:
-    """A measurement that was paid for, without a list of keys: it answers for keys as they are asked.
+    """A measurement that was paid for, without a list of keys, which answers requested keys.
 
-    Every key has an answer, whether or not the data hold the record: an absent record weighs 0 and gets noise
+    Every key has an answer, whether or not its record is in the data: an absent record weighs 0 and gets noise
     like any other, drawn once and remembered in the ledger for ever. So a Release cannot say which keys there are:
     `len`, `in`, iteration, `keys`, `==` and pickling raise. It belongs to its session. (Paper, section 2.2.)
 
@@ -42,7 +42,7 @@ class Release:
     """
 
     __slots__ = ("_answer", "measurement")
-    __hash__ = None  # type: ignore[assignment]  # a release is no value; nothing may be looked up by it
+    __hash__ = None  # type: ignore[assignment]  # a release is no value; it may be the key of no mapping
 
     def __init__(self, measurement: Measurement, answer: Callable[[tuple[Value, ...]], Answers]) -> None:
         self.measurement = measurement
@@ -58,12 +58,12 @@ class Release:
         Parameters
         ----------
         keys : iterable
-            Keys of the type of the plan's records; they must not be chosen by looking at the data.
+            Keys of the type of the plan's records; they must not depend on the data.
 
         Notes
         -----
         Privacy cost: none beyond what the release cost. Each key of the domain has its own noise already, in
-        principle; asking draws it.
+        principle; a request draws it.
         """
         return self._answer(check_domain(keys, self.measurement.plan.type))
 
@@ -90,7 +90,7 @@ class Release:
 
 
 class Releaser:
-    """What a session does for a release: from measurements to answers, by way of the ledger.
+    """The release of a session: from measurements to answers, by way of the ledger.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Releaser:
     protected : mapping
         What the session protects, by source: its own mapping, which changes.
     run : str
-        The random word that the session writes beside its debits.
+        The random word that the session writes with its debits.
     evaluator : NoisyEvaluator
         Which evaluates the data.
     """
@@ -116,9 +116,9 @@ class Releaser:
             )
 
     def release(self, measurements: Together, fresh: bool, label: str | None, analyst: str | None = None) -> Any:
-        """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
+        """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.
 
-        An analyst's name is that of who pays beside the sources, and is shown nothing of what others asked.
+        A named analyst pays in addition to the sources, and is shown nothing of the requests of others.
         """
         self.check_open()
         written = check_label(label)
@@ -138,7 +138,7 @@ class Releaser:
                 for each in batch.prepared:
                     released.append(self._release(each, each.digest in new, analyst))
                     new.discard(each.digest)
-            return regrouped(measurements, batch.items, released)  # a table asks at the keys that it listed
+            return regrouped(measurements, batch.items, released)  # a table is read at the keys that it listed
 
         return self._evaluator.asking(evaluated, answered)
 
@@ -151,9 +151,10 @@ class Releaser:
         return self._shown(prepared, self._answer(prepared, measurement.domain, new), analyst)
 
     def _shown(self, prepared: PreparedMeasurement, answers: Answers, analyst: str | None) -> Answers:
-        """Answers as they are shown; to an analyst only while the data are those that were paid for.
+        """Shown answers; to an analyst only while the data are those that were paid for.
 
-        Later on, keys that somebody asked for have answers and others cannot be drawn: it would show what others asked.
+        Later, keys that were requested before have answers and others cannot be drawn. This would reveal the requests
+        of others.
         """
         if analyst is not None:
             self._evaluator.check_held(prepared)

@@ -1,6 +1,6 @@
 """Sessions: the only owners of protected data, and of the budgets that are spent on them.
 
-Data come in through one door (`protect`) and are let go of here. A release is the work of `release`.
+Data enter through `protect` alone, and are freed here. A release is the work of `release`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wpinq.runtime.progress import OnStep, StepDisplay
 
 
 class Session(Budgets):
-    """Holds protected data, spends their budgets, and releases noisy answers.
+    """Keeps protected data, spends their budgets, and releases noisy answers.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Session(Budgets):
     threads : int, optional
         Of DuckDB; as many as the machine has unless given.
     on_step : callable, optional
-        Told the name of each operator before it runs, for progress displays; never a count or a size.
+        Called with the name of each operator before it runs, for progress displays; never a count or a size.
     progress : bool
         Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
     sandbox : Limits, optional
@@ -129,7 +129,7 @@ class Session(Budgets):
         self._releaser.check_open()
 
     def close(self) -> None:
-        """Let go of the data and of the ledger. Releases of this session stop answering."""
+        """Close the session: free the data and the ledger, after which its releases stop answering."""
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
         self._releaser.closed = True
@@ -179,7 +179,7 @@ class Session(Budgets):
         -----
         WpinqWarning
             When the file, frame, array or graph is protected under another name (lists and dicts are not known again),
-            or a list is read as directed under an undirected unit: for the curator, found without a look at the data.
+            or a list is read as directed under an undirected unit: for the curator, found without reading the data.
         """
         self._check_open()
         self._protector.take(source, data, budget, unit, version)
@@ -203,7 +203,7 @@ class Session(Budgets):
         """Resume a source that a failed evaluation suspended: a recorded act of the curator.
 
         Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
-        what was asked (`history`), and whether limits or declarations have to change.
+        what was requested (`history`), and whether limits or declarations have to change.
 
         Parameters
         ----------
@@ -233,15 +233,16 @@ class Session(Budgets):
         self._ledger.suspend([self._paying(source)])
 
     def head(self) -> str:
-        """The last entry of the ledger, by its number and hash: keep it elsewhere, and give it as `expected_head`.
+        """The last entry of the ledger, by number and hash.
 
-        It stands for the whole history up to there. `wpinq ledger show` prints it, and so does each run.
+        It stands for the whole history up to there: keep it elsewhere, and give it as `expected_head`. Each run prints
+        it, and so does `wpinq ledger show`.
         """
         self._check_open()
         return self._ledger.head()
 
     def debited(self) -> dict[str, Fraction]:
-        """What this session itself has debited from each account, also where a release then failed.
+        """The debits by this session itself, by account, including those of failed releases.
 
         It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
         session was interrupted.
@@ -252,7 +253,7 @@ class Session(Budgets):
         return {account: from_nano(nano) for account, nano in spent.items()}
 
     def analyst(self, name: str) -> Analyst:
-        """A view of this session for an analyst who is not trusted, with budgets within those of the sources.
+        """A view of this session for an untrusted analyst, with budgets within the sources'.
 
         Parameters
         ----------
@@ -261,8 +262,8 @@ class Session(Budgets):
 
         Notes
         -----
-        What the analyst releases costs the own budgets what it would cost if nobody else had asked for anything, and
-        the sources what nobody asked for before. So the analyst learns no more than the own budget says, and all of
+        A release costs the own budgets what it would cost without the requests of others. The sources pay only for
+        measurements that are new to everybody. So the analyst learns no more than the own budget allows, and all of
         them together no more than the source's. The view shows nothing of others, but that a source is exhausted.
 
         Examples
@@ -282,7 +283,7 @@ class Session(Budgets):
         return Analyst(self._ledger, name, self._protected, self._releaser.release)
 
     def declared(self) -> dict[str, DeclaredSource]:
-        """The sources that are protected, as they were declared, and no data: what prices are found by."""
+        """The declarations of the protected sources, from which releases are priced without data."""
         return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
 
     @overload
@@ -311,7 +312,7 @@ class Session(Budgets):
     def release(self, measurements: Together, **options: Unpack[Options]) -> Any: ...
 
     def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
-        """Debit the ledger, evaluate, and answer; several measurements together are one atomic debit.
+        """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.
 
         Parameters
         ----------
@@ -320,16 +321,15 @@ class Session(Budgets):
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
         label : str, optional
-            A text to keep beside the debit: at most 200 characters. `history` and `wpinq ledger show --history`
+            A text to keep with the debit: at most 200 characters. `history` and `wpinq ledger show --history`
             print it. It is kept in clear, so do not write it from the data. A replay has no debit, and no label
             changes what replays.
 
         Returns
         -------
         Answers or Release, a list of them, or a dict
-            Answers for a measurement with a domain; otherwise a Release, which answers for keys as they are asked.
-            For a Tabulation a Table, or an OpenTable where it neither has keys nor lists them. For a
-            MarginalTabulation MarginalTables.
+            Answers for a measurement with a domain; otherwise a Release, which answers requested keys. For a Tabulation
+            a Table, or an OpenTable where it neither has keys nor lists them. For a MarginalTabulation MarginalTables.
             Several come as they were given, in a list or under their names.
 
         Raises
@@ -341,7 +341,7 @@ class Session(Budgets):
 
         Notes
         -----
-        Privacy cost: the bill, except for measurements that the ledger holds already for the same versions of
-        the data: those are answered from there, key by key, at no cost.
+        Privacy cost: the bill, except for measurements already in the ledger for the same versions of the data: those
+        are answered from there, key by key, at no cost.
         """
         return self._releaser.release(measurements, fresh, label)

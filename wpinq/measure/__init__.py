@@ -1,1 +1,1 @@
-"""What is asked and what comes back: measurements, their bills, answers and the laws of their noise. Pure data."""
+"""Measurements, their bills, accuracy, answers and statements, as pure data."""

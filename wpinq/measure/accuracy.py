@@ -1,4 +1,4 @@
-"""How exact answers will be, and what another exactness would take: before anything is spent, from plans alone."""
+"""The expected accuracy of answers, and the epsilon for a wanted one, from plans alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from wpinq.noise.epsilon import NANO, format_epsilon
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
 
 LARGEST = 10**6 * NANO
-"""The largest epsilon that is looked for, in billionths: beyond it nothing is protected."""
+"""The largest epsilon of the search, in billionths: beyond it nothing is protected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How exact one measurement will be.
+    """The expected accuracy of one measurement.
 
     Attributes
     ----------
@@ -54,7 +54,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy(Sequence[Expected]):
-    """How exact a batch of measurements will be: a row each. `str()` is the table."""
+    """The expected accuracy of a batch of measurements: a row each.
+
+    `str()` is the table.
+    """
 
     rows: tuple[Expected, ...]
     confidence: float
@@ -93,7 +96,9 @@ def accuracy(
     count: float | None = None,
     width: float | None = None,
 ) -> Accuracy:
-    """How exact measurements will be, and the epsilon for a wanted exactness: before anything is spent.
+    """The expected accuracy of measurements, and the epsilon for a wanted one.
+
+    It is known before anything is spent.
 
     Parameters
     ----------
@@ -106,7 +111,7 @@ def accuracy(
     count : float, optional
         How many rows, or groups, or whatever its query counts, an average is over; in a table, how many in a group.
         Where that has weights that are no counts, their total. A guess, or public knowledge: it depends on the data and
-        is not looked up.
+        is not read from them.
     width : float, optional
         The width of the ladder of a count of subgraphs: the most common neighbours of two vertices; for stars the
         highest degree.
@@ -125,11 +130,11 @@ def accuracy(
 
     Notes
     -----
-    Privacy cost: none; nothing but plans is looked at. Counts, weights and sums have the half-width of their intervals.
+    Privacy cost: none; only plans are read. Counts, weights and sums have the half-width of their intervals.
     For an average over a weight of n it is at most `2 (upper − lower) r / n`, r that of each of its two weights. A
     choice among m candidates is at most `s · ln((m − 1) / (2 (1 − confidence)))` of weight off the best, s the scale of
-    its noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width. Of a
-    listing there is no telling: which keys are listed hangs on the noise, and so does how far they are off.
+    its noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width. The
+    accuracy of a listing is not known before: the listed keys depend on the noise, and so do their errors.
 
     Examples
     --------
@@ -181,7 +186,7 @@ def _expected(
     def within(epsilon: Fraction) -> float:
         try:
             return error(epsilon) / float(spread)
-        except (EpsilonError, AnswersError):  # beyond what floats hold: no exactness to speak of
+        except (EpsilonError, AnswersError):  # out of the range of floats: no accuracy
             return math.inf
 
     try:
@@ -197,7 +202,7 @@ def _expected(
 
 
 def _least_factor(measurement: MeasuredPlan, kind: Kind) -> tuple[Fraction, str]:
-    """What an answer is divided by, at least, or why that is not known."""
+    """The least divisor of an answer, or why it is not known."""
     if kind.form is None:
         return kind.factor, ""
     if measurement.domain is None:
@@ -207,7 +212,10 @@ def _least_factor(measurement: MeasuredPlan, kind: Kind) -> tuple[Fraction, str]
 
 
 def _least_epsilon(suffices: Callable[[Fraction], bool]) -> Fraction | None:
-    """The least epsilon in whole billionths that suffices, by halving: what suffices does so for every larger one."""
+    """The least epsilon in whole billionths that suffices, by bisection.
+
+    An epsilon suffices if a smaller one does.
+    """
     high = 1
     while not suffices(Fraction(high, NANO)):
         high *= 2

@@ -1,4 +1,4 @@
-"""Answers as rows that say what they are: fields of the key, estimate, interval, kind. And as frames of such rows."""
+"""Answers as rows and frames: fields of the key, estimate, interval and kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN_COLUMNS = ("estimate", "low", "high", "kind")
 
 
 class AnswersLike(Protocol):
-    """What rows are made of: `Answers`."""
+    """The part of `Answers` that rows need."""
 
     @property
     def measurement(self) -> MeasuredPlan: ...
@@ -54,7 +54,7 @@ class Row:
     estimate : float
         A count where the kind says so, rescaled or not, a weight or a statistic. Of a choice, the candidate.
     low, high : float or None
-        The ends of the interval; None where the answers do not tell how exact they are.
+        The ends of the interval; None where the answers have no interval.
     kind : str
         "count", "rescaled count", "weight, not a count", or "statistic"; of a listed key with how it was selected.
     """
@@ -67,7 +67,7 @@ class Row:
 
 
 def key_fields(answers: AnswersLike) -> tuple[str, ...]:
-    """The names of the fields of a key, `key` where it is one value: none where there is but one number."""
+    """The names of the fields of a key: `key` for one value, none for a single number."""
     if answers.measurement.sink.single:
         return ()
     type_ = answers.measurement.key_type

@@ -1,4 +1,4 @@
-"""Answers: frozen public tables of released numbers. Everything downstream of the noise takes these and no more."""
+"""Answers: frozen public tables of released numbers, the only input to all later steps."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-# What was released, in JSON files: written, read, and refused where a file holds something else.
+# Released results in JSON files: written, read, and refused where a file has other content.
 
 
 class Saved(ABC):
-    """What can be saved, and read again: it holds nothing that was not released."""
+    """A result that can be saved and read again: it contains nothing that was not released."""
 
     __slots__ = ()
     saved_as: ClassVar[str]
-    """What a file of these holds, in words."""
+    """The content of a file of these, in words."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Saved(ABC):
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
-        """What plain data of `to_json` hold, checked; AnswersError when they hold something else."""
+        """The result of plain data of `to_json`, checked; AnswersError for other data."""
         try:
             return cls._read(data)
         except WpinqError as reason:
@@ -84,7 +84,7 @@ class Saved(ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote; AnswersError when the file holds something else."""
+        """Read a file of `save`; AnswersError for other content."""
         named = os.fspath(path)
         if "://" in named:
             raise AnswersError(f"{named} is an address, not the path of a file: fetch it, and load the file")
@@ -123,7 +123,7 @@ class Answers(Saved):
 
     Notes
     -----
-    Privacy cost: none. Answers hold nothing that was not released.
+    Privacy cost: none. Answers contain nothing that was not released.
     """
 
     saved_as: ClassVar[str] = "answers"
@@ -132,7 +132,7 @@ class Answers(Saved):
     values: NDArray[np.float64]
     simulated: bool = False
     keys: tuple[Value, ...] = field(init=False)
-    _positions: dict[Value, int] = field(init=False, default_factory=dict)  # made when a key is first asked for
+    _positions: dict[Value, int] = field(init=False, default_factory=dict)  # made on the first request of a key
 
     def __post_init__(self) -> None:
         # over bytes: an array that owns its memory could be made writeable again
@@ -147,7 +147,7 @@ class Answers(Saved):
 
     @property
     def listing(self) -> Listing | None:
-        """Which keys are here, where they were listed for being above a threshold: `domain` and `above`."""
+        """The selection of listed keys, with `domain` and `above`; None without a threshold."""
         return self.measurement.listing
 
     @property
@@ -162,11 +162,11 @@ class Answers(Saved):
 
     @property
     def value(self) -> Any:
-        """The one number, average or candidate that the answers come down to; AnswersError where there are many."""
+        """The single number, average or candidate of the answers; AnswersError where there are many."""
         return self.measurement.sink.value(dict(self.items()))
 
     def value_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """An interval around `value` that holds the noiseless one with at least this probability."""
+        """An interval around `value` that contains the noiseless one with at least this probability."""
         return self.measurement.sink.value_interval(dict(self.items()), self.scale, confidence)
 
     def __len__(self) -> int:
@@ -198,7 +198,7 @@ class Answers(Saved):
         Parameters
         ----------
         threshold : float
-            In units of the answers, chosen without looking at the data.
+            In units of the answers, chosen without using the data.
 
         Notes
         -----
@@ -228,12 +228,12 @@ class Answers(Saved):
         return replace(self, measurement=kept_of, values=self.values[kept])
 
     def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval around one value that holds the noiseless weight with this probability.
+        """The interval around one value that contains the noiseless weight with this probability.
 
         `value ± scale · ln(1/(1 − confidence))`
 
-        Of a listed key it holds the weight with this probability *given that the key is listed*: its lower end is
-        lower, for noise that lifts a weight over the threshold is what one gets to see. Where even an absent key would
+        For a listed key it contains the weight with this probability *given that the key is listed*: its lower end is
+        lower, for keys are listed by noise that lifts their weight over the threshold. Where even an absent key would
         be listed with such a value too often, it is 0 if the plan proves that no weight is below, and else −∞.
 
         Parameters
@@ -249,12 +249,15 @@ class Answers(Saved):
 
     @property
     def kind(self) -> Kind:
-        """What kind of number the answers are: a count, a rescaled count, a weight that is no count, a statistic."""
+        """The kind of the answers: a count, a rescaled count, a weight, or a statistic.
+
+        A weight here is one that is no count.
+        """
         return self.measurement.kind
 
     @property
     def key_fields(self) -> tuple[str, ...]:
-        """The names of the fields of a key, `key` where it is one value; none where there is but one number."""
+        """The names of the fields of a key: `key` for one value, none for a single number."""
         return key_fields(self)
 
     def rows(self, confidence: float = CONFIDENCE) -> Iterator[Row]:
@@ -287,7 +290,7 @@ class Answers(Saved):
         return rows(self, confidence)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
-        """The rows as a pandas data frame: a column for each field of the keys, `estimate`, `low`, `high`, `kind`.
+        """The rows as a pandas data frame: key fields, `estimate`, `low`, `high` and `kind`.
 
         A field of the keys that has one of these names keeps it, and ours is `answer_estimate` and so on.
         """
@@ -300,7 +303,7 @@ class Answers(Saved):
         return polars_frame(arrow_table(self, confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
-        """The rows as an Arrow table, with the columns of `to_pandas`; records within the keys are structs."""
+        """The rows as an Arrow table with the columns of `to_pandas`; records in keys are structs."""
         return arrow_table(self, confidence)
 
     def to_json(self) -> dict[str, Any]:
@@ -353,7 +356,7 @@ class Answers(Saved):
         return answers_html(self, STAMP if self.simulated else "")
 
     def _factors(self) -> str | list[str]:
-        """What weights are divided by for counts: one for all, or where it depends on the key one for each."""
+        """The divisors of weights that make counts: one for all, or one for each key."""
         kind = self.kind
         if kind.form is None:
             return str(kind.factor)

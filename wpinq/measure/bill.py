@@ -1,4 +1,4 @@
-"""Bills: what a batch of measurements costs each source, itemised, before any data is touched."""
+"""Bills: the itemised cost of a batch of measurements to each source, from plans alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
 
 class Bill(Mapping[str, Fraction]):
-    """What measurements cost: account to epsilon, with the items that add up to it.
+    """The cost of measurements: account to epsilon, with the items that add up to it.
 
     The cost to a source is epsilon times the source's unit weight times the number of times that the plan uses
     it. Measurements of several parts of one partition cost the most expensive part, not the sum. A source is its own
@@ -72,11 +72,11 @@ class Bill(Mapping[str, Fraction]):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each item is called."""
+        """The names of the items."""
         return tuple(label for label, _ in self.listed)
 
     def times(self, budgets: Mapping[str, Fraction]) -> int:
-        """How often these measurements, released anew each time, are paid for by what is left of budgets.
+        """The number of fresh releases of these measurements that the remaining budgets cover.
 
         Each debit is rounded up to whole billionths, as a ledger counts. 0 where an account has no entry.
 
@@ -186,7 +186,7 @@ def bill(measurements: MeasuredPlan | Asked | Iterable[MeasuredPlan | MeasuredGr
 
     Notes
     -----
-    Privacy cost: none; nothing but plans is looked at.
+    Privacy cost: none; only plans are read.
     """
     batch = measurements if isinstance(measurements, (Mapping, MeasuredGroup)) else list(several(measurements))
     return Bill(batch, fresh=fresh)
@@ -212,7 +212,7 @@ def fit_to_budget(measurements: Sequence[M], budgets: Mapping[str, object]) -> t
 def fit_to_budget(
     measurements: Sequence[M] | Mapping[str, M], budgets: Mapping[str, object]
 ) -> tuple[M, ...] | dict[str, M]:
-    """The measurements with their epsilons scaled by one factor, so that their bill just fits the budgets.
+    """The measurements with epsilons scaled by one factor, so that the budgets just cover them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Measurements that are asked for, paid for and read together: what a session takes where it takes a measurement."""
+"""Groups of measurements that are requested, paid for and read together, like a single one."""
 
 from __future__ import annotations
 
@@ -20,24 +20,30 @@ from wpinq.sinks.answer_kinds import Kind
 
 
 class Compound(MeasuredGroup):
-    """Several measurements as one: released in one batch under one bill, and read as one result. Pure data."""
+    """Several measurements as one: released and billed in one batch, and read as one result."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def measurements(self) -> tuple[Measurement, ...]:
-        """What is released, in order."""
+        """The released measurements, in order."""
 
     @abstractmethod
     def read(self, released: Sequence[Any]) -> Any:
-        """The result, from what a session gave for each measurement: Answers, or a Release where it has no keys."""
+        """The result, from a session's result for each measurement.
+
+        Each is Answers, or a Release where the measurement has no keys.
+        """
 
     bill = bill_of
     accuracy = accuracy_of
 
     def explain(self, engine: str = DEFAULT_ENGINE) -> str:
-        """The plan of each item as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""
+        """The plan of each item as a tree, with types, costs and noise, and without data.
+
+        It also has uses, weights left, and the engine.
+        """
         return "\n\n".join(
             f"{title}:\n{explain_plan(m.plan, m.epsilon, m.reading, engine, m.sink, m.listing)}"
             for title, m in self.items.items()
@@ -56,18 +62,18 @@ class Options(TypedDict, total=False):
 
 
 def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
-    """The measurements of all that is asked for together."""
+    """The measurements of all requested items."""
     return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
 
 
 def waits_for_keys(asked: Measurement | Compound) -> bool:
-    """Whether a result waits for keys: it has none that are public, nor a listing that gives them."""
+    """Whether a result waits for keys: it has neither public keys nor a listing of them."""
     held = flattened([asked])
     return all(one.listing is None for one in held) and any(one.domain is None for one in held)
 
 
 def regrouped(given: Together, asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> Any:
-    """What was released for each measurement, read as it was asked for, and in the form in which that was given."""
+    """The released results, read and arranged in the form of the request."""
     left = iter(released)
     found = [
         item.read([next(left) for _ in item.measurements]) if isinstance(item, Compound) else next(left)
@@ -103,7 +109,7 @@ class Batch(Compound):
 
     def __init__(self, parts: Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound]) -> None:
         self.parts = dict(parts) if isinstance(parts, Mapping) else list(parts)
-        bill_of(self.parts)  # refuses what is no measurement
+        bill_of(self.parts)  # refuses all but measurements
 
     def _titled(self) -> Iterator[tuple[str, Measurement | Compound]]:
         if isinstance(self.parts, dict):
@@ -140,7 +146,7 @@ class Batch(Compound):
         return regrouped(self.parts, [one for _, one in self._titled()], released)
 
 
-# Labels: what a caller writes beside a debit, to know it again. Stored in clear, and no part of what is measured.
+# Labels: a caller's text on a debit, to recognise it. Stored in clear, and no part of the measurement.
 
 LONGEST_LABEL = 200
 """Characters of a label: a line, and no place for data."""
@@ -159,10 +165,10 @@ def check_label(label: object) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text that anybody may have written, for a terminal: what does not print is shown as Python escapes it.
+    """An untrusted text for a terminal: unprintable characters as Python escapes.
 
     Control characters, ANSI sequences, line breaks, and marks that turn the direction of writing: none gets through.
-    HTML has to be escaped besides, by whoever writes HTML.
+    Code that writes HTML must escape it in addition.
 
     Examples
     --------

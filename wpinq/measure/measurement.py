@@ -1,4 +1,4 @@
-"""Measurements: a plan with its sink, its epsilon and its public keys. Pure data, also as JSON."""
+"""Measurements: a plan with its sink, its epsilon and its public keys, also as JSON."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from wpinq.sinks.sink import SINKS
 
 @dataclass(frozen=True)
 class Measurement(MeasuredPlan):
-    """A plan with its sink, its epsilon and, usually, its public keys. Holds no data and spends nothing.
+    """A plan with its sink, its epsilon and, usually, its public keys.
 
-    What follows from it is found once, however often it is released.
+    It has no data and spends nothing. Properties that follow from it are found once, however often it is released.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Measurement(MeasuredPlan):
     epsilon : Fraction
         The privacy parameter of the release, before uses and unit weight multiply it.
     domain : tuple or None
-        The public keys that are released, in canonical form (`expr.values`); None where keys are asked for one by one.
+        The public keys that are released, in canonical form (`expr.values`); None where keys are requested one by one.
     reading : str
         How to read the weights, where the query knows.
     listing : Listing or None
@@ -50,14 +50,17 @@ class Measurement(MeasuredPlan):
     accuracy = accuracy_of
 
     def explain(self, engine: str = DEFAULT_ENGINE) -> str:
-        """Its plan as a tree, with types, uses, weights left, cost, noise, and its engine. No data."""
+        """The plan as a tree, with types, costs and noise, and without data.
+
+        It also has uses, weights left, and the engine.
+        """
         return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing)
 
     @cached_property
     def canonical_plan(self) -> str:
-        """All that identifies its noise, as JSON text that `measurement_from_json` reads: what a ledger keeps.
+        """The identity of its noise as JSON text, as a ledger keeps it.
 
-        Keys are left out, unless they belong to the draw.
+        `measurement_from_json` reads it. Keys are left out, unless they belong to the draw.
         """
         drawn = self.sink.chooses or self.sink.own_keys is not None
         bare = replace(self, domain=self.domain if drawn else None, reading="", listing=None)
@@ -70,7 +73,7 @@ class Measurement(MeasuredPlan):
 if TYPE_CHECKING:
 
     class ListedMeasurement(Measurement):
-        """A measurement that has its public keys, so that a session gives Answers: for type checkers alone."""
+        """A measurement with public keys, so that a session gives Answers; for type checkers alone."""
 
         domain: tuple[Value, ...]
 
@@ -86,7 +89,7 @@ def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
 
 
 def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
-    """A measurement as plain data; `keys` is null where they are asked for one by one."""
+    """A measurement as plain data; `keys` is null where they are requested one by one."""
     type_, listing = measurement.key_type, measurement.listing
     keys = measurement.domain
     return {
@@ -100,7 +103,7 @@ def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
 
 
 def measurement_from_json(data: Any) -> Measurement:
-    """The measurement that plain data hold; PlanError when they do not."""
+    """The measurement that plain data describe; PlanError when they do not."""
     try:
         return read_measurement(data)
     except WpinqError as reason:

@@ -1,4 +1,4 @@
-"""Requests: the part of measurements, alone and in groups, that bills and accuracy depend on. Pure data."""
+"""Requests: the part of measurements and groups that bills and accuracy depend on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wpinq.sinks.sink import Sink
 
 
 def check_text(text: str, what: str) -> str:
-    """A text that bills and tables will print: refused where it could move a cursor or forge a line."""
+    """A text for bills and tables; refused where it could move a cursor or forge a line."""
     if not text.isprintable():
         raise PlanError(f"{what} must be printable text on one line")
     return text
@@ -57,12 +57,12 @@ class MeasuredPlan:
 
     @property
     def kind(self) -> Kind:
-        """What kind of number is released: from the plan and its sources' declarations, never from data."""
+        """The kind of released number, from the plan and declarations, never from data."""
         return self.sink.kind(self.plan)
 
     @cached_property
     def checked(self) -> Self:
-        """The same with keys that were looked at: a measurement can be made by hand."""
+        """The same with checked keys: a measurement can be made by hand."""
         domain, listing = self.domain, self.listing
         if listing is not None:
             domain, listing = None, listing.checked(self.key_type)
@@ -72,29 +72,32 @@ class MeasuredPlan:
 
     @cached_property
     def costs(self) -> Mapping[str, Fraction]:
-        """Account -> the epsilon that it is charged for this measurement alone, whatever of it parts are charged."""
+        """Account -> the epsilon of this measurement alone, without savings from shared parts."""
         asked = {name: moved * self.epsilon for name, moved in self.sink.stability(self.plan).items()}
         return charges(asked, plan_properties(self.plan).sources)
 
     @cached_property
     def parted(self) -> bool:
-        """Whether it reads parts of partitions, so that what it is charged hangs on what else was asked of these."""
+        """Whether it reads parts of partitions, so that its cost depends on other requests."""
         return plan_properties(self.plan).output.splits > 0
 
     @cached_property
     def demand(self) -> tuple[Node, Fraction]:
-        """What `plan.demand` prices: a root, and the demand that flows down from it."""
+        """The input of `plan.demand`: a root, and the demand that flows down from it."""
         return self.sink.demand(self.plan, self.epsilon)
 
     @cached_property
     def digest(self) -> bytes:
-        """What identifies the noise: plan, sink and epsilon. Two domains over one release share their noise."""
+        """The identity of the noise: plan, sink and epsilon.
+
+        Two domains over one release share their noise.
+        """
         # a choice is made among its candidates: others, another choice
         candidates = [canonical_bytes(key, self.key_type) for key in self.domain or ()] if self.sink.chooses else []
         return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
 
     def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
-        """The interval around one answer; of a listed one, that which holds given that it is listed."""
+        """The interval around one answer; of a listed one, the interval given that it is listed."""
         half = self.sink.half_width(scale, confidence)
         if self.listing is None:
             return number - half, number + half
@@ -108,24 +111,27 @@ class MeasuredPlan:
 
 
 class MeasuredGroup(ABC):
-    """Several measurements as one: released in one batch under one bill, and read as one result. Pure data."""
+    """Several measurements as one: released and billed in one batch, and read as one result."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def measurements(self) -> tuple[MeasuredPlan, ...]:
-        """What is released, in order."""
+        """The released measurements, in order."""
 
     @property
     @abstractmethod
     def items(self) -> Mapping[str, MeasuredPlan]:
-        """What a bill lists, by its title: of measurements that are alike but for the part of a partition, one."""
+        """The items of a bill by title; one for measurements that differ only in the part.
+
+        The part is of a partition.
+        """
 
     @property
     @abstractmethod
     def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
-        """For each item a measurement that is as exact as a number that is read off it, and its kind."""
+        """For each item, a measurement with the accuracy of its numbers, and their kind."""
 
     @abstractmethod
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:

@@ -1,4 +1,4 @@
-"""An account's statement, for people: how its budget stands, and what happened to it. No data, and no answers."""
+"""An account's statement, for people: balance and events, without data or answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN_EVENTS = 30
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
-    """How the budget of one account stands. Its repr is a line for people.
+    """The balance of one account; its repr is a line for people.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Balance:
 
     @property
     def remaining(self) -> Fraction:
-        """What may still be spent."""
+        """The unspent budget."""
         return self.budget - self.spent
 
     def __repr__(self) -> str:
@@ -55,14 +55,14 @@ class Balance:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Event:
-    """One thing that happened to an account: it was opened, its budget was set, or a release was debited.
+    """One event of an account: opened, a budget set, a debit.
 
     Its repr is a line for people.
 
     Attributes
     ----------
     sequence : int
-        Its place among the entries of the ledger, which also tell when answers were stored.
+        Its place among the entries of the ledger, which also record when answers were stored.
     time : str
         UTC, ISO 8601, to the second.
     kind : str
@@ -74,7 +74,7 @@ class Event:
     description : str
         One line: for a debit its measurements, as a bill names them.
     label : str
-        What the caller wrote beside the debit, as it was written: escape it where it is shown.
+        The caller's text on the debit, as it was written: escape it where it is shown.
     actor : str
         The curator or analyst that acted; "" where nobody is named.
     """
@@ -96,7 +96,10 @@ class Event:
 
 
 def entry_text(kind: str, amount: int, content: Mapping[str, Any]) -> str:
-    """One line for people on an entry of a ledger, of an amount in nano-epsilon; empty where the kind says all."""
+    """One line for people on an entry of a ledger; empty where the kind says all.
+
+    The amount is in nano-epsilon.
+    """
     if kind == "open account":
         spent = f", {decimal_epsilon(content['spent'])} spent before" if content.get("spent") else ""
         return f"budget {decimal_epsilon(amount)}, unit {content['unit']}{spent}"
@@ -117,7 +120,7 @@ def entry_text(kind: str, amount: int, content: Mapping[str, Any]) -> str:
 
 
 def statement_html(balances: Sequence[Balance], history: Sequence[Event]) -> str:
-    """Budgets as bars, and the latest events. No data, and no answers."""
+    """Budgets as bars, and the latest events, without data or answers."""
     events = list(_timeline(balances, history))[-SHOWN_EVENTS:]
     left_out = len(history) - len(events)
     return render("session.html", balances=[*map(_balance_cells, balances)], events=events, left_out=left_out)
@@ -130,7 +133,7 @@ def _balance_cells(balance: Balance) -> list[Cell]:
 
 
 def _timeline(balances: Sequence[Balance], history: Sequence[Event]) -> Iterator[list[Cell]]:
-    """Each event with the share of its account's budget, as it stands now, that was spent by then."""
+    """Each event with the share of its account's present budget that was spent by then."""
     budgets = {balance.account: balance.budget for balance in balances}
     spent = dict.fromkeys(budgets, Fraction(0))
     for event in history:

@@ -1,1 +1,1 @@
-"""Ladders: how far triangles, stars, cliques or the largest degree of a graph can move, at every distance from it."""
+"""Noise mechanisms with exact draws: Laplace, geometric, ladders, permute-and-flip."""

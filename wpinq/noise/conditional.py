@@ -1,8 +1,8 @@
-"""Noise of which something is known: that the released number is above a cut, or at most one, and how often it is.
+"""Noise given that the released number is above a cut, or at most one, and its chances.
 
-A *cut* t is a float (of double-geometric noise an integer) of at least 0. What is compared with it is the released
-number, after it was rounded. Laplace noise X on a weight w is released as the float nearest to `w + X`. That is above t
-where `w + X` is above m, halfway between t and the next float t⁺; it is m with probability 0. So, for an absent key,
+A *cut* t is a float (of double-geometric noise an integer) of at least 0. Compared with it is the released number,
+after it was rounded. Laplace noise X on a weight w is released as the float nearest to `w + X`. That is above t where
+`w + X` is above m, halfway between t and the next float t⁺; it is m with probability 0. So, for an absent key,
 
     Pr[released > t] = exp(−m/b)/2                    Pr[steps > t] = a^(t+1)/(1 + a),  a = exp(−1/scale)
 
@@ -56,7 +56,7 @@ class ConditionalNoise:
     random: RandomBytes
 
     def chance(self, cut: float, bits: int) -> tuple[Fraction, Fraction]:
-        """Rationals on either side of the chance that what is released for a weight of 0 is above a cut."""
+        """Rationals on either side of the chance that the release of a weight of 0 is above a cut."""
         if self.whole:
             low, high = exponential_bounds((int(cut) + 1) / Fraction(self.scale), bits)
             least, most = exponential_bounds(1 / Fraction(self.scale), bits)
@@ -77,7 +77,10 @@ class ConditionalNoise:
         return drawn
 
     def at_most(self, weights: Sequence[float], cuts: Sequence[float]) -> list[float]:
-        """Independent releases of weights, each given that it is at most its cut; infinity asks nothing."""
+        """Independent releases of weights, each given that it is at most its cut.
+
+        A cut of infinity is no condition.
+        """
         drawn = [math.nan] * len(weights)
         left = list(range(len(weights)))
         while left:

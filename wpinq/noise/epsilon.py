@@ -1,7 +1,7 @@
 """Epsilon as an exact number: read, and written.
 
-Budgets are sums of many small charges, and a promise about a sum must not depend on the order of rounding.
-So an epsilon is a `Fraction` from the moment it is read, and the ledger counts integers.
+Budgets are sums of many small charges, and a guarantee about a sum must not depend on the order of rounding. So an
+epsilon is a `Fraction` from the moment it is read, and the ledger counts integers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from wpinq.errors import EpsilonError
 
 MAX_EPSILON = 2**31
-"""The largest epsilon that is read: far beyond any promise worth making."""
+"""The largest epsilon that is read: far beyond any meaningful guarantee."""
 
 MAX_DENOMINATOR = 10**30
 """The largest denominator, in lowest terms, of an epsilon that is read: no epsilon is finer than 1e-30."""
@@ -92,7 +92,7 @@ def _from_decimal(value: Decimal) -> Fraction:
         raise EpsilonError(f"epsilon must be finite: {_ADVICE}")
     if value.is_signed() or value.is_zero():
         raise EpsilonError(_NOT_POSITIVE)
-    # Before any power of ten is computed: an exponent can ask for gigabytes.
+    # Before any power of ten is computed: an exponent can take gigabytes.
     if value.adjusted() > 10:
         raise EpsilonError(_TOO_LARGE)
     if value.adjusted() < -31:
@@ -116,12 +116,14 @@ def _from_text(text: str) -> Fraction:
         raise EpsilonError(f"epsilon {text[:40]!r} is not a number: {_ADVICE}")
     try:
         return _from_decimal(Decimal(text))
-    except InvalidOperation:  # an exponent beyond what Decimal itself can hold
+    except InvalidOperation:  # an exponent out of the range of Decimal itself
         raise EpsilonError(f"epsilon has an exponent out of range: {_ADVICE}") from None
 
 
 def format_epsilon(epsilon: Fraction) -> str:
-    """An epsilon, or a bill, as text: a decimal of at most 17 digits when that is exact, else a ratio.
+    """An epsilon, or a bill, as text: a short exact decimal, else a ratio.
+
+    A decimal has at most 17 digits.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def format_epsilon(epsilon: Fraction) -> str:
 
 
 def format_factor(factor: Fraction | int) -> str:
-    """How often a plan uses a source, or how far it moves, as text: a whole number or a ratio.
+    """The uses of a source, or a move of a plan, as text: a whole number or a ratio.
 
     Parameters
     ----------
@@ -172,7 +174,10 @@ def format_factor(factor: Fraction | int) -> str:
 
 
 def _size(number: Fraction) -> str | None:
-    """The power of two that is near a number too long to write, for which Python raises an error."""
+    """The power of two near a number that is too long to write.
+
+    Python raises an error for such numbers.
+    """
     bits = number.numerator.bit_length(), number.denominator.bit_length()
     return f"about {'-' if number < 0 else ''}2**{bits[0] - bits[1]}" if max(bits) > 4096 else None
 

@@ -1,8 +1,10 @@
-"""Biased coins, exactly: `Pr[heads]` is `exp(-t)` or `1/(1 + exp(t))` for a rational t, not a float near it.
+"""Exact Bernoulli draws: `Pr[heads]` is `exp(-t)` or `1/(1 + exp(t))` for a rational t.
+
+It is not a float near it.
 
 A uniform real U, its binary digits drawn one word after another, is below p with probability p. It is compared with p
 word by word: the first word that differs decides. Words of p come from integer arithmetic with proven bounds, as
-many as are asked for, so nothing is ever rounded. p is irrational (e to a rational power other than 0 is
+many as are requested, so nothing is ever rounded. p is irrational (e to a rational power other than 0 is
 transcendental, Lindemann 1882): words that are equal for ever have probability 0, and every word of p is decided by
 bounds that are close enough.
 """
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RandomBytes = Callable[[int], bytes]
-"""A source of independent, uniform bytes, as many as asked for: the operating system's for releases."""
+"""A source of independent, uniform bytes, as many as requested: the operating system's for releases."""
 
 WORD = 16
 """Bits of a word. The first decides all but one flip in 2**16; of Laplace noise, all of 999 values in a thousand."""
@@ -27,7 +29,7 @@ _WORD_TYPE = np.dtype("<u2")
 
 
 class Coin:
-    """A coin whose chance of heads is a real number, known to as many binary digits as are needed.
+    """A coin with a real chance of heads, known to as many binary digits as are needed.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Coin:
             raise ValueError("the exponent of a coin lies above 0, and at 2 or below")
         self._exponent = exponent
         self._logistic = logistic
-        self.leading = lru_cache(maxsize=8)(self._leading)  # its own: what it is asked goes with it
+        self.leading = lru_cache(maxsize=8)(self._leading)  # its own cache, freed with it
 
     def _leading(self, bits: int) -> int:
         """The first binary digits of the chance of heads, as an integer: `floor(2**bits * p)`.
@@ -145,7 +147,7 @@ def below(bound: int, random: RandomBytes) -> int:
             return drawn
 
 
-# Exponential noise by its binary digits, as many as are asked for, none of them approximated.
+# Exponential noise by its binary digits, as many as are requested, none of them approximated.
 #
 # Let E be exponential with mean b, and c a power of two. The digits of E/c are independent: with `q = exp(-1/b)`,
 #
@@ -195,7 +197,7 @@ class Exponential:
     def draw(
         self, count: int, random: RandomBytes
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint64]]:
-        """Independent draws: a fair sign, the whole part of E/c, and its first 64 digits after the point, of each."""
+        """Independent draws: a fair sign, the whole part of E/c, and its first 64 binary digits."""
         signs = np.where(np.frombuffer(random(count), dtype=np.uint8) & 1, -1.0, 1.0)
         whole = np.zeros(count, dtype=np.int64)
         going = np.arange(count)

@@ -1,7 +1,7 @@
-"""Double-geometric noise: whole steps of a lattice, where the plan proves that all weights lie on it.
+"""Double-geometric noise: whole steps of a lattice that the plan proves for all weights.
 
 `Pr[noise = g·k] ∝ exp(−ε·g·|k|)`. The values are integers (weights over g) and so is the noise: the whole part of
-exponential noise whose digits are drawn exactly. The promise is for neighbours whose outputs lie on the same lattice.
+exponential noise whose digits are drawn exactly. The guarantee is for neighbours with outputs on the same lattice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST = 2**62
 
 
 def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float:
-    """The scale, in steps of the lattice, of double-geometric noise: the least float from `(1 + slack)/(ε·g)` on.
+    """The scale of double-geometric noise, in steps: the least float from `(1 + slack)/(ε·g)`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float
     Raises
     ------
     EpsilonError
-        When a parameter is out of range, or floating point cannot hold the scale.
+        When a parameter is out of range, or the scale is out of the range of floats.
 
     Notes
     -----
@@ -89,7 +89,9 @@ def check_exact(step: Fraction, rounding_error: Fraction, mass: Fraction) -> Non
 
 
 def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
-    """Protected float weights as numbers of steps, rounded to the nearest: exact where the error is below g/2.
+    """Protected float weights as numbers of steps, rounded to the nearest.
+
+    This is exact where the error is below g/2.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:
 
 
 def lattice_scale(certificate: PlanProperties, epsilon: Fraction) -> float:
-    """The scale, in steps, of double-geometric noise for a plan, where floats hold its lattice exactly.
+    """The scale, in steps, of noise for a plan with a lattice that floats represent exactly.
 
     Raises
     ------
@@ -171,7 +173,9 @@ def double_geometric(count: int, scale: float, random: RandomBytes) -> list[int]
 
 
 def geometric(count: int, scale: float, random: RandomBytes) -> list[tuple[float, int]]:
-    """Independent draws of a fair sign, and of `Pr[n] = (1 − a) · a^n`, n ≥ 0, with `a = exp(−1/scale)`, exactly.
+    """Independent draws of a fair sign and a geometric number, exactly.
+
+    `Pr[n] = (1 − a) · a^n`, n ≥ 0, with `a = exp(−1/scale)`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The ladder mechanism: an integer near a count, on a rung of the count's ladder, drawn exactly.
+"""The ladder mechanism: an exact draw of an integer from the rungs of a count's ladder.
 
 The rungs of a count T with local sensitivities `LS_t`: rung 0 is T alone, and rung j the next `LS_(j-1)` integers on
 either side. Every integer on rung j is drawn with a chance in proportion to `q^j`, `q = exp(-1/scale)`. One edge
@@ -31,13 +31,13 @@ from wpinq.noise.laplace import exact_number
 from wpinq.plan.properties import PlanProperties
 
 LEAST_LADDER_SCALE = 1 / 32
-"""Rungs of a ladder are told apart by no more than exp(-32)."""
+"""Chances of neighbouring rungs differ by a factor of no more than exp(32)."""
 
 # The ladder of a count: local sensitivities `LS_t` at every distance t, their sums, and a polynomial above them.
 #
 # `LS_t` is the largest of a few functions of t, one for each entry of a *front*: the pairs of vertices at which one
 # edge changes the count by most, now or after t further edges. An entry is two integers, and no entry of a front is
-# surpassed by another in both. `docs/proofs/ladder.md` proves what the ladder mechanism asks of these functions.
+# surpassed by another in both. `docs/proofs/ladder.md` proves the requirements of the ladder mechanism on these.
 #
 # All is exact integer arithmetic, in closed form: a sum of a million terms takes as long as one of ten.
 
@@ -46,7 +46,7 @@ FrontEntry = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ladder(ABC):
-    """A count with its local sensitivities. Protected, like the graph that it was found in.
+    """A count with its local sensitivities, protected like the graph that it was found in.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Ladder(ABC):
 
     @abstractmethod
     def height(self, entry: FrontEntry, t: int) -> int:
-        """What an entry says of `LS_t`."""
+        """The value of an entry for `LS_t`."""
 
     @abstractmethod
     def below(self, entry: FrontEntry, t: int) -> int:
@@ -70,12 +70,18 @@ class Ladder(ABC):
     @property
     @abstractmethod
     def bound(self) -> tuple[int, ...]:
-        """Integers b_m ≥ 0 with `LS_t ≤ Σ_m b_m · C(t, m)` for all t, which is at most a few times `LS_t`."""
+        """Integers b_m ≥ 0 with `LS_t ≤ Σ_m b_m · C(t, m)` for all t.
+
+        The sum is at most a few times `LS_t`.
+        """
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """A number that one edge changes by at most 1, and that bounds every `LS_t`: what intervals are made from."""
+        """A number that one edge changes by at most 1, and that bounds every `LS_t`.
+
+        Intervals are made from it.
+        """
 
     def sensitivity(self, t: int) -> int:
         """`LS_t`."""
@@ -90,7 +96,10 @@ class Ladder(ABC):
         return max(range(len(self.front)), key=lambda i: (self.height(self.front[i], t), i))
 
     def _between(self, start: int, end: int) -> int:
-        """`Σ LS_u` over `start ≤ u < end`, not empty: an entry that is the largest at both ends is so in between."""
+        """`Σ LS_u` over `start ≤ u < end`, not empty.
+
+        An entry that is the largest at both ends is so in between.
+        """
         first = self._largest(start)
         if first == self._largest(end - 1):
             return self.below(self.front[first], end) - self.below(self.front[first], start)
@@ -99,7 +108,10 @@ class Ladder(ABC):
 
 
 class TriangleLadder(Ladder):
-    """Triangles. An entry (a, s) is of two vertices: common neighbours, and degrees without the edge between them."""
+    """The ladder of triangles.
+
+    An entry (a, s) is of two vertices: common neighbours, and degrees without the edge between them.
+    """
 
     __slots__ = ()
 
@@ -122,7 +134,10 @@ class TriangleLadder(Ladder):
 
 
 class CliqueLadder(Ladder):
-    """Cliques of 4. An entry (e, a) is of two vertices: their common neighbours, a, and the edges among these, e."""
+    """The ladder of cliques of 4.
+
+    An entry (e, a) is of two vertices: their common neighbours, a, and the edges among these, e.
+    """
 
     __slots__ = ()
 
@@ -144,7 +159,10 @@ class CliqueLadder(Ladder):
 
 
 class DegreeLadder(Ladder):
-    """The largest degree, as a count: an edge moves it by at most 1 in every graph, so there is nothing to find."""
+    """The ladder of the largest degree.
+
+    An edge moves it by at most 1 in every graph, so there is nothing to find.
+    """
 
     __slots__ = ()
 
@@ -165,7 +183,9 @@ class DegreeLadder(Ladder):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StarLadder(Ladder):
-    """Stars of k edges. An entry (y, x), y ≤ x, is of two vertices: their degrees without the edge of both.
+    """The ladder of stars of k edges.
+
+    An entry (y, x), y ≤ x, is of two vertices: their degrees without the edge of both.
 
     Attributes
     ----------
@@ -206,7 +226,7 @@ _WORD = 64
 
 
 def ladder_scale(certificate: PlanProperties, epsilon: Fraction, sensitivity: Fraction) -> float:
-    """The scale of the rungs of a ladder, where floats hold the weights of its edges exactly.
+    """The scale of the rungs of a ladder, where floats represent its edge weights exactly.
 
     The least float from sensitivity/ε on, and no less than 1/32. At 1/32 the count itself is as good as certain, and
     the draw works with short numbers.
@@ -224,7 +244,7 @@ def ladder_scale(certificate: PlanProperties, epsilon: Fraction, sensitivity: Fr
     Raises
     ------
     EpsilonError
-        When the floats of an engine do not tell an edge from none, or cannot hold the scale.
+        When an engine's floats do not distinguish an edge from none, or the scale is out of their range.
 
     Examples
     --------
@@ -276,7 +296,9 @@ def draw_count(ladder: Ladder, scale: float, random: RandomBytes) -> int:
 
 
 def choose_power(weights: Sequence[int], scale: float, random: RandomBytes) -> int:
-    """k with the chance `weights[k] · z^k / Σ_i weights[i] · z^i`, for `z = 1 / (exp(1/scale) − 1)`.
+    """A power k with the chance `weights[k] · z^k / Σ_i weights[i] · z^i`.
+
+    Here `z = 1 / (exp(1/scale) − 1)`.
 
     Parameters
     ----------
@@ -307,7 +329,10 @@ def choose_power(weights: Sequence[int], scale: float, random: RandomBytes) -> i
 
 
 def odds(scale: float, bits: int) -> tuple[Fraction, Fraction] | None:
-    """Rationals on either side of `z = q/(1 − q)`, `q = exp(-1/scale)`; None where these bits do not bound it."""
+    """Rationals on either side of `z = q/(1 − q)`, `q = exp(-1/scale)`, or None.
+
+    None where these bits do not bound z.
+    """
     exponent = 1 / Fraction(scale)
     powers = max(1, math.ceil(exponent / 2))  # q as a power of a chance that a coin has
     leading = Coin(exponent / powers, logistic=False).leading(bits)

@@ -1,8 +1,8 @@
-"""Values plus Laplace noise of a certified scale, exact in the real numbers and rounded once to a float.
+"""Values plus Laplace noise of a certified scale: exact reals, rounded once to a float.
 
 The digits of exponential noise (`exponential`) with a fair sign in front are those of Laplace noise. 64 of them give an
-interval that holds `value + noise`. Rounding to the nearest float is monotone: where both ends round to one float, so
-does the sum, whatever the digits to come. Elsewhere (one value in some 70) further digits are drawn until they do.
+interval that contains `value + noise`. Rounding to the nearest float is monotone: where both ends round to one float,
+so does the sum, whatever the digits to come. Elsewhere (one value in some 70) further digits are drawn until they do.
 What is returned is thus the nearest float to `value + Laplace(b)`, a function of the output of the Laplace mechanism
 over the reals: a change of the values by x in L1 costs exactly `x / b`, with nothing added for floating point.
 """
@@ -34,7 +34,10 @@ def exact_number(number: object, what: str) -> Fraction:
 
 
 def round_up(number: Fraction, what: str) -> float:
-    """The least float that is at least a positive number; EpsilonError, which names it, outside of normal floats."""
+    """The least float that is at least a positive number; EpsilonError outside normal floats.
+
+    The error names the number as `what`.
+    """
     # Normal floats only, where one rounding is a relative error of 2**-53; half the range leaves room for a map
     # that doubles a distance.
     if not sys.float_info.min <= number <= sys.float_info.max / 2:
@@ -48,7 +51,9 @@ def round_up(number: Fraction, what: str) -> float:
 
 @lru_cache(maxsize=1024, typed=True)  # a float that equals a Fraction is refused all the same
 def laplace_scale(epsilon: Fraction, slack: Fraction, sensitivity: Fraction = _ONE) -> float:
-    """The scale of Laplace or exponential noise: the least float from `sensitivity · (1 + slack) / epsilon` on.
+    """The scale of Laplace or exponential noise, rounded up to a float.
+
+    It is the least float from `sensitivity · (1 + slack) / epsilon` on.
 
     Parameters
     ----------
@@ -68,7 +73,7 @@ def laplace_scale(epsilon: Fraction, slack: Fraction, sensitivity: Fraction = _O
     Raises
     ------
     EpsilonError
-        When a parameter is out of range, or floating point cannot hold the scale.
+        When a parameter is out of range, or the scale is out of the range of floats.
 
     Notes
     -----
@@ -182,7 +187,10 @@ def _rounded(
 
 
 def _refined(value: float, law: Exponential, sign: int, known: int, random: RandomBytes) -> float:
-    """The nearest float to `value + sign · E` where `known`, 64 of its digits after the point, is how E/c starts."""
+    """The nearest float to `value + sign · E`, given 64 digits of E/c.
+
+    `known` is these digits after the point; further ones are drawn.
+    """
     top, bottom = value.as_integer_ratio()
     place = DIGITS
     while True:
@@ -197,7 +205,10 @@ def _refined(value: float, law: Exponential, sign: int, known: int, random: Rand
 
 
 def _nearest(top: int, bottom: int) -> float:
-    """The nearest float, and the largest in place of infinity: Python's division of integers rounds correctly."""
+    """The nearest float, with the largest in place of infinity.
+
+    Python's division of integers rounds correctly.
+    """
     try:
         # + 0.0 turns -0.0 into 0.0: the sign of a zero would depend on the value, not on the noisy sum alone.
         return top / bottom + 0.0

@@ -1,4 +1,4 @@
-"""The laws of the noise that a release adds: how far it reaches, and how often. Public arithmetic, no draws."""
+"""Distributions of a release's noise: public arithmetic on its size, without draws."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from wpinq.errors import AnswersError, EpsilonError
 
 
 def half_width(scale: float, confidence: float) -> float:
-    """The half-width of the interval that holds Laplace noise of this scale with this probability."""
+    """The half-width of the interval that contains Laplace noise with this probability."""
     if not 0 < confidence < 1:
         raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}: write 0.95 for 95 %")
     return -scale * math.log1p(-confidence)
 
 
 def listed_reach(excess: float, ratio: float, confidence: float) -> float:
-    """How far below a noisy value that was listed for being large its interval reaches, in scales of its noise.
+    """The distance from a listed noisy value to the lower end of its interval, in scales.
 
-    Of a value that is shown only where it is above a threshold, `value - half_width` is too high: noise that lifts a
-    weight over the threshold is what one gets to see. This is the lower end that holds given that the value is shown.
+    A listed value is shown because it is large. Of a value that is shown only where it is above a threshold, `value -
+    half_width` is too high: noise that lifts a weight over the threshold is shown more often. This lower end is valid
+    given that the value is shown.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ def listed_reach(excess: float, ratio: float, confidence: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DoubleGeometric:
-    """Double-geometric noise on the integers: `Pr[k] = (1 − a)/(1 + a) · a^|k|` with `a = exp(−1/scale)`.
+    """Double-geometric noise on the integers.
+
+    `Pr[k] = (1 − a)/(1 + a) · a^|k|` with `a = exp(−1/scale)`.
 
     Parameters
     ----------
@@ -152,7 +155,7 @@ _MARGIN = 1e-9
 
 
 def distance(lower: Bound, upper: Bound, widths: tuple[float, float], scale: float, error: float) -> float:
-    """What the distance of a draw from the count exceeds with at most this probability.
+    """The distance that a draw from the count exceeds with at most this probability.
 
     Parameters
     ----------
@@ -184,7 +187,10 @@ def distance(lower: Bound, upper: Bound, widths: tuple[float, float], scale: flo
 
 
 def _rungs(cells: Sequence[tuple[Sequence[float], Sequence[float]]], scale: float, error: float) -> int:
-    """The least k such that a draw is beyond rung k with at most this probability, whichever cell the width is in."""
+    """The least k such that a draw is beyond rung k with at most this probability.
+
+    This is for whichever cell the width is in.
+    """
 
     def enough(k: int) -> bool:
         return all(_beyond(lower, upper, k, scale) <= error for lower, upper in cells)

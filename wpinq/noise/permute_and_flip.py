@@ -1,9 +1,9 @@
-"""Private selection: which of some public candidates scores best, without showing the scores.
+"""Private selection of a high-scoring public candidate, without showing the scores.
 
 The mechanism is permute-and-flip: visit the candidates in random order, and stop at candidate i with probability
-`exp(-(max - score_i) / scale)`. It promises what the exponential mechanism promises, and its expected
-score is never lower. Scores and scale are taken for the rationals that they are, the order is uniform, and the coins
-are exact (`exact_bernoulli`): nothing is rounded anywhere.
+`exp(-(max - score_i) / scale)`. It has the guarantee of the exponential mechanism, and its expected score is never
+lower. Scores and scale are taken for the rationals that they are, the order is uniform, and the coins are exact
+(`exact_bernoulli`): nothing is rounded anywhere.
 """
 
 from __future__ import annotations

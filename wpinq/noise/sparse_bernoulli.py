@@ -1,4 +1,4 @@
-"""Which of very many independent trials succeed, exactly, in time that goes with the successes and not with the trials.
+"""The successes among very many independent trials, exactly, in time linear in successes.
 
 The chance p < 1/2 of one trial is a real number, known by rational bounds as close as one likes. Let s be a float with
 `1/s ≥ p/(1 − p)`, and `q = 1 − exp(−1/s)`. As `exp(−x) ≤ 1/(1 + x)`, `1 − q ≤ 1 − p`: q is at least p. Trials that

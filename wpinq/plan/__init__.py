@@ -1,1 +1,1 @@
-"""Plans: immutable DAGs of operators. Pure data: no records, no engine, no budget."""
+"""Plans: immutable DAGs of operators, without records, engine or budget."""

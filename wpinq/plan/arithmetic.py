@@ -1,6 +1,6 @@
-"""The two arithmetics that weights come in: exact rationals, and floats whose sums are correctly rounded.
+"""The two arithmetics of weights: exact rationals, and floats with correctly rounded sums.
 
-Sums are over sets of contributions, never over arrival order: `math.fsum` gives the correctly rounded sum
+Sums are over sets of contributions, never in order of arrival: `math.fsum` gives the correctly rounded sum
 whatever the order, so equal datasets give equal bits.
 """
 
@@ -21,7 +21,10 @@ UNIT_ROUNDOFF = Fraction(1, 2**53)
 """The relative error of one correctly rounded float operation."""
 
 SUM_ROUNDING_UNITS = Fraction(33, 32)
-"""What adding up equal records may round: one roundoff a sum, and 1/32 for grids and for terms of second order."""
+"""The rounding of sums of equal records: one roundoff each, and 1/32 for second-order terms.
+
+The 1/32 also covers grids.
+"""
 
 Weight = Any
 """A weight: a Fraction in exact arithmetic, a float otherwise. The arithmetic in use decides."""
@@ -32,7 +35,7 @@ Weights = dict[Value, Weight]
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """How numbers become weights and how weights are summed."""
+    """An arithmetic of weights: conversion from numbers, and sums."""
 
     name: str
     number: Callable[[Any], Weight]
@@ -44,7 +47,7 @@ FLOAT = Arithmetic("float", float, math.fsum)
 
 
 def accumulate(contributions: Iterable[tuple[Value, Weight]], arithmetic: Arithmetic) -> Weights:
-    """The dataset in which each record weighs the sum of its contributions; zero weights are dropped."""
+    """The sum of the contributions of each record; zero weights are dropped."""
     sums: dict[Value, Weight] = {}
     for record, weight in contributions:
         if weight == 0:
@@ -67,7 +70,7 @@ def accumulate(contributions: Iterable[tuple[Value, Weight]], arithmetic: Arithm
 # Lattices of weights: a public rational g such that every weight is a multiple of it, for all data.
 #
 # Static, from the plan and the facts that its sources declare. Where one is proven, noise may be drawn on the multiples
-# of g instead of the reals; its promise is then for neighbours that keep the facts, which are on the same lattice.
+# of g instead of the reals; its guarantee is then for neighbours that keep the facts, which are on the same lattice.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def written_list(body: Expr) -> tuple[Expr, ...] | None:
 
 
 def public_numbers(expr: Expr) -> set[Fraction] | None:
-    """The finitely many numbers that an expression can be, from its constants; None where that does not show."""
+    """The finite set of numbers that an expression can be, from its constants, or None."""
     if isinstance(expr, Constant):
         return None if isinstance(expr.value, (bool, str, tuple)) or expr.value is None else {Fraction(expr.value)}
     if isinstance(expr, Call) and expr.name == "where":

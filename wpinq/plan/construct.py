@@ -1,4 +1,4 @@
-"""Nodes of operators from arguments as a notation has them: Python's functions, or those of a program."""
+"""Nodes of operators from the arguments of a notation: Python functions or program text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Convert = Callable[[Any, tuple[Type, ...]], Lambda]
 def construct(
     operator: type[Operator], inputs: tuple[Node, ...], arguments: Mapping[str, Any], convert: Convert
 ) -> Node:
-    """The node that applies an operator of the registry, whichever notation the arguments came in.
+    """The node that applies an operator of the registry, for arguments of any notation.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""What a batch of releases costs its sources: static, from the plans alone.
+"""The cost of a batch of releases to its sources: static, from the plans alone.
 
-Cost is linear: a demand of epsilon at a root is asked of every cut below it, a source or a part of a partition, as
+Cost is linear: a demand of epsilon at a root is a demand on every cut below it, a source or a part of a partition, as
 often as one unit of weight there can move the root (`plan/sensitivity/stability.py`). Demands on the parts of one
 Partition do not add up: the dataset that was split owes the largest of them, for one unit of change is spread over its
 parts. It is a root in turn. Where a plan adds other data to a part, its rounding does not shrink with the part, and its
@@ -22,7 +22,7 @@ from wpinq.plan.operator import PartsRead
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.sensitivity.stability import Stability, stability
 
-# What a plan reads beside the parts of partitions: where its rounding shrinks with the part, and where it does not.
+# What a plan reads besides the parts of partitions: where its rounding shrinks with the part, and where it does not.
 #
 # Releases over the parts of one partition pay for the largest of them, and one unit may change a little of many parts.
 # So what an engine rounds over a part must be in proportion to the part: then all parts together round no more than one
@@ -33,7 +33,7 @@ from wpinq.plan.sensitivity.stability import Stability, stability
 
 
 def partition_of(node: Node) -> bytes:
-    """What tells the partition of a part from others: the dataset that is split, and the key."""
+    """The identity of a part's partition: the dataset that is split, and the key."""
     assert isinstance(node.operator, Partition)
     return digest_of("partition", node.inputs[0].digest, node.operator.key.digest)
 
@@ -69,10 +69,11 @@ def unshared(root: Node) -> frozenset[bytes]:
 
 
 def norm_bounds_over_parts(root: Node) -> Mapping[bytes, Fraction]:
-    """Bounds on the norms of the steps of a plan over parts, of which a step over a share of a part takes that share.
+    """Bounds on the norms of the steps of a plan over parts, which scale with a share of a part.
 
-    They are the norm bounds of the steps, but where a Join has sides over different partitions, or over none. It
-    weighs up to `ab/(a + b)`, and with a share of a alone more than that share of it; but no more than that share of a.
+    A step over a share of a part takes that share of its bound. The bounds are the norm bounds of the steps, but where
+    a Join has sides over different partitions, or over none. It weighs up to `ab/(a + b)`, and with a share of a alone
+    more than that share of it; but no more than that share of a.
     """
     reads = _reads(root)
 
@@ -87,10 +88,10 @@ def norm_bounds_over_parts(root: Node) -> Mapping[bytes, Fraction]:
 
 
 def least_on_a_way(root: Node) -> Mapping[str, Fraction]:
-    """How far a unit of each source moves a plan at least on one way through its partitions, as it is billed.
+    """The least billed move of a plan, per unit of each source, over ways through partitions.
 
     A release pays for each way from its source to the root by itself: directly, or through the parts of a partition.
-    What it rounds may fall to any of them.
+    Its rounding may fall to any of them.
     """
     least: dict[str, Fraction] = {}
     for cut, found in stability(root).items():
@@ -106,14 +107,14 @@ PartKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a batch of releases asks: epsilon times uses for each source, and the new demand on each part.
+    """The demand of a batch of releases: epsilon times uses for each source and each part.
 
     Attributes
     ----------
     sources : dict
         Source name to epsilon times uses, before the unit weight.
     parts : dict
-        Cumulative demand on each part that the batch touches, counting what earlier batches asked of it.
+        Cumulative demand on each part that the batch touches, including that of earlier batches.
     """
 
     sources: dict[str, Fraction]
@@ -136,9 +137,9 @@ def demand(
         For the digest of a partition, the demand on each part in earlier batches. The batch owes only the
         increase of the maximum.
     scope : callable
-        For a dataset that is split, what tells apart the versions of the data below it.
+        From a dataset that is split to the versions of the data below it, as text.
     rate : callable
-        What is asked of a cut for each epsilon: the sharp bound, or the number of paths.
+        The demand on a cut for each epsilon: the sharp bound, or the number of paths.
     """
     reaching, by_source = defaultdict[bytes, Fraction](Fraction), defaultdict[str, Fraction](Fraction)
     asked_of: dict[bytes, dict[bytes, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
@@ -180,7 +181,10 @@ def demand(
 
 
 def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alone: bytes) -> PartKey:
-    """The part as the ledger knows it; for a plan that pays in full, as a part of a partition of that plan's own."""
+    """The part as the ledger knows it.
+
+    For a plan that pays in full, it is a part of a partition of that plan's own.
+    """
     (split,) = node.inputs
     own = (alone,) if alone else ()
     partition = digest_of("partition", scope(split), split.digest, operator.key.digest, *own)
@@ -188,11 +192,11 @@ def _part_key(node: Node, operator: Partition, scope: Callable[[Node], str], alo
 
 
 def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> dict[str, Fraction]:
-    """What a demand on sources costs their accounts: over the sources of an account, the sum of demand x unit weight.
+    """The cost of a demand on sources to their accounts: the sum of demand x unit weight.
 
-    The tables of one account hold the same people, and one person may be in each, at the full unit weight: the largest
-    of them would bill less than that person loses. A Partition has split one dataset, and its maximum is in the demand
-    already: parts of two datasets are never one.
+    The sum is over the sources of an account. The tables of one account are about the same people, and one person may
+    be in each, at the full unit weight. The largest of them would bill less than that person loses. A Partition has
+    split one dataset, and its maximum is in the demand already: parts of two datasets are never one.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What is public of a step's records by construction: which there can be, what their weights count, how many there are.
+"""Public properties of a step's records: domain, counted things, and size bounds.
 
 Domains are inferred from the query alone, never from data. A constant has one value, `x % n` has n, a bool has two, a
-partition's key has one, a record has the product of its fields' values. A null that comes of the data is left out, and
-so is what Intersect could keep only by a negative weight: what is listed is asked for, the rest is simply not released.
+partition's key has one, a record has the product of its fields' values. A null that comes of the data is left out. So
+are records that Intersect could keep only by a negative weight: listed records are released, all others are not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Domain = tuple[Value, ...]
 
 
 class Inference:
-    """One inference over a plan and the work left to it. Iterative: depth is no limit, what is shared is done once."""
+    """One inference over a plan, with the work left to it.
+
+    It is iterative, so depth is no limit, and shared steps are done once.
+    """
 
     def __init__(self) -> None:
         self.left = WORK_LIMIT
@@ -115,14 +118,14 @@ def of_type(type_: Type) -> Domain | None:
 
 
 def _of_categories(function: Lambda) -> dict[bytes, Domain]:
-    """The values of what is a category, by what stands for it in primitives, which know strings only."""
+    """The values of categories, by their primitive expressions, which know strings only."""
     if function.core is function:
         return {}
     return {e.core.digest: e.type.listed for e in walk(function) if isinstance(e.type, CategoryOf)}
 
 
 def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:
-    """The parts of an expression whose values decide its own; for each, whether its elements are meant."""
+    """The parts that decide an expression's values; for each, whether its elements are meant."""
     if not isinstance(expr, Call):
         return ()
     if expr.name == "where":
@@ -144,7 +147,7 @@ NUMBERED = ", as Shave numbers them"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Weights of a step's output that are multiples of a public factor: `A(x) = factor · #{things with record x}`.
+    """Weights that are multiples of a public factor: `A(x) = factor · #{things with record x}`.
 
     Attributes
     ----------
@@ -163,21 +166,24 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class NoCount:
-    """A step whose weights are no counts, as far as the plan tells, and why."""
+    """A step with weights that the plan does not show to be counts, and the reason."""
 
     step: str
     reason: str
 
 
 def counted_together(step: str, left: Counted, right: Counted, joined: str, *, even: bool = False) -> Counted | NoCount:
-    """What two sides count together, where one thing weighs the same on both; `joined` has the words for it."""
+    """The things that two sides count together, where one weighs the same on both.
+
+    `joined` is the words for them.
+    """
     if left.factor != right.factor:
         return NoCount(step, f"puts together things that weigh {left.factor} and {right.factor}")
     return Counted(left.factor, joined, even)
 
 
 def numbered(things: Counted, width: Fraction) -> Counted | NoCount:
-    """The pieces of things that are cut by one width: each whole, or some to each, or each of several."""
+    """The pieces of things that are cut by one width, where one is a multiple of the other."""
     if (width / things.factor).denominator == 1:
         of = things.of if things.of.endswith(NUMBERED) else things.of + NUMBERED
         return Counted(things.factor, of, things.even or width == things.factor)
@@ -196,17 +202,17 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """At most so many records, and at most so many with one value of some fields. Part of a source's declaration.
+    """Upper bounds on the records of a source, in all and with one value of some fields.
 
-    Upper bounds only: what holds of a dataset holds without any one unit too. They bound the work of plans, and never
-    cut rows nor sharpen a bill.
+    They are part of a source's declaration. Bounds of a dataset also hold without any one unit. They bound the work of
+    plans, and never cut rows nor sharpen a bill.
 
     Attributes
     ----------
     records : int or None
         The most records, each counted once.
     keys : tuple of (tuple of str, int)
-        Fields, and the most records that hold the same values there.
+        Fields, and the most records with the same values there.
     """
 
     records: int | None = None
@@ -243,7 +249,7 @@ class Sizes:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is promised, for bills, in the order of the bounds."""
+        """The declared bounds in words, for bills, in the order of the bounds."""
         numbers = ("1 record" if most == 1 else f"{most:,} records" for _, most in self.bounds)
         keys = (f" with one {' and '.join(names)}" if names else "" for names, _ in self.bounds)
         return tuple(f"at most {number}{key}" for number, key in zip(numbers, keys, strict=True))
@@ -274,14 +280,14 @@ def _names(names: object) -> Names:
 
 
 def _whole(number: Any) -> Any:
-    """An integer, numpy's too; anything else is refused by `Sizes.check`, which says what it is for."""
+    """An integer, numpy's too; anything else is left for `Sizes.check` to refuse."""
     return int(number) if isinstance(number, Integral) and not isinstance(number, bool) else number
 
 
 # How many records a step can have, and how many rows it handles: upper bounds from what the sources declare.
 #
-# Beside the number of all records stands, for some fields, the most records that hold the same values there. Each
-# operator says its own part (`Operator.rows`). No bill and no noise follows from these.
+# Besides the number of all records there is, for some fields, the most records with the same values there. Each
+# operator states its own part (`Operator.rows`). No bill and no noise follows from these.
 
 KEYS_LIMIT = 32
 """The most sets of fields that are followed."""
@@ -296,9 +302,9 @@ class RowBounds:
     records : int or None
         The most records; None where nothing declared bounds them.
     a_key : mapping
-        Fields to the most records that hold the same values there.
+        Fields to the most records with the same values there.
     handled : int or None
-        The most rows that the step makes or looks at, before equal ones are added up.
+        The most rows that the step makes or reads, before equal ones are added up.
     """
 
     records: int | None = None
@@ -312,7 +318,7 @@ class RowBounds:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """What is known of an input: its records, a bound on its norm, what no weight exceeds, and what all are.
+    """Known facts of an input: its records, a bound on its norm, and properties of its weights.
 
     Attributes
     ----------

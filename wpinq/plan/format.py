@@ -128,7 +128,10 @@ def type_from_json(data: Json) -> types.Type:
 
 
 def value_to_json(value: Value, type_: types.Type) -> Json:
-    """A value as plain data; records and lists as arrays, dates, decimals and their like as text."""
+    """A value as plain data: records and lists as arrays, logical values as text.
+
+    Logical values are dates, decimals and their like.
+    """
     if value is None:
         return None
     if isinstance(type_, types.Logical):
@@ -166,7 +169,10 @@ def _argument_to_json(value: Any) -> Json:
 
 
 def ratio_from_json(data: Json) -> Fraction:
-    """An exact number as `str(Fraction)` writes it; ValueError for others: a power of ten may ask for gigabytes."""
+    """An exact number as `str(Fraction)` writes it; ValueError for others.
+
+    A power of ten could take gigabytes.
+    """
     if not isinstance(data, str) or _RATIO.fullmatch(data) is None:
         raise ValueError("an exact number is a ratio of integers, as text")
     return Fraction(data)

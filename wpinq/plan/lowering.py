@@ -1,4 +1,4 @@
-"""Plans over other sources: of physical types, as engines run them, or with other declared facts."""
+"""Plans over other sources: of physical types, for engines, or with other declarations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from wpinq.plan.operators.source import Source
 
 @lru_cache(maxsize=1024)
 def physical_plan(root: Node) -> Node:
-    """The plan that gives the same records as ints and strings; the plan itself where they are nothing else.
+    """The plan that gives the same records as ints and strings.
 
-    The sources keep their names: what stands for a
-    record stands for it in the data too.
+    It is the plan itself where all records are such.
+
+    The sources keep their names: the data need the same translation.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def physical_plan(root: Node) -> Node:
 
 
 def _over(root: Node, changed: Callable[[Operator], Operator]) -> Node:
-    """The plan of other operators: each step as it was where neither its operator nor an input is another."""
+    """The plan with changed operators; a step stays where it and its inputs are unchanged."""
 
     def again(node: Node, inputs: list[Node]) -> Node:
         operator = changed(node.operator)
@@ -67,7 +68,10 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_function(function: Lambda) -> Lambda:
-    """The function from what stands for records to what stands for what it gives: known by its core only."""
+    """The function on physical records, from those of its argument to those of its result.
+
+    It is known by its core only.
+    """
     core = function.core
     same = all(map(is_, core.parameters, function.parameters))
     if same and physical(function.type) is function.type:
@@ -76,7 +80,7 @@ def _plain_function(function: Lambda) -> Lambda:
     return Lambda(core.type, core.level, core.parameters, body)
 
 
-# Plans over sources that promise more, or less, than they were declared with: the same queries of the same data.
+# Plans over sources that declare more, or less, than before: the same queries of the same data.
 
 
 def with_facts(root: Node, facts: Callable[[Source], frozenset[str]]) -> Node:
@@ -87,12 +91,12 @@ def with_facts(root: Node, facts: Callable[[Source], frozenset[str]]) -> Node:
     root : Node
         The plan.
     facts : callable
-        From a source to the facts that it is to promise.
+        From a source to the facts that it is to declare.
 
     Raises
     ------
     PlanError
-        When a source cannot promise them: `Source.check` says it before anything is billed.
+        When a source cannot declare them: `Source.check` says it before anything is billed.
 
     Examples
     --------
@@ -107,7 +111,7 @@ def with_facts(root: Node, facts: Callable[[Source], frozenset[str]]) -> Node:
 
 
 def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
-    """The plan over the same sources, some of which bound how many records they have; whatever else they declare stays.
+    """The plan with bounds on the records of some sources, otherwise declared as before.
 
     Parameters
     ----------
@@ -139,7 +143,7 @@ def with_records_at_most(root: Node, records: Mapping[str, int]) -> Node:
 
 
 def redeclared(root: Node, declared: Callable[[Source], Source]) -> Node:
-    """The plan over sources that are declared otherwise, each of them as it is told."""
+    """The plan over sources that are declared otherwise, by a function of each."""
 
     def again(operator: Operator) -> Operator:
         source = declared(operator) if isinstance(operator, Source) else operator

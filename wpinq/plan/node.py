@@ -1,4 +1,4 @@
-"""Nodes: an operator applied to the outputs of other nodes. A plan is its root node."""
+"""Nodes: an operator applied to the outputs of other nodes; a plan is its root node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wpinq.plan.operators.source import Source
 #
 # One record that becomes 10¹² records exhausts time and memory when it is there, and not when it is absent: an answer
 # that no noise protects. So each step bounds, from the plan alone, the records that come of one record weighing one
-# unit, the values that these hold, and the work that its functions do on them.
+# unit, the values in these, and the work that its functions do on them.
 
 FANOUT_LIMIT = 4_000_000
 """The most records that one protected unit may become at a step."""
@@ -35,7 +35,7 @@ _GRAIN = 2**64
 
 @dataclass(frozen=True, slots=True)
 class UnitGrowth:
-    """Bounds on what one protected unit, as one record of the source or as one person's rows, is at a step.
+    """Bounds on one protected unit at a step: a record of the source, or one person's rows.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class UnitGrowth:
     norm_bound : Fraction
         Their norm.
     text : int
-        The longest string that they hold, in multiples of the longest of the source.
+        The longest string in them, in multiples of the longest of the source.
     """
 
     records: int
@@ -54,7 +54,7 @@ class UnitGrowth:
 
 
 def unit_growth(operator: Operator, inputs: tuple[UnitGrowth, ...], type_: Type, *, shared: bool) -> UnitGrowth:
-    """The growth of one unit up to a step, from that of its inputs; PlanError where it is too large.
+    """The growth of one unit up to a step, from its inputs; PlanError where it is too large.
 
     `shared` says that the inputs are one and the same dataset, so that their records are too.
     """
@@ -140,7 +140,7 @@ class Node:
         object.__setattr__(self, "unit_growth", unit_growth(self.operator, below, self.type, shared=shared))
 
     def _check_arguments(self) -> None:
-        """Whichever way it was written: a plan from a file is held to the same as one from a lambda."""
+        """Check arguments of any origin: a plan from a file is checked like one from a lambda."""
         operator, types = self.operator, tuple(node.type for node in self.inputs)
         for parameter in operator.parameters:
             if parameter.kind in ("query", "limit"):
@@ -165,7 +165,7 @@ class Node:
 
 
 class Planned:
-    """What stands for a plan that nobody has measured yet: the base of queries, by which a session knows them."""
+    """A plan without a measurement: the base of queries, by which a session recognises them."""
 
     __slots__ = ()
     plan: Node
@@ -177,7 +177,10 @@ def topological(roots: Iterable[Node]) -> Iterator[Node]:
 
 
 def upward(root: Node, of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:
-    """What is found of each step, by digest, from what was found of its inputs: inputs before users, the root last."""
+    """The results of a function of each step and its inputs' results, by digest.
+
+    Inputs come before users, the root last.
+    """
     found: dict[bytes, T] = {}
     for node in topological([root]):
         found[node.digest] = of_step(node, [found[child.digest] for child in node.inputs])

@@ -1,4 +1,4 @@
-"""What an operator is, and the registry.
+"""The base class of operators, and their registry.
 
 An operator is engine-free: a frozen dataclass with its name, its record type, its exact meaning, and
 the properties of its output: stability, norm bound, rounding, sign, lattice, public domain. A property that a family
@@ -26,7 +26,7 @@ from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, We
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """What is known of an input of an operator as one protected unit appears.
+    """Known facts of an operator's input as one protected unit appears.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class InputChange:
 
 @dataclass(frozen=True, slots=True)
 class PartsRead:
-    """What a step reads of partitions right below it.
+    """The partitions that a step reads right below it.
 
     Attributes
     ----------
@@ -121,7 +121,9 @@ class Operator(ABC):
         """A bound on the output's norm, given bounds on the inputs' norms."""
 
     def unit_records(self, inputs: tuple[int, ...], norm_bound: Fraction) -> int:
-        """The most records that one protected unit becomes, if it is these many in the inputs, of this norm in all.
+        """The most records that one protected unit becomes at the operator.
+
+        `inputs` are the unit's records in the inputs, and `norm_bound` is their norm in all.
 
         Records that come of a unit together with the records of others, in a Join, are as many as the data has and
         cannot be counted from the plan.
@@ -129,15 +131,15 @@ class Operator(ABC):
         return sum(inputs)
 
     def bounded_function(self, function: Lambda) -> Lambda:
-        """One of its functions as engines run it: the same, or one that makes no more than is wanted of it."""
+        """One of its functions as engines run it, which may skip unneeded output."""
         return function
 
     def rounding_units(self) -> Fraction:
-        """How many rounding units of its output's norm bound every engine keeps the operator's rounding
-        within.
+        """The bound on the operator's rounding by any engine, in rounding units.
 
-        An engine may round a sum later than at the operator that calls for it, after steps that only drop records; it
-        must not round it twice. PlanError where the operator does not say: noise must cover all rounding.
+        A rounding unit is relative to the norm bound of the output. An engine may round a sum later than at the
+        operator that calls for it, after steps that only drop records. It must not round it twice. PlanError where the
+        operator does not say: noise must cover all rounding.
         """
         raise PlanError(
             f"{self.name}: how far engines may round it is not declared, so no noise covers it; "
@@ -145,48 +147,66 @@ class Operator(ABC):
         )
 
     def dominating_partitions(self, *inputs: PartsRead) -> frozenset[bytes]:
-        """The partitions whose parts the output does not outweigh: those of all inputs, which outweigh it together."""
+        """The partitions with parts of no less weight than the output.
+
+        By default they are those common to all inputs, which together outweigh the output.
+        """
         first, *others = (below.dominating for below in inputs) if inputs else (frozenset[bytes](),)
         return first.intersection(*others)
 
     def nonnegative(self, *inputs: bool) -> bool:
-        """Whether no output weight can be negative, given that of the inputs. False where it is not known."""
+        """Whether no output weight can be negative, given that of the inputs.
+
+        False where it is not known.
+        """
         return False
 
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
-        """A number that divides every output weight, for all data, given those of the inputs; or why there is none."""
+        """A number that divides every output weight, given those of the inputs, or why none does.
+
+        It holds for all data.
+        """
         return NoLattice(self.name, "declares no lattice of its weights; leave it out")
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
-        """What the output's weights count, for all data, given what those of the inputs count; or why they do not."""
+        """The things that the output's weights count, given those of the inputs, or why none.
+
+        It holds for all data.
+        """
         return NoCount(self.name, "is not known to count anything")
 
     def rows(self, *inputs: Sized) -> RowBounds:
-        """The most records of the output and the most rows handled for it; unbounded where it is not said."""
+        """The most records of the output, and the most rows handled for it.
+
+        Unbounded where it is not said.
+        """
         return RowBounds()
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
-        """Every record that the output can hold, given those of the inputs; None where the query does not tell."""
+        """Every record that the output can have, given those of the inputs, or None if unknown."""
         return None
 
     def change(self, *inputs: InputChange) -> Change:
-        """How the output changes with the inputs, sharper than that it moves no more than they do together.
+        """The change of the output, given those of the inputs; it may be sharper than stability.
 
-        What an operator says here is proved in docs/proofs/stability.md; one that says nothing is taken at its word
-        that it is stable.
+        By default the output changes by no more than the inputs together. A sharper rule of an operator is proved in
+        docs/proofs/stability.md.
         """
         return anything(moved.change for moved in inputs)
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
-        """What the output's weights do not exceed, given that of the inputs, where none is negative."""
+        """Bounds on the output's weights, given those of the inputs, where none is negative."""
         return NO_WEIGHT_BOUND
 
     def disjoint_images(self, *inputs: WeightBound) -> bool:
-        """Whether no record of the output comes of two of the input, or twice of one; inputs have these bounds."""
+        """Whether no record of the output comes of two of the input, or twice of one.
+
+        The inputs have these weight bounds.
+        """
         return False
 
     def proportions(self, *inputs: InputChange) -> KnownProportions:
-        """What the output's weights descend from, given what those of the inputs do; empty where nothing is known."""
+        """The proportions of the output's weights, given those of the inputs; empty if unknown."""
         return ()
 
     @abstractmethod

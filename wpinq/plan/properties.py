@@ -1,10 +1,10 @@
-"""The certificate of a plan: all that is known of it from the plan and its sources' declarations, found in one pass.
+"""The properties of a plan that follow from it and its sources' declarations, in one pass.
 
-What prices, explains, prepares or compiles a plan reads its certificate. Each operator says its own part
-(`plan/operator.py`); here it is put together, inputs before users, and remembered.
+All code that prices, explains, prepares or compiles a plan reads them. Each operator states its own part
+(`plan/operator.py`); here the parts are combined, inputs before users, and remembered.
 
-No fact of it is measured: it holds for every dataset that the sources may hold. The facts that sources declare are
-printed on every bill, because they narrow which neighbours the promise covers.
+None of them is measured: they hold for every dataset that the sources may have. The facts that sources declare are
+printed on every bill, because they narrow the neighbours that the guarantee covers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARTITION_SLACK = Fraction(1, 2**12)
 
 @dataclass(frozen=True, slots=True)
 class StepProperties:
-    """What is certain of the output of one step.
+    """The certain properties of the output of one step.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class StepProperties:
 
 @dataclass(frozen=True)
 class PlanProperties:
-    """What is certain of a plan: each part is found when it is first asked for, once.
+    """The certain properties of a plan: each part is found on first use, once.
 
     Attributes
     ----------
@@ -88,18 +88,21 @@ class PlanProperties:
 
     @cached_property
     def uses(self) -> Mapping[str, int]:
-        """How often the plan uses each source: the number of paths to it, parts of one partition counted once."""
+        """The number of paths from each source; parts of one partition count once."""
         counts = demand([(self.root, Fraction(1))], rate=attrgetter("paths")).sources
         return MappingProxyType({name: int(count) for name, count in counts.items()})
 
     @cached_property
     def stability(self) -> Mapping[str, Fraction]:
-        """How far one unit of weight in each source moves the output, at most: what is billed. No more than `uses`."""
+        """The most that the output moves per unit of weight in each source, as billed.
+
+        It is no more than `uses`.
+        """
         return MappingProxyType(demand([(self.root, Fraction(1))]).sources)
 
     @cached_property
     def rules(self) -> tuple[str, ...]:
-        """The rules that make `stability` less than `uses`, in words: of the root and of datasets that are split."""
+        """The rules that make `stability` less than `uses`, of the root and of split datasets."""
         splits = [node.inputs[0] for node in topological([self.root]) if isinstance(node.operator, Partition)]
         found = (stability(root).values() for root in (self.root, *splits))
         return tuple(sorted({rule for cuts in found for cut in cuts for rule in cut.rules}))
@@ -120,22 +123,24 @@ class PlanProperties:
 
     @property
     def output(self) -> StepProperties:
-        """What is certain of the root."""
+        """The certain properties of the root."""
         return self.steps[self.root.digest]
 
     @cached_property
     def rounding_error(self) -> Fraction:
-        """A bound on the norm of (float output − exact output): `Σ_v paths(v) · rounding_units(v) · 2⁻⁵³ · M(v)`.
+        """A bound on the norm of (float output − exact output).
 
-        Exact operators are 1-Lipschitz, so what one operator rounds reaches the root once per path, unamplified.
+        It is `Σ_v paths(v) · rounding_units(v) · 2⁻⁵³ · M(v)`. Exact operators are 1-Lipschitz, so the rounding of one
+        operator reaches the root once per path, unamplified.
         """
         return UNIT_ROUNDOFF * sum((step.paths * step.rounding for step in self.steps.values()), Fraction(0))
 
     def slack(self, readouts: int = 0, *, exact: bool = False) -> Fraction:
-        """The relative widening η of the noise that covers rounding: `2 · e(root) / (unit_weight · min(1, stability))`.
+        """The relative widening η of the noise that covers rounding.
 
-        `readouts` counts further numbers computed from the root's output before noise, each exactly and rounded once.
-        With `exact`, outputs are put back on a lattice, and there is no rounding to cover but that of other parts.
+        It is `2 · e(root) / (unit_weight · min(1, stability))`. `readouts` counts further numbers computed from the
+        root's output before noise, each exactly and rounded once. With `exact`, outputs are put back on a lattice, and
+        there is no rounding to cover but that of other parts.
 
         Two neighbours' float outputs differ by at most `S · d + 2 e(root)` in norm for sources at distance d, S the
         stability. One unit moves its source by d of at most the unit weight w, and is billed S · w, however little it
@@ -184,7 +189,7 @@ facts=["unit_weights"], or use Laplace noise
 
     @cached_property
     def domain(self) -> Domain | None:
-        """Every record that the output can hold, in canonical order of construction; None where no query tells."""
+        """Every record that the output can have, in canonical order of construction, or None."""
         inference = Inference()
         return upward(self.root, lambda node, inputs: node.operator.domain(inference, *inputs))[self.root.digest]
 

@@ -1,8 +1,8 @@
-"""Public numbers of a plan: the unit that its weights count, bounds on its records, and the work that it takes.
+"""Public numbers of a plan: the unit of its weights, bounds on its records, and its work.
 
-All from public bounds, and no bill and no noise follows from them; engines rely on equal weights. Rows are those of
-the plan's own steps. An engine that joins several tables at once may choose another order than the plan has, and make
-others; it mostly makes fewer.
+All follow from public bounds, and no bill and no noise depends on them; engines rely on equal weights. Rows are those
+of the plan's own steps. An engine that joins several tables at once may use another join order, and make other rows; it
+mostly makes fewer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, WeightBound
 
 @dataclass(frozen=True, slots=True)
 class _KnownWeights:
-    """What is known of the weights of a step: what they count, whether none is negative, and what none exceeds."""
+    """The known facts of a step's weights: unit, sign and bound."""
 
     counted: Counted | NoCount
     nonnegative: bool
@@ -34,7 +34,7 @@ class _KnownWeights:
 
     @property
     def of_each(self) -> Fraction | None:
-        """What every record weighs, where the plan proves one weight."""
+        """The weight of every record, where the plan proves one."""
         found = self.counted
         return found.factor if self.nonnegative and isinstance(found, Counted) and found.even else None
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def _upward(root: Node, known: dict[bytes, T], of_step: Callable[[Node, list[T]], T]) -> dict[bytes, T]:
-    """What is known of each step, or is found now: it is a function of the step."""
+    """The known results of each step, or new ones from a function of the step."""
 
     def of_known(node: Node, inputs: list[T]) -> T:
         if node.digest not in known:
@@ -83,7 +83,9 @@ def _weights_of(node: Node, inputs: list[_KnownWeights]) -> _KnownWeights:
 
 
 def counted(root: Node) -> Counted | NoCount:
-    """What a plan's output weights count, in which factor; or the step at which they stop to be counts, and why.
+    """The unit that a plan's output weights count, or the step at which they stop to be counts.
+
+    With the factor of the unit, or the reason.
 
     Where a weight is at least the factor and at most a bound of the same size, each record is one thing.
 
@@ -99,7 +101,9 @@ def counted(root: Node) -> Counted | NoCount:
 
 
 def equal_weights(root: Node) -> Mapping[bytes, Fraction]:
-    """Digest to what every record of a step weighs, for all data: of the steps where the plan proves one weight.
+    """The weight of every record of a step, by digest, for steps with one proven weight.
+
+    It holds for all data.
 
     Examples
     --------
@@ -115,7 +119,7 @@ def equal_weights(root: Node) -> Mapping[bytes, Fraction]:
 
 
 def row_bounds(root: Node) -> Mapping[bytes, RowBounds]:
-    """Digest to bounds on the records of a step and on the rows that it handles, from what the sources declare."""
+    """Bounds on a step's records and handled rows, by digest, from the declarations."""
     weights = _weights(root)
 
     def of_step(node: Node, inputs: list[_Rows]) -> _Rows:
@@ -134,17 +138,17 @@ def row_bounds(root: Node) -> Mapping[bytes, RowBounds]:
 
 @dataclass(frozen=True, slots=True)
 class StepWork:
-    """What one step takes, at most.
+    """The most work of one step.
 
     Attributes
     ----------
     node : Node
         The step.
     rows : int or None
-        The rows that it makes or looks at; None where no declaration bounds them.
+        The rows that it makes or reads; None where no declaration bounds them.
     steps : int or None
-        The values and code points that its functions handle, in multiples of what a record holds, and a step for each
-        row.
+        The values and code points that its functions handle, in multiples of the values of a record, and a step for
+        each row.
     calls : int
         The calls that its functions are written of.
     """
@@ -157,7 +161,7 @@ class StepWork:
 
 @dataclass(frozen=True, slots=True)
 class PlanWork:
-    """What a plan takes, at most.
+    """The most work of a plan.
 
     Attributes
     ----------
@@ -189,7 +193,7 @@ def plan_work(root: Node) -> PlanWork:
     Returns
     -------
     PlanWork
-        Bounds that hold for all data that the sources may hold.
+        Bounds for all data that the sources may have.
 
     Notes
     -----
@@ -236,7 +240,9 @@ FIELDS_TRIED = 32
 
 
 def advice(plan: Node, seconds: Callable[[Node], float]) -> str:
-    """The remedy for a plan beyond its limits: the declaration that lowers the bound most, were it as small as can be.
+    """The remedy for a plan beyond its limits: the declaration that could lower it most.
+
+    Each declaration is taken as small as can be.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What kind of number a release gives: a count, a rescaled count, a weight that is no count, or a statistic.
+"""The kind of a released number: a count, a rescaled count, a weight, or a statistic.
 
-From the plan and its sources' declarations alone, so that it says nothing of the data, and is the same whatever the
-notation.
+A weight here is one that is no count. The kind follows from the plan and its sources' declarations alone, so it reveals
+nothing of the data, and is the same whatever the notation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COUNT, RESCALED, WEIGHT, STATISTIC = "count", "rescaled count", "weight, not a c
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:
-    """What one item adds to the weight of a record, as the record itself tells.
+    """The weight that one item adds to a record, by a formula of the record itself.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ClosedForm:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What kind of number a measurement releases.
+    """The kind of number that a measurement releases.
 
     Attributes
     ----------
@@ -88,7 +88,9 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Statements of the user about the data: public knowledge or guesses, never read from the data.
+    """Statements of the user about the data: public knowledge or guesses.
+
+    They are never read from the data.
 
     Attributes
     ----------
@@ -113,7 +115,7 @@ _CLOSED_FORMS = "wpinq.graphs.counts"
 
 @lru_cache(maxsize=256)
 def kind_of_weights(plan: Node) -> Kind:
-    """What the weights of a plan are, where these are what is released."""
+    """The kind of a plan's weights, where these are released."""
     found = counted(plan)
     if isinstance(found, Counted):
         return Kind(COUNT if found.factor == 1 else RESCALED, f"of {found.of}", found.factor)

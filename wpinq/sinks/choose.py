@@ -1,4 +1,4 @@
-"""Choose: a noisy choice among public candidates, by their weight or by how near they come to a quantile."""
+"""Choose: a noisy choice among public candidates, by weight or by distance to a quantile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RENAMED = {"over": "candidates"}
 
 
 class NoisyChoice(Sink):
-    """A noisy choice among public candidates, by permute-and-flip with scores that the plan's weights determine."""
+    """A noisy choice among public candidates: permute-and-flip with scores from the weights."""
 
     __slots__ = ()
     single: ClassVar[bool] = True
@@ -84,7 +84,10 @@ class NoisyChoice(Sink):
     def error(
         self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
     ) -> float:
-        """Of two scores, the lesser by x wins with `exp(−x/s)/2`: exponential noise is added, and the best is taken."""
+        """The error bound, from the chance `exp(−x/s)/2` that a score less by x wins.
+
+        Permute-and-flip adds exponential noise to the scores and takes the best.
+        """
         others = len(keys or ()) - 1
         if others < 1:
             return 0.0
@@ -146,14 +149,15 @@ class Choose(NoisyChoice):
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far the moves of two scores differ, at most, per unit of weight: `max_c Δ(c) − min_c Δ(c)`.
+        """The largest difference of the changes of two scores, per unit of weight.
 
         Notes
         -----
-        Weights are of different records, so `max Δ − min Δ ≤ ‖Δ‖`: 1. A score of a quantile is the least of 0 and two
-        linear forms of the weights, whose coefficients are ±q and ±(1−q). A unit of weight moves each form, and so the
-        least, by at most `max(q, 1−q)`, one score up and another down: `2·max(q, 1−q)`, 1 for a median. A weight that
-        is taken as 0 where it is below moves no further than it did. Both bounds are reached.
+        This is `max_c Δ(c) − min_c Δ(c)`. Weights are of different records, so `max Δ − min Δ ≤ ‖Δ‖`: 1. A score of a
+        quantile is the least of 0 and two linear forms of the weights, whose coefficients are ±q and ±(1−q). A unit of
+        weight moves each form, and so the least, by at most `max(q, 1−q)`, one score up and another down: `2·max(q,
+        1−q)`, 1 for a median. A weight that is taken as 0 where it is below moves no further than it did. Both bounds
+        are reached.
         """
         return Fraction(1) if self.quantile is None else 2 * max(self.quantile, 1 - self.quantile)
 

@@ -31,7 +31,10 @@ from wpinq.sinks.syntax import SinkSyntax
 
 
 def average_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:
-    """For SelectMany: "sum" with half the offset from the middle over half the range, "count" with a half."""
+    """The SelectMany function that gives each record a weight for "sum" and one for "count".
+
+    "sum" gets half the offset from the middle over half the range, and "count" a half.
+    """
     function = check_value(value)
     middle, half = (low + high) / 2, (high - low) / 2
 
@@ -48,7 +51,9 @@ def average_elements(value: RecordFunction, low: float, high: float, label: Labe
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyAverage(ClampedSink):
-    """The weighted average of clamped values, from a noisy sum about the middle of the range and a noisy count.
+    """The weighted average of clamped values: a noisy sum over a noisy count.
+
+    The sum is about the middle of the range.
 
     Both are weights of one query, of norm at most 1 a record: each record gives half its weight to "count" and
     up to half to "sum". Answers are both noisy weights; `value` is their ratio, put back in the range.
@@ -80,10 +85,11 @@ class NoisyAverage(ClampedSink):
     def error(
         self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
     ) -> float:
-        """Of a weight of n, n/2 is released as count and t·n/2 as sum, |t| ≤ 1, each within r; the average is clamped.
+        """The error bound of the clamped average, given its count.
 
-        It is off by at most `min(1 − t, r(1 + t)/(n/2 − r))` of half the range upwards, which is largest where both are
-        the same, 2r/(n/2); downwards by less.
+        Of a weight of n, n/2 is released as count and t·n/2 as sum, with |t| ≤ 1, each within r. The average is
+        clamped. It is off by at most `min(1 − t, r(1 + t)/(n/2 − r))` of half the range upwards. This is largest where
+        both are the same, 2r/(n/2); downwards it is less.
         """
         if stated.count is None:
             raise NotStated("state count=…")

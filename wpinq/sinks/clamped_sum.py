@@ -62,7 +62,10 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
 
 
 def check_value(value: RecordFunction) -> UserFunction:
-    """What gives the values, as a function; refused where it is none, with a warning of what tracing cannot see."""
+    """The function of the values; refused where it is none.
+
+    It warns of content that tracing cannot see.
+    """
     function = as_function(value)
     warn_about(function)
     return function
@@ -119,7 +122,7 @@ class ClampedSink(LaplaceSink):
 
 
 def write_clamped(m: Measured) -> Written | None:
-    """The text form of a sum or an average: of the query that it was made of, with the function of its values."""
+    """The text form of a sum or an average: its query and the function of its values."""
     function = getattr(m.plan.operator, "function", None)
     value = _clamped_value(function) if isinstance(function, Lambda) else None
     if value is None:
@@ -128,7 +131,7 @@ def write_clamped(m: Measured) -> Written | None:
 
 
 def _clamped_value(function: Lambda) -> Lambda | None:
-    """The function whose clamped values a sum or an average is made of: what stands inside max(min(·, b), a)."""
+    """The function with clamped values in a sum or an average: the `·` of max(min(·, b), a)."""
     stack = [function.body]
     while stack:
         expr = stack.pop()
@@ -153,7 +156,10 @@ def _widened(type_: Type) -> bool:
 @register
 @dataclass(frozen=True, slots=True)
 class NoisySum(ClampedSink):
-    """`Σ A(x) · clamp(f(x))`: the weight of one record that each x adds `clamp(f(x)) / magnitude` to."""
+    """`Σ A(x) · clamp(f(x))`: a noisy sum of clamped values.
+
+    It is the weight of one record, to which each x adds `clamp(f(x)) / magnitude`.
+    """
 
     name: ClassVar[str] = "NoisySum"
     noun: ClassVar[str] = "sum"

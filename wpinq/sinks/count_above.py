@@ -1,11 +1,12 @@
-"""Counts above a threshold: the keys of a public domain whose noisy value is above it, however large the domain.
+"""Counts above a threshold: the keys of a public domain with noisy values above it.
 
-All keys of the domain have a noisy value, drawn as if all had been asked for, and those above the threshold are shown.
-So it costs what the noisy values of all keys cost, and says of each key that is not shown that its value is at most the
-threshold. Some absent keys are shown, for their noise: `Listing.expected_by_noise` says how many to expect.
+The domain may have any size. Every key of it has a noisy value, as if all had been requested, and those above the
+threshold are shown. So the cost is that of noisy values for all keys, and each key that is not shown is known to be at
+most the threshold. Some absent keys are shown because of their noise: `Listing.expected_by_noise` is their expected
+number.
 
 The values of the keys that are present are drawn. Of the absent ones a draw decides which are above the threshold
-(`sparse_bernoulli`), and another their values given that (`conditional`). Keys that were asked for before keep their
+(`sparse_bernoulli`), and another their values given that (`conditional`). Keys that were requested before keep their
 answers. An earlier listing bounds a key that it left out by its threshold, for ever: the value of the key is drawn
 given the least of these bounds. `docs/proofs/listing.md` has the proof.
 """
@@ -36,19 +37,19 @@ from wpinq.sinks.syntax import Measured, Written, write_domain
 LARGEST_THRESHOLD = 1e100
 
 MOST_BY_NOISE = 1_000_000
-"""The most absent keys that a listing may be expected to show: public, and asked before anything is paid."""
+"""The most absent keys that a listing may expect: public, and checked before any debit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Which keys a listing shows: those of a public domain whose noisy value is above a threshold.
+    """The selection of a listing: keys of a public domain with noisy values above a threshold.
 
     Attributes
     ----------
     domain : KeyDomain
         The public keys.
     above : float
-        The threshold, at least 0, in units of the answers. Chosen without looking at the data.
+        The threshold, at least 0, in units of the answers. Chosen without using the data.
 
     Examples
     --------
@@ -70,16 +71,16 @@ class Listing:
 
     @property
     def selection(self) -> str:
-        """How its keys were selected, in words."""
+        """The selection of its keys, in words."""
         return f"listed for being above {self.above:.12g}"
 
     @property
     def words(self) -> str:
-        """How its keys were selected, and out of which, in words."""
+        """The selection of its keys and their domain, in words."""
         return f"{self.selection}, out of {self.domain}"
 
     def expected_by_noise(self, sink: Sink, scale: float) -> float:
-        """How many keys would be listed if all were absent; the scale is that of answers."""
+        """The expected number of listed keys if all were absent; the scale is that of answers."""
         return self.domain.size * sink.chance_above(self.above, scale)
 
     def check_size(self, sink: Sink, scale: float) -> None:
@@ -108,7 +109,10 @@ class Listing:
 
 
 def listing_from_json(data: Any, type_: Type) -> Listing:
-    """The listing that plain data describe, over keys of a type; any error where they describe none."""
+    """The listing that plain data describe, over keys of a type.
+
+    Any error may be raised where they describe none.
+    """
     return Listing(domain_from_json(data["domain"], type_), float(data["above"]))
 
 
@@ -128,14 +132,20 @@ Past = Sequence[tuple[KeyDomain, float]]
 
 
 def least_cut(past: Past, key: Value) -> float:
-    """What the noisy value of a key without an answer is known to be at most: infinity, where no listing held it."""
+    """The known upper bound on the noisy value of a key without an answer.
+
+    It is infinity where no listing had the key in its domain.
+    """
     return min((cut for domain, cut in past if key in domain), default=math.inf)
 
 
 def draw_keys(
     sink: Sink, output: Output, keys: Sequence[Value], past: Past, scale: float, random: RandomBytes
 ) -> list[float]:
-    """The noisy values of keys, in units of the scale, given that earlier listings left out these keys."""
+    """The noisy values of keys, given that earlier listings left them out.
+
+    Values are in units of the scale.
+    """
     noise = ConditionalNoise(scale, sink.lattice is not None, random)
     return noise.at_most(gathered(sink, output, keys), [least_cut(past, key) for key in keys])
 
@@ -150,7 +160,10 @@ def draw_above(
     scale: float,
     random: RandomBytes,
 ) -> dict[Value, float]:
-    """The keys that a listing shows and that have no answer yet, with their noisy values in units of the scale."""
+    """The shown keys of a listing that have no answer yet, with their noisy values.
+
+    Values are in units of the scale.
+    """
     noise = ConditionalNoise(scale, sink.lattice is not None, random)
     weights = output.weights(None, ranges(listing.domain, type_))
     given = dict(zip(weights, sink.in_units([*weights.values()]), strict=True))
@@ -186,12 +199,12 @@ def draw_listing(
     Returns
     -------
     dict
-        In no order that may be shown.
+        In an order that must not be shown.
 
     Notes
     -----
     Privacy cost: none beyond what the release cost, which is that of noisy values for all keys. How long it takes goes
-    with the number of keys that are present, of those asked for, and of false positives.
+    with the number of present keys, of requested keys, and of false positives.
     """
     asked_here = {key for key in asked if key in domain}
     held = [key for key in weights if key in domain and key not in asked_here]

@@ -26,7 +26,9 @@ _WHOLE = 2.0**53  # up to here all integers are floats
 @register
 @dataclass(frozen=True, slots=True)
 class GeometricCount(Sink):
-    """Every weight plus double-geometric noise on the lattice g that the plan proves, `Pr[g·k] ∝ exp(−ε·g·|k|)`.
+    """Every weight plus double-geometric noise on the lattice g that the plan proves.
+
+    The noise has `Pr[g·k] ∝ exp(−ε·g·|k|)`.
 
     Answers are multiples of g, and their error is less than Laplace noise of the same epsilon would make.
     """

@@ -1,7 +1,7 @@
-"""Counts of triangles, stars and 4-cliques by the ladder mechanism, as sinks: whole numbers, and no weights.
+"""Counts of triangles, stars and 4-cliques by the ladder mechanism, as integer sinks.
 
-Noise goes with the local sensitivity of the graph at hand, which is private; so is how exact a count is, unless a share
-of epsilon is given up to tell.
+Noise goes with the local sensitivity of the graph at hand, which is private; so is the error of a count, unless a share
+of epsilon is spent on it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Wri
 
 
 def edge_source(plan: Node, name: str) -> Node:
-    """The source of a plan whose output is a graph of undirected edges; PlanError, for `name`, where it is none."""
+    """The source of a plan that outputs a graph of undirected edges; PlanError otherwise.
+
+    `name` is the sink in the message.
+    """
     found: list[Node] = []
     for node in topological([plan]):
         operator = node.operator
@@ -70,12 +73,12 @@ def edge_source(plan: Node, name: str) -> Node:
 
 
 def uses_of_an_edge(source: Source) -> Fraction:
-    """How many edges a unit of weight of the source is: half of one where both directions change together."""
+    """The number of edges in a unit of weight: a half where both directions change together."""
     return Fraction(1, 2) if "symmetric" in source.facts else Fraction(1)
 
 
 def edges_of(weights: Mapping[Value, Any]) -> list[Value]:
-    """The records that have a weight, among integers that an engine computed to within less than 1/2."""
+    """The records with a weight, among integer weights computed to within less than 1/2."""
     return [record for record, weight in weights.items() if weight > 0.5]
 
 
@@ -95,7 +98,7 @@ def _check_source(node: Node, name: str) -> None:
 
 
 def _permutes(function: Lambda) -> bool:
-    """Whether a function of a record of two fields gives the record as it is, or with its fields exchanged."""
+    """Whether a function of a pair is the identity or exchanges its two fields."""
     body = function.body.core
     if isinstance(body, Variable):
         return True
@@ -127,7 +130,7 @@ class LadderSink(Sink):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """The keys of the answers: that of the integer, and that of the ladder's width where it is released too."""
+        """The keys of the answers: the integer, and the ladder's width where it is released too."""
         return (self.key,)
 
     @abstractmethod
@@ -139,7 +142,7 @@ class LadderSink(Sink):
         return True
 
     def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
-        """Draws from the ladder of all edges: the integer, and the noisy width of the ladder where it is asked for."""
+        """Draws from the ladder of all edges: the integer, and the noisy width if requested."""
         ladder = self.ladder(simple_graph(edges_of(output.weights())))
         draws = (
             lambda: draw_count(ladder, scales[0], random),
@@ -261,17 +264,20 @@ class SubgraphCount(LadderSink):
         super(SubgraphCount, self).check(plan)
 
     def epsilons(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """What the count and the width cost, together epsilon."""
+        """The epsilons of the count and of the width, which add up to epsilon."""
         share = self.interval_share or Fraction(0)
         return epsilon * (1 - share), epsilon * share
 
     @property
     def sensitivity(self) -> Fraction:
-        """2 rungs: an edge moves an integer by one rung, up or down, and so the sum over all integers."""
+        """2 rungs: an edge moves an integer by one rung, and so the sum over all integers."""
         return Fraction(2)
 
     def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
-        """The scale of the rungs, and of the noise on the width, a whole number that an edge moves by at most 1."""
+        """The scale of the rungs, and that of the noise on the width.
+
+        The width is a whole number that an edge changes by at most 1.
+        """
         of_count, of_width = self.epsilons(epsilon)
         rungs = ladder_scale(plan_properties(plan), of_count, self.sensitivity)
         return (rungs, geometric_scale(of_width, Fraction(1), Fraction(0))) if of_width else (rungs,)
@@ -319,9 +325,10 @@ class SubgraphCount(LadderSink):
 @register
 @dataclass(frozen=True, slots=True)
 class TriangleCount(SubgraphCount):
-    """The number of triangles. The width is the most neighbours that two vertices have in common, a = `LS_0`.
+    """The number of triangles.
 
-    Two such vertices have degrees of 2a or more in sum, so `a + (t − 1)/2 ≤ LS_t ≤ a + t`.
+    The width is the most neighbours that two vertices have in common, a = `LS_0`. Two such vertices have degrees of 2a
+    or more in sum, so `a + (t − 1)/2 ≤ LS_t ≤ a + t`.
     """
 
     name: ClassVar[str] = "TriangleCount"
@@ -342,9 +349,10 @@ class TriangleCount(SubgraphCount):
 @register
 @dataclass(frozen=True, slots=True)
 class FourCliqueCount(SubgraphCount):
-    """The number of cliques of 4 vertices. The width is the most neighbours that two vertices have in common, a.
+    """The number of cliques of 4 vertices.
 
-    There are at most C(a, 2) edges among these, so `t·a + C(t, 2) ≤ LS_t ≤ C(a + t, 2)`.
+    The width is the most neighbours that two vertices have in common, a. There are at most C(a, 2) edges among these,
+    so `t·a + C(t, 2) ≤ LS_t ≤ C(a + t, 2)`.
     """
 
     name: ClassVar[str] = "FourCliqueCount"
@@ -365,9 +373,10 @@ class FourCliqueCount(SubgraphCount):
 @register
 @dataclass(frozen=True, slots=True)
 class StarCount(SubgraphCount):
-    """The number of k-stars, a vertex with k of its neighbours. The width is the highest degree, d.
+    """The number of k-stars: a vertex with k of its neighbours.
 
-    `C(d + t, k − 1) ≤ LS_t ≤ C(d + t, k − 1) + C(d, k − 1)`, for the vertex and one without an edge are a pair.
+    The width is the highest degree, d. `C(d + t, k − 1) ≤ LS_t ≤ C(d + t, k − 1) + C(d, k − 1)`, for the vertex and one
+    without an edge are a pair.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""The ladder of a graph: triangles, stars, 4-cliques or the largest degree, and the front of the ladder is found.
+"""Ladders of a graph for triangles, stars, 4-cliques or the largest degree, with fronts.
 
 A front needs the pairs of vertices that no other pair surpasses. Pairs without common neighbours enter by their sum of
-degrees alone, which is counted; the others are looked for from the vertex of highest degree on, and no further than to
-where what was found surpasses all that can come. Vertices without an edge are in every graph, as many as one likes.
+degrees alone, which is counted. The others are sought from the vertex of highest degree on, and no further than to
+where those found surpass all that can come. Vertices without an edge are in every graph, in any number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from wpinq.runtime.arrays import Integers
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SimpleGraph:
-    """An undirected graph without loops, as rows of neighbours. Vertices without an edge are not in it.
+    """An undirected graph without loops, as rows of neighbours.
+
+    Vertices without an edge are not in it.
 
     Attributes
     ----------
@@ -51,7 +53,10 @@ class SimpleGraph:
         return self.neighbours[_consecutive(self.starts[vertices], lengths)]
 
     def pairs(self) -> tuple[Integers, Integers]:
-        """The two ends of every edge, once: the higher number, and the lower one, whose degree is no less."""
+        """The two ends of every edge, once: the higher number, and the lower.
+
+        The degree of the lower is no less.
+        """
         first = np.repeat(np.arange(len(self)), self.degrees)
         upward = first > self.neighbours
         return first[upward], self.neighbours[upward]
@@ -67,7 +72,9 @@ class SimpleGraph:
 
 
 def simple_graph(records: Iterable[Any]) -> SimpleGraph:
-    """The graph of the pairs {a, b}, a ≠ b, among records of two fields: either direction, however often.
+    """The graph of the pairs {a, b}, a ≠ b, among records of two fields.
+
+    Records count in either direction, and however often.
 
     Parameters
     ----------
@@ -103,7 +110,7 @@ def _consecutive(starts: Integers, lengths: Integers) -> Integers:
 
 
 _AT_ONCE = 2**22
-"""Wedges that are held at once."""
+"""The most wedges in memory at once."""
 
 
 def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
@@ -160,7 +167,7 @@ def degree_ladder(graph: SimpleGraph) -> DegreeLadder:
 
 
 def _highest_apart(graph: SimpleGraph, vertex: int) -> int:
-    """The highest degree among the vertices that are not adjacent to one; 0 is always among them."""
+    """The highest degree of the vertices not adjacent to one; 0 is always among them."""
     row = graph.row(vertex)
     beside = np.ones(len(row) + 2, dtype=np.bool_)
     beside[row[row < len(beside)]] = False
@@ -181,7 +188,10 @@ def _largest_sum(graph: SimpleGraph) -> int:
 
 
 def _apart(graph: SimpleGraph, total: int) -> bool:
-    """Whether two vertices that are not adjacent have degrees of this sum: more pairs do than pairs with an edge."""
+    """Whether two vertices that are not adjacent have degrees of this sum.
+
+    They do where more pairs have the sum than pairs with an edge.
+    """
     numbers = np.bincount(graph.degrees, minlength=total + 1)[: total + 1].tolist()
     if total == 0 or numbers[total]:
         return True  # with a vertex without an edge
@@ -199,7 +209,7 @@ def _common_neighbours(graph: SimpleGraph, vertex: int) -> tuple[Integers, Integ
 
 
 def unsurpassed(entries: list[FrontEntry]) -> list[FrontEntry]:
-    """The entries that no other surpasses or equals in both numbers, in rising order of the second."""
+    """The entries that no other surpasses or equals in both numbers, by the rising second."""
     kept: list[FrontEntry] = []
     for entry in sorted(set(entries), key=lambda found: (found[1], found[0]), reverse=True):
         if not kept or entry[0] > kept[-1][0]:
@@ -212,7 +222,10 @@ def _surpassed(entry: FrontEntry, front: list[FrontEntry]) -> bool:
 
 
 def _triangles(graph: SimpleGraph) -> int:
-    """The triangles: wedges upward, from a vertex to two of lower number, whose ends are adjacent."""
+    """The number of triangles: wedges upward with adjacent ends.
+
+    A wedge upward goes from a vertex to two of lower number.
+    """
     from scipy import sparse
 
     upward = graph.upward()
@@ -229,7 +242,10 @@ def _triangles(graph: SimpleGraph) -> int:
 
 
 def _triangles_among(upward: SimpleGraph, vertex: int) -> int:
-    """The triangles among the vertices of a row: with the vertex, the cliques of 4 whose highest number it is."""
+    """The number of triangles among the vertices of a row.
+
+    With the vertex of the row, they are the cliques of 4 in which its number is the highest.
+    """
     row = upward.row(vertex)
     if len(row) < 3:
         return 0

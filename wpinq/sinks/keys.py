@@ -1,4 +1,4 @@
-"""Public domains of keys, described and not enumerated: ranges, digits, lists, and products of those.
+"""Public domains of keys, described and not enumerated: ranges, digits, lists, products.
 
 A domain knows its size, whether a key is in it, and its keys by number in canonical order, however many there are. Keys
 are in canonical form here (`expr.values`), and in no particular type until `of` has checked a domain against one.
@@ -22,7 +22,7 @@ from wpinq.plan.format import Json, value_from_json, value_to_json
 
 
 class _Checked(tuple[Value, ...]):
-    """Keys that were looked at, of one type: they are not looked at again."""
+    """Keys that were checked against one type, and are not checked again."""
 
     type: Type
 
@@ -252,7 +252,9 @@ class ProductKeys(KeyDomain):
 
 
 def integers(first: int, last: int) -> KeyDomain:
-    """The public domain of the integers from `first` to `last`, both of them in it: for `noisy_count_above`.
+    """The public domain of the integers from `first` to `last`, inclusive.
+
+    For `noisy_count_above`.
 
     Examples
     --------
@@ -263,7 +265,9 @@ def integers(first: int, last: int) -> KeyDomain:
 
 
 def digits(length: int) -> KeyDomain:
-    """The public domain of the texts of so many digits, such as zip codes: for `noisy_count_above`.
+    """The public domain of the texts of `length` digits, such as zip codes.
+
+    For `noisy_count_above`.
 
     Examples
     --------
@@ -279,7 +283,7 @@ def product(*parts: KeyDomain | Iterable[object]) -> KeyDomain:
     Parameters
     ----------
     *parts : KeyDomain, range or iterable
-        What each field is out of, in the order of the fields.
+        The domain of each field, in the order of the fields.
 
     Examples
     --------
@@ -317,7 +321,9 @@ def _in_order(keys: Iterable[Value]) -> KeyDomain:
 
 
 def ranges(domain: KeyDomain, type_: Type) -> list[tuple[Value, Value] | None]:
-    """For each column of the keys, which are of a type, the least and the greatest value; None where that says little.
+    """The least and greatest value in each column of the keys; None where that says little.
+
+    The keys are of `type_`.
 
     Examples
     --------
@@ -335,7 +341,10 @@ def ranges(domain: KeyDomain, type_: Type) -> list[tuple[Value, Value] | None]:
 
 
 def domain_from_json(data: Json, type_: Type) -> KeyDomain:
-    """The domain over keys of a type that plain data describe; any error where they describe none."""
+    """The domain over keys of a type that plain data describe.
+
+    Any error may be raised where they describe none.
+    """
     ((kind, content),) = data.items()
     if kind == "integers":
         first, last = content

@@ -25,7 +25,7 @@ ABOVE = (EPSILON, SinkParameter("over", "key_domain"), SinkParameter("above", "n
 
 
 class LaplaceSink(Sink):
-    """Sinks whose numbers are weights of a query plus Laplace noise: over one query, they share it."""
+    """Sinks that add Laplace noise to the weights of a query: over one query, they share it."""
 
     __slots__ = ()
     bounded_work: ClassVar[bool] = True

@@ -1,4 +1,7 @@
-"""The largest degree of a graph, as a sink: an edge moves it by at most 1 in every graph, so its noise is public."""
+"""The largest degree of a graph, as a sink with public noise.
+
+An edge changes it by at most 1 in every graph.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ from wpinq.sinks.syntax import EPSILON, SinkSyntax
 @register
 @dataclass(frozen=True, slots=True)
 class LargestDegree(LadderSink):
-    """The largest degree plus double-geometric noise of scale 1/ε: a ladder whose rungs are one integer on either side.
+    """The largest degree plus double-geometric noise of scale 1/ε.
 
-    All graphs have the same sum over the rungs, so only the rung of an integer tells two of them apart, and the noise
-    is half of what a count of subgraphs would need (`docs/proofs/ladder.md`).
+    It is a ladder with rungs of one integer on either side. All graphs have the same sum over the rungs, so two of them
+    differ only in the rung of an integer. The noise is half of that for a count of subgraphs (`docs/proofs/ladder.md`).
     """
 
     name: ClassVar[str] = "LargestDegree"

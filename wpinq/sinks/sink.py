@@ -1,4 +1,4 @@
-"""The contract of sinks: how a release of a plan's output is priced, drawn, read and written.
+"""The contract of sinks: price, draw, answers and text form of a release.
 
 Each sink is one file: its input, sensitivity, scale, exact draw, error, interval, work bound, JSON and text form.
 """
@@ -32,7 +32,7 @@ _ONE = Fraction(1)
 
 
 class Output(Protocol):
-    """The output of a plan, as a mechanism sees it: protected in a session, public in a simulation."""
+    """The output of a plan, for a mechanism: protected in a session, public in a simulation."""
 
     def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Mapping[Value, Any]:
         """The weights of some records, or of all."""
@@ -42,11 +42,11 @@ class Output(Protocol):
 
 
 class Sink(ABC):
-    """How a plan's output is released."""
+    """A way to release a plan's output."""
 
     name: ClassVar[str]
     proviso: ClassVar[str] = ""
-    """A condition on the promise of this release, beyond its sources' declarations; bills print it."""
+    """A condition on the guarantee of this release, beyond its sources' declarations; bills print it."""
     key_type: ClassVar[Type | None] = None
     """The type of the keys, where they are no records of the plan."""
     single: ClassVar[bool] = False
@@ -54,7 +54,7 @@ class Sink(ABC):
     noun: ClassVar[str] = ""
     """That one number, in a word."""
     per_key: ClassVar[bool] = False
-    """Whether each key has a noisy weight of its own: keys may be asked for one by one, or listed above a threshold."""
+    """Whether each key has a noisy weight of its own: keys may be requested one by one, or listed above a threshold."""
     chooses: ClassVar[bool] = False
     """Whether the answer is one of the keys, drawn from all of them together."""
     bounded_work: ClassVar[bool] = False
@@ -66,7 +66,7 @@ class Sink(ABC):
 
     @abstractmethod
     def identity(self) -> tuple[bytes | str, ...]:
-        """The words that tell its noise apart: two sinks of one identity share releases."""
+        """The words that identify its noise: two sinks of one identity share releases."""
 
     def check(self, plan: Node) -> None:
         """Refuse, with PlanError, a plan whose output cannot be released so."""
@@ -78,7 +78,10 @@ class Sink(ABC):
         return None
 
     def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
-        """Refuse, with PlanError, keys or a plan that this sink was not made for: a Measurement can be made by hand."""
+        """Refuse, with PlanError, keys or a plan for which this sink was not made.
+
+        A Measurement can be made by hand.
+        """
         if self.own_keys is not None and keys != self.own_keys:
             raise PlanError(f"{self.name} has keys of its own: measure it with query.measure(sink, epsilon)")
 
@@ -89,7 +92,10 @@ class Sink(ABC):
         return plan_properties(plan).stability
 
     def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
-        """The words of a bill for that, with `word` for the source, and the reason why it is less than the uses."""
+        """The use of a source in a bill, and the reason where it moves less than it is used.
+
+        `word` stands for the source.
+        """
         certificate = plan_properties(plan)
         uses, moved = format_factor(certificate.uses[source]), format_factor(certificate.stability[source])
         often = f"uses {word} once" if uses == "1" else f"uses {word} {uses} times"
@@ -106,9 +112,10 @@ class Sink(ABC):
     @property
     @abstractmethod
     def sensitivity(self) -> Fraction:
-        """The loss of a draw of scale 1 where the output moves by 1: the scale for epsilon is this over epsilon.
+        """The privacy loss of a draw of scale 1 where the output changes by 1.
 
-        The L1 move of the scores that noise is added to. For a choice or a ladder, the range of the moves of scores.
+        The scale for epsilon is this over epsilon. It is the L1 change of the scores that noise is added to; for a
+        choice or a ladder, the range of the changes of scores.
         """
 
     @abstractmethod
@@ -161,7 +168,7 @@ class Sink(ABC):
 
     @property
     def has_interval(self) -> bool:
-        """Whether the answers tell how exact they are."""
+        """Whether the answers have an interval."""
         return True
 
     @property
@@ -193,21 +200,27 @@ class Sink(ABC):
         confidence: float,
         stated: Stated,
     ) -> float:
-        """The most by which an answer is off its noiseless value, with this confidence, before any release."""
+        """The bound on an answer's error, with this confidence, before any release."""
         return self.half_width(self.answer_scale(self.scales(plan, epsilon)[0]), confidence)
 
     # --- counts above a threshold -------------------------------------------------------------------------------------
 
     def cut(self, above: float) -> float:
-        """The threshold in units of the scale: a drawn number is above it exactly where the answer is above `above`."""
+        """The threshold in units of the scale, exactly.
+
+        A drawn number is above it exactly where the answer is above `above`.
+        """
         raise PlanError(f"{self.name} cannot be listed above a threshold: use a noisy count")
 
     def chance_above(self, above: float, scale: float) -> float:
-        """The chance that the answer for an absent key is above a threshold; the scale is that of answers."""
+        """The probability that the answer for an absent key is above a threshold.
+
+        `scale` is that of answers.
+        """
         raise PlanError(f"{self.name} cannot be listed above a threshold: use a noisy count")
 
     def listed_reach(self, value: float, above: float, scale: float, confidence: float) -> float:
-        """How far below a listed answer its interval reaches: see `noise_distributions.listed_reach`."""
+        """The reach below a listed answer of its interval: see `noise_distributions.listed_reach`."""
         raise PlanError(f"{self.name} cannot be listed above a threshold: use a noisy count")
 
     def in_units(self, weights: Sequence[Any]) -> Sequence[Any]:
@@ -237,12 +250,12 @@ class Sink(ABC):
 
     @classmethod
     def from_arguments(cls, **given: Any) -> Self:
-        """The sink that the arguments of a program ask for."""
+        """The sink that the arguments of a program describe."""
         return cls(**given)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The sink of plain data, without its name; any error where they hold none."""
+        """The sink of plain data, without its name; any error where they describe none."""
         given = dict(data)
         for field in fields(cls):  # type: ignore[arg-type]  # every sink is one
             if "Fraction" in str(field.type) and given.get(field.name) is not None:
@@ -251,7 +264,7 @@ class Sink(ABC):
 
 
 SINKS: dict[str, type[Sink]] = {}
-"""Every sink by its name: all that a promise covers."""
+"""Every sink by its name: all that the guarantee covers."""
 
 S = TypeVar("S", bound=type[Sink])
 

@@ -1,4 +1,4 @@
-"""The text form of sinks: how a program names a release, which arguments it takes, and how it is printed."""
+"""The text form of sinks: names of releases, their arguments, and their printing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class SinkSyntax:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, sink: Any, query: Any, given: dict[str, Any]) -> Any:
-        """The measurement of a query by a sink that the arguments ask for."""
+        """The measurement of a query by a sink that the arguments describe."""
         if self.method:
             named = {self.renamed.get(name, name): value for name, value in given.items()}
             return getattr(query, self.method)(**named, **self.fixed)

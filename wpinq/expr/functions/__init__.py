@@ -1,7 +1,7 @@
-"""The registry of functions: every module of this folder is found and loaded, and defines some.
+"""The registry of functions, which loads every module of this folder.
 
 A *primitive* has a typing rule, a meaning and a bound on its work. Engines know primitives and nothing else. All are
-total: a result that 64 bits cannot hold (division by zero, overflow, a failed cast, an element out of range) is null.
+total: a result out of 64 bits (division by zero, overflow, a failed cast, an element out of range) is null.
 Floats come from correctly rounded operations alone: another last bit is another record.
 
 A *derived* function is a rule from expressions to expressions of primitives.

@@ -1,4 +1,4 @@
-"""Casts between types, and what text writes in place: lists, and constants of the logical types."""
+"""Casts between types, lists written in place, and constants of the logical types."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def date_of_text(text: Expr) -> Expr:
 
 
 def time_of_text(text: Expr) -> Expr:
-    """Of HH:MM, HH:MM:SS or HH:MM:SS.f with one to six decimals, the microseconds since midnight."""
+    """The microseconds since midnight of HH:MM, HH:MM:SS or HH:MM:SS.f with 1 to 6 decimals."""
     length = call("length", text)
     whole = choose(below(length, 16), joined(text, part("000000", 0, minus(15, length))), "")
     whole = choose(below(length, 10), "", whole)
@@ -104,7 +104,7 @@ def time_of_text(text: Expr) -> Expr:
 
 
 def decimal_of_text(text: Expr, scale: int) -> Expr:
-    """Of digits, with a sign and a point before at most `scale` decimals, the count of the last decimal."""
+    """The count of the last decimal, of digits with a sign and at most `scale` decimals."""
     first = part(text, 0, 1)
     negative = same(first, "-")
     signed = call("not", both(no(negative), no(same(first, "+"))))
@@ -151,7 +151,10 @@ _NO_DURATION = 100
 
 
 def timestamp_of_text(text: Expr) -> Expr:
-    """Of a date and a time with T or a blank between them, the microseconds since 1970; with Z or +HH:MM in UTC."""
+    """The microseconds since 1970 of a date and a time with T or a blank between them.
+
+    With Z or +HH:MM they are in UTC.
+    """
     text = part(text, 0, _LONGEST + 1)
     length = call("length", text)
     zulu, sign = same(part(text, minus(length, 1), 1), "Z"), part(text, minus(length, 6), 1)
@@ -217,7 +220,7 @@ def _below_0(digits: Expr) -> Expr:
 
 
 def _taken(text: Expr, unit: str, decimals: bool = False) -> tuple[Expr, Expr]:
-    """The number before a unit, below 0, and what comes after; 0 and the text where the unit is not there."""
+    """The number before a unit, negated, and the rest; 0 and the text without the unit."""
     pieces = call("split", text, constant(unit))
     there = same(call("length", pieces), 2)
     number = (_seconds if decimals else _below_0)(_element(pieces, 0))
@@ -246,7 +249,10 @@ def _timestamp_text(moment: Expr) -> Expr:
 
 
 def _to_int(value: Expr) -> Expr:
-    """Decimals cut toward zero; days of a date, microseconds of a timestamp, a time or a duration."""
+    """The integer of a value: decimals cut toward zero, the count of a moment.
+
+    The count is days of a date, microseconds of a timestamp, a time or a duration.
+    """
     if isinstance(value.type, types.DecimalOf):
         return decimals.to_int(value)
     if value.type in MOMENTS:
@@ -262,7 +268,10 @@ def _to_float(value: Expr) -> Expr:
 
 
 def _to_str(value: Expr) -> Expr:
-    """The text: ISO 8601 of dates, timestamps and times, the digits of a decimal, the string of a category."""
+    """The text of a value: ISO 8601, the digits of a decimal, the string of a category.
+
+    ISO 8601 is for dates, timestamps and times.
+    """
     if isinstance(value.type, types.DecimalOf):
         return decimals.to_str(value)
     if isinstance(value.type, types.CategoryOf):
@@ -278,7 +287,7 @@ def _to_str(value: Expr) -> Expr:
 def _to_moment(
     type_: types.Logical, given: types.Logical, of_given: Callable[[Expr], Expr], of_text: Callable[[Expr], Expr]
 ) -> Callable[[Expr], Expr]:
-    """The rule of a cast to what counts time: of another that does, of text, or of the number that stands for it."""
+    """The rule of a cast to a type of time: of another, of text, or of its number."""
 
     def rule(value: Expr) -> Expr:
         if value.type == type_:
@@ -292,7 +301,10 @@ def _to_moment(
 
 
 def _to_decimal(value: Expr, written: Expr) -> Expr:
-    """With so many decimals: of ints and text exactly, of decimals and floats half to even. Null beyond 64 bits."""
+    """A decimal of `scale` decimals: ints and text exactly, others half to even.
+
+    Null beyond 64 bits.
+    """
     scale = static_int(written, "a scale", most=types.SCALE_LIMIT)
     if value.type == types.FLOAT:
         return decimals.from_float(value, scale)
@@ -365,7 +377,10 @@ def date(text: str) -> Any:
 
 @function(_literal(types.TIMESTAMP), in_python=False)
 def timestamp(text: str) -> Any:
-    """A constant timestamp, with a zone converted to UTC: `timestamp("2024-02-29T12:30:00+01:00")`."""
+    """A constant timestamp, in UTC: `timestamp("2024-02-29T12:30:00+01:00")`.
+
+    A zone is converted.
+    """
 
 
 @function(_literal(types.TIME), in_python=False)
@@ -385,32 +400,35 @@ def decimal(text: str) -> Any:
 
 @function(lambda *items: listed(*promote(*items)), counts=(0, definition.LIST_LIMIT), in_python=False)
 def list(*items: object) -> Any:
-    """A list written in place; an int beside a float is a float."""
+    """A list written in place; an int with a float in it is a float."""
 
 
 @derived(_to_moment(types.DATE, types.TIMESTAMP, lambda moment: over(moment, DAY), date_of_text), in_python=False)
 def to_date(value: object) -> Any:
-    """The day of a timestamp, of text `YYYY-MM-DD`, or of days since 1970-01-01; null where there is none."""
+    """The day of a timestamp, of text `YYYY-MM-DD` or of days since 1970-01-01; else null."""
 
 
 @derived(_to_moment(types.TIMESTAMP, types.DATE, lambda days: times(days, DAY), timestamp_of_text), in_python=False)
 def to_timestamp(value: object) -> Any:
-    """The midnight that begins a date; of ISO 8601 text, in UTC where it has a zone; of microseconds since 1970.
+    """The timestamp of a date, of ISO 8601 text, or of microseconds since 1970; else null.
 
-    Null where there is none.
+    A date gives its first midnight. Text with a zone is converted to UTC.
     """
 
 
 @derived(_to_moment(types.TIME, types.TIMESTAMP, lambda moment: rest(moment, DAY), time_of_text), in_python=False)
 def to_time(value: object) -> Any:
-    """The time of day of a timestamp, of text `HH:MM[:SS[.f]]`, or of microseconds since midnight; else null."""
+    """The time of day of a timestamp, of text, or of microseconds since midnight; else null.
+
+    Text is `HH:MM[:SS[.f]]`.
+    """
 
 
 @derived(_to_moment(types.DURATION, types.TIME, lambda moment: moment, duration_of_text), in_python=False)
 def to_duration(value: object) -> Any:
-    """The duration of so many microseconds, of text such as `P1DT2H30M` or `-PT0.5S`, or since midnight of a time.
+    """The duration of microseconds, of text, or since midnight of a time; else null.
 
-    Null where there is none; a number in the text has at most 19 digits.
+    Text is such as `P1DT2H30M` or `-PT0.5S`; a number in it has at most 19 digits.
     """
 
 

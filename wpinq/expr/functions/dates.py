@@ -1,4 +1,4 @@
-"""Functions of dates, timestamps and times of day: their parts, truncation, and steps of the calendar."""
+"""Functions of dates, timestamps and times of day: parts, truncation, and calendar steps."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def month(value: object) -> Any:
 
 @derived(_of_date("week", _week))
 def week(value: object) -> Any:
-    """The week of a date or a timestamp by ISO 8601, 1 to 53, of the year that its Thursday is in."""
+    """The ISO 8601 week of a date or a timestamp, 1 to 53, of its Thursday's year."""
 
 
 @derived(_of_date("day", lambda days: civil(days).day))
@@ -165,7 +165,7 @@ def microsecond(value: object) -> Any:
 
 @derived(_truncated)
 def truncate(value: object, unit: str) -> Any:
-    """The beginning of the unit that a date, timestamp or time of day lies in: `F.truncate(r.day, "month")`.
+    """The start of the unit of a date, timestamp or time of day: `F.truncate(r.day, "month")`.
 
     Units are year, quarter, month, week (from Monday), day, hour, minute, second, millisecond and microsecond.
     """

@@ -203,4 +203,4 @@ def subsets(items: object, size: int) -> Any:
 
 @derived(_first)
 def first(items: object, count: int) -> Any:
-    """The first elements of a list, at most so many: a list that the data bound has a bound then."""
+    """The first elements of a list, at most `count`, which bounds its length."""

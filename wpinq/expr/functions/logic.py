@@ -76,7 +76,7 @@ define("not", 1, _booleans, _not, work=handled)
 
 @primitive(_choice, _where, work=moved, call=_choose)
 def where(condition: object, yes: object, no: object) -> Any:
-    """`yes` where the condition holds, else `no`; a null condition does not hold."""
+    """`yes` where the condition is true, else `no`; a null condition is not true."""
 
 
 @primitive(lambda types, attributes: BOOL, lambda a: a is None, work=moved)

@@ -110,4 +110,7 @@ def bucket(value: object, width: object) -> Any:
 
 @derived(_quotient)
 def quotient(value: object, divisor: object, scale: int) -> Any:
-    """`value / divisor` of decimals and ints, as a decimal of `scale` decimals, half to even; null on division by 0."""
+    """`value / divisor` of decimals and ints, half to even; null on division by 0.
+
+    The result is a decimal of `scale` decimals.
+    """

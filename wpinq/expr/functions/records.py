@@ -58,7 +58,10 @@ SORT_LIMIT = 8
 
 
 def _arranged(value: Expr, arranged: list[Expr]) -> Expr:
-    """The same record with its fields rearranged. Names stay in place where all fields have one type."""
+    """The same record with its fields rearranged.
+
+    Names stay in place where all fields have one type.
+    """
     assert isinstance(value.type, TupleOf)
     same = all(element == value.type.elements[0] for element in value.type.elements)
     names = value.type.names if same else (None,) * len(arranged)
@@ -88,7 +91,10 @@ def _sorted(value: Expr) -> Expr:
 
 @derived(_sorted)
 def sort(value: object) -> Any:
-    """A list in canonical order, or a record with its fields in order (all of one type, at most 8); null first."""
+    """A list in canonical order, or a record with its fields in order; null first.
+
+    The fields are all of one type, at most 8.
+    """
 
 
 @derived(_rotated)

@@ -46,7 +46,7 @@ def _sum_ints(items: Iterable[int | None]) -> Value:
 
 
 def _sum_floats(items: Iterable[float | None]) -> Value:
-    """The sum of the numbers that are not null, correctly rounded; null where 64 bits cannot say it."""
+    """The sum of the numbers that are not null, correctly rounded; null beyond 64 bits."""
     numbers = [item for item in items if item is not None]
     try:
         return fit_number(math.fsum(numbers))
@@ -95,12 +95,12 @@ def _reduced(primitive: str, items: Expr, function: Expr | None = None) -> Expr:
     element = list_type(values.type).element
     if element == DURATION or isinstance(element, DecimalOf):
         return build.stored("sum", element, lambda counts: call(primitive, counts, attributes=(INT.name,)), values)
-    # a sum of nothing is 0 or 0.0: the primitive cannot tell which from the values
+    # a sum of nothing is 0 or 0.0: the primitive cannot see which from the values
     return call(primitive, values, attributes=(str(element),))
 
 
 def _reducer(name: str, primitive: str, pair: Callable[[Expr, Expr], Expr] | None = None) -> Callable[..., Expr]:
-    """min, max or sum: of a list, of a function over a list, or of two or more values side by side."""
+    """min, max or sum of a list, of a function over a list, or of two or more values."""
 
     def reduce(first: Expr, *rest: Expr) -> Expr:
         if isinstance(first.type, ListOf) or pair is None:
@@ -137,14 +137,23 @@ def collect(items: object, function: Callable[..., Any] | None = None) -> Any:
 
 @function(_reducer("sum", "sum_list"), takes_function=True)
 def sum(items: object, function: Callable[..., Any] | None = None) -> Any:
-    """The sum of a list of numbers or durations, or of a function over a list; nulls skipped, floats rounded once."""
+    """The sum of a list of numbers or durations, or of a function over a list.
+
+    Nulls are skipped, and floats rounded once.
+    """
 
 
 @function(_reducer("min", "min_list", _smaller), takes_function=True, counts=(1, VALUES_LIMIT))
 def min(*values: Any) -> Any:
-    """The least of a list, of a function over a list (nulls skipped), or of two values or more (null if one is)."""
+    """The least of a list, of a function over a list, or of two values or more.
+
+    In a list nulls are skipped; of values it is null if one is.
+    """
 
 
 @function(_reducer("max", "max_list", _larger), takes_function=True, counts=(1, VALUES_LIMIT))
 def max(*values: Any) -> Any:
-    """The greatest of a list, of a function over a list (nulls skipped), or of two values or more (null if one is)."""
+    """The greatest of a list, of a function over a list, or of two values or more.
+
+    In a list nulls are skipped; of values it is null if one is.
+    """

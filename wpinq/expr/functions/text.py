@@ -68,7 +68,7 @@ def substring(text: object, start: object, length: object) -> Any:
 
 @primitive(_pieces, strict(lambda text, by: tuple(text.split(by)) if by else (text,)), work=handled)
 def split(text: object, separator: object) -> Any:
-    """The pieces of the string between separators; the string itself where the separator is empty."""
+    """The pieces of a string between separators; the whole string for an empty separator."""
 
 
 def _contains(text: Expr, part: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Accounts: the budget of each protected source, the declaration that it fixes for ever, and its balance."""
+"""Accounts: the budget, the permanent declaration and the balance of each protected source."""
 
 from __future__ import annotations
 
@@ -174,11 +174,12 @@ def check_budget(name: str, budget: int) -> None:
 
 
 def accounts_of(source: Source, unit: str, budget: int) -> tuple[Account, ...]:
-    """The accounts of a source: open before its data are held, and as declared before its data are read.
+    """The accounts of a source: opened before its data are kept, declared before they are read.
 
     A source with an account of its own has one, with its budget. Where tables of the same people share an account, that
-    has the budget, and pays for all; beside it each table has one of budget 0, from which nothing can ever be paid, and
-    which fixes the table's declaration. `/` is in no name, so no source can be taken for a table of an account.
+    account has the budget and pays for all. Each table then also has an account of budget 0, from which nothing can be
+    paid, and which fixes the table's declaration. `/` is in no name, so no source can be taken for a table of an
+    account.
     """
     words, schema, weight = unit + source.rows_of_unit, declaration(source), source.unit_weight
     if source.person is None or not source.person.account:
@@ -219,7 +220,10 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
 
 
 def declaration(source: Source) -> str:
-    """All that an account fixes of a source besides its unit: schema, cap, facts, sizes, and the person of a row."""
+    """The text of an account's declaration: schema, cap, facts, sizes, and the person of a row.
+
+    The unit is not in it.
+    """
     sizes = "" if source.sizes is None else f"; {source.sizes.text}"
     text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}{sizes}"
     if source.person is None:

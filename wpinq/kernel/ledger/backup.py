@@ -1,8 +1,8 @@
 """Copies of a ledger: backups and their restoration, and a ledger carried to a new file.
 
-A backup is marked, so that nothing is spent from it. A restored ledger must hold the last head that is known: an older
-copy has lost debits, and would give back their budget. A ledger that is carried is closed for ever first, so that no
-budget is there twice.
+A backup is marked, so that nothing is spent from it. A restored ledger must contain the last head that is known: an
+older copy has lost debits, and would give back their budget. A ledger that is carried is closed for ever first, so that
+no budget is there twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 
 INFLIGHT = "-inflight"
-"""The ending of the folder beside a ledger in which a service keeps a record of each release in flight."""
+"""The ending of the folder next to a ledger in which a service keeps a record of each release in flight."""
 
 SERVICE = ".service"
 """The file in that folder that the one service of a ledger keeps locked."""
@@ -69,14 +69,14 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
     copy : path
         The file that `backup` made.
     ledger : path
-        The place of the ledger. Neither it nor the files that SQLite keeps beside it may be there.
+        The place of the ledger. Neither it nor the files that SQLite keeps next to it may be there.
     expected_head : str
         The last head of the ledger that is known, as was printed after runs.
 
     Raises
     ------
     LedgerError
-        When the copy does not hold that head: debits since then would be spent again.
+        When the copy does not contain that head: debits since then would be spent again.
     """
     known, whole = Head.parse(expected_head), os.path.realpath(ledger)
     if not os.path.isfile(copy):
@@ -96,7 +96,9 @@ def restore(copy: str | os.PathLike[str], ledger: str | os.PathLike[str], expect
 
 
 def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_head: str | None = None) -> Head:
-    """Close a ledger for ever, and make a new one of its accounts, suspensions and plans; the head of the new one.
+    """Close a ledger for ever, and carry its accounts, suspensions and plans to a new one.
+
+    Returns the head of the new ledger.
 
     Accounts keep declarations, units, budgets and all that was spent, analysts' too. Answers stay in the old ledger: no
     measurement is paid for in the new one.
@@ -137,7 +139,10 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
 
 @contextmanager
 def _without_service(path: str) -> Iterator[None]:
-    """Keep services off a ledger for a while; refused where one runs, or ended with releases in flight."""
+    """Keep services off a ledger for a while.
+
+    Refused where a service runs, or ended with releases in flight.
+    """
     folder = path + INFLIGHT
     if not os.path.isdir(folder):  # no service ever ran here
         yield
@@ -183,7 +188,10 @@ def _carry(transaction: Transaction, new: Transaction, head: Head) -> None:
 
 
 def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
-    """Put a ledger where none is, of a file that is filled beside the place; its head is noted first."""
+    """Put a ledger where none is, from a temporary file that is filled next to it.
+
+    The head is noted before the file is put in place.
+    """
     _check_missing(whole, "move it away, if it is damaged")
     head_file = HeadFile(whole)
     place.check_free(whole, None)
@@ -217,7 +225,7 @@ def _copy(connection: sqlite3.Connection, part: str, identity: int) -> None:
 
 
 def _checked(part: str, identity: int, known: Head | None = None, noted: Head | None = None) -> Head:
-    """The head of a copy that follows from its chain, and holds the known heads."""
+    """The head of a copy that follows from its chain, and contains the known heads."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("BEGIN")
         schema.check(connection, "the copy", identity)

@@ -1,7 +1,7 @@
-"""The chain of entries: h₀ = 0, hᵢ = SHA-256(hᵢ₋₁ ‖ entry i). Each entry records one event.
+"""The hash chain of entries: h₀ = 0, hᵢ = SHA-256(hᵢ₋₁ ‖ entry i), one entry an event.
 
 A change of the ledger that does not write its history anew breaks the chain. Whoever can write the file can also
-write a new history or put an old copy back: the last hash, kept elsewhere, tells.
+write a new history or put an old copy back: the last hash, kept elsewhere, shows it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Transaction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """An entry of a ledger by its number and its hash, which stands for the whole history up to it.
+    """An entry of a ledger, by its number and its hash.
+
+    The hash stands for the whole history up to the entry.
 
     Attributes
     ----------
@@ -67,7 +69,7 @@ class Head:
 
     @staticmethod
     def parse(text: str) -> Head:
-        """The head that `str` gave. Raises LedgerError for any other text."""
+        """The head that `str` gave; LedgerError for any other text."""
         found = _WRITTEN_HEAD.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None:
             raise LedgerError(
@@ -82,7 +84,7 @@ START = Head(0, bytes(32))
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event: an account opened, a budget set, a debit, answers stored, an act of the curator.
+    """One event: an account opened, a budget set, a debit, stored answers, a curator's act.
 
     Attributes
     ----------
@@ -121,14 +123,16 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """The caller's text beside a debit; "" where there is none."""
+        """The caller's text on a debit; "" where there is none."""
         return str(self.content.get("label", ""))
 
 
 def append(
     transaction: Transaction, kind: str, target: str, amount: int, content: dict[str, Any], actor: str = ""
 ) -> int:
-    """Append an entry, in a write transaction; its number. The caller changes the other tables.
+    """Append an entry, in a write transaction, and return its number.
+
+    The caller changes the other tables.
 
     Raises
     ------
@@ -153,7 +157,10 @@ _written = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def link(previous: bytes, row: tuple[int, str, str, str, str, int, str]) -> bytes:
-    """The hash of an entry, given the hash of the one before. Texts carry their lengths, so no two entries agree."""
+    """The hash of an entry, given the hash of the one before.
+
+    Texts are hashed with their lengths, so different entries never agree.
+    """
     sequence, time, kind, actor, target, amount, content = row
     sizes = f"{sequence} {amount} {len(time)} {len(kind)} {len(actor)} {len(target)} "
     text = f"{sizes}{time}{kind}{actor}{target}{content}"
@@ -188,7 +195,7 @@ def holds(transaction: Transaction, known: Head) -> bool:
 
 
 def check_head(transaction: Transaction, name: str, known: Head, source: str) -> None:
-    """Refuse a ledger that does not hold a known entry; `source` tells where it is known from."""
+    """Refuse a ledger that does not contain a known entry; `source` says where it is known from."""
     if holds(transaction, known):
         return
     now = head(transaction)

@@ -1,7 +1,7 @@
 """Debits: the new measurements of a batch, their price, and the rows that record it.
 
-There are two payers. The sources pay once for whatever anybody asks. An analyst who is not trusted has accounts within
-those of the sources, and pays there what the release would cost if nobody else had asked for anything. The digests,
+There are two payers. The sources pay once for each request, from anybody. An untrusted analyst has accounts within
+those of the sources, and pays there the cost that the release would have without the requests of others. The digests,
 partitions and accounts of that payer end in `@` and the analyst's name. `@` is in no other name, so neither payer can
 be taken for the other. `docs/proofs/analysts.md` has the proof.
 """
@@ -42,7 +42,7 @@ def check_analyst(name: object) -> str:
 
 
 def no_budget(analyst: str, account: str) -> str:
-    """The refusal of an analyst without an account within an account: the same whether or not there is that."""
+    """The refusal of an analyst without a budget: the same whether or not the account exists."""
     return f"{analyst} has no budget for {account!r}: the curator gives one"
 
 
@@ -89,7 +89,9 @@ def debit(
     words: Mapping[str, str],
     analyst: str | None,
 ) -> frozenset[str]:
-    """Charge all payers for the measurements that are new to them; the digests that are new to the sources.
+    """Charge all payers for the measurements that are new to them.
+
+    Returns the digests that are new to the sources.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def debit(
     words : Mapping
         Label and run of the caller.
     analyst : str or None
-        The analyst who asked.
+        The analyst who made the request.
 
     Raises
     ------
@@ -136,7 +138,10 @@ def debit(
 def _record(
     transaction: Transaction, payer: Payer, charges: Mapping[str, int], content: dict[str, Any], actor: str
 ) -> int:
-    """Append an entry for each account; the first, of this number, carries all that the debit pays for."""
+    """Append an entry for each account, and return the number of the first.
+
+    The first entry carries everything that the debit pays for.
+    """
     first = 0
     for account, charge in sorted(charges.items()):
         name = payer.named(account)
@@ -170,13 +175,13 @@ def check_affordable(transaction: Transaction, payer: Payer, charges: Mapping[st
     charges : Mapping
         Account -> nano-epsilon, in names that both payers share.
     analyst : str or None
-        The analyst who asked.
+        The analyst who made the request.
 
     Raises
     ------
     BudgetExceeded
         Naming each account that lacks budget; `SourceExhausted`, without a word of them, where the sources lack it and
-        an analyst asked.
+        an analyst made the request.
     LedgerError
         When there is no such account, or the charges are none.
     """
@@ -222,14 +227,17 @@ def raised(transaction: Transaction, payer: Payer, parts: Mapping[tuple[str, str
 
 def demands(transaction: Transaction, partition: str) -> dict[str, Fraction]:
     """Part digest -> its cumulative demand now."""
-    # Beside max(), SQLite takes the other columns from the row that has the maximum.
+    # Along with max(), SQLite takes the other columns from the row that has the maximum.
     query = "SELECT part, demand, max(entry) FROM parts WHERE partition = ? GROUP BY part"
     return {part: exact(demand) for part, demand, _ in transaction.execute(query, (partition,))}
 
 
 @lru_cache(maxsize=1024)
 def exact(text: str) -> Fraction:
-    """A demand as `str(Fraction)` writes it, and no power of ten, of which a few letters can ask for gigabytes."""
+    """A demand as `str(Fraction)` writes it, and no power of ten.
+
+    A power of ten in a few letters could take gigabytes.
+    """
     if not _DEMAND.fullmatch(text):
         raise LedgerError("the ledger holds a demand that is none: it was not written by wpinq")
     return Fraction(text)
@@ -287,9 +295,10 @@ class Stored:
     def add(
         self, transaction: Transaction, measurement: str, answers: Mapping[bytes, float], more: dict[str, Any]
     ) -> None:
-        """Append the new ones of some answers, as one entry, unless they are very large, or none without `more`.
+        """Append those answers that are new, as one entry unless they are very large.
 
-        They are undone until they are committed, so they are not in this before they are read again.
+        Without new answers and `more`, none is appended. Entries can be undone until they are committed, so the answers
+        are not in this object until they are read again.
         """
         new = {key: value for key, value in answers.items() if key not in self.answers} if self.answers else answers
         pieces = [*_pieces(new)] or [(0, b"")] * bool(more)
@@ -305,7 +314,7 @@ def digest(packed: bytes) -> str:
 
 
 def _pieces(answers: Mapping[bytes, float]) -> Iterator[tuple[int, bytes]]:
-    """The answers of each entry, and how many they are: by increasing key, in one entry unless they are very large."""
+    """The number and packed answers of each entry, by key; one entry unless they are very large."""
     keys = sorted(answers)
     many = max(1, _LARGEST // (_LENGTH.size + max(map(len, keys), default=0) + _DOUBLE.size))
     for start in range(0, len(keys), many):
@@ -314,9 +323,10 @@ def _pieces(answers: Mapping[bytes, float]) -> Iterator[tuple[int, bytes]]:
 
 
 def pack(answers: Mapping[bytes, float], keys: Sequence[bytes]) -> bytes:
-    """Answers in the order of `keys`: the size of each key in 8 bytes, the key, and the 8 bytes of the double.
+    """Answers in the order of `keys`, packed as bytes.
 
-    All big-endian. A REAL column would turn -0.0 into 0.0.
+    Each has the size of its key in 8 bytes, the key, and the 8 bytes of the double, all big-endian. A REAL column would
+    turn -0.0 into 0.0.
     """
     sizes, written = [*map(len, keys)], [b""] * 3 * len(keys)
     lengths = {size: _LENGTH.pack(size) for size in set(sizes)}

@@ -1,4 +1,4 @@
-"""The file `NAME-head` beside a ledger: the queue of its writers, and the head that the ledger had reached.
+"""The file `NAME-head` next to a ledger: the queue of its writers, and its last known head.
 
 The queue. A writer draws a number and locks the byte of that number; its turn comes when no byte before it is locked.
 The locks belong to an open file, so threads queue as well, and the kernel drops them with their process. They give
@@ -39,7 +39,10 @@ _COUNTER, _MUTEX, _NUMBERS, _LAST, _MOST = 8, 1 << 20, 1 << 21, 1 << 60, 1 << 63
 
 
 class HeadFile:
-    """The head file of one ledger, at the place to which a symbolic link leads; of a ledger in memory there is none."""
+    """The head file of one ledger; none for a ledger in memory.
+
+    It lies at the place to which a symbolic link leads.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._ledger = os.path.realpath(path or os.devnull)
@@ -58,7 +61,7 @@ class HeadFile:
         return self._use(descriptor, lambda: _with_mutex(descriptor, fcntl.F_RDLCK, patience, _read_head))
 
     def take_turn(self, work: Callable[[Callable[[Head], None]], T], patience: float) -> T:
-        """Do something after all who asked before; `work` gets the function that writes a head.
+        """Run `work` after all earlier writers; `work` gets the function that writes a head.
 
         Raises OSError before the work begins where the file is unfit, and TimeoutError where others take too long.
         """
@@ -73,7 +76,10 @@ class HeadFile:
         return self._use(descriptor, turn)
 
     def leave(self) -> None:
-        """Give up, in a forked child, the turns of its parent: a lock lasts until its last holder lets go."""
+        """Give up, in a forked child, the turns of its parent.
+
+        A lock lasts until its last file descriptor is closed.
+        """
         for descriptor in self._descriptors:
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
@@ -113,7 +119,10 @@ class HeadFile:
             _pause(deadline, min(0.0004 * (_NUMBERS + number - ahead), 0.005))
 
     def _draw(self, descriptor: int, deadline: float) -> int:
-        """The next number, with its byte locked; the first number, which is in no counter, where nobody waits."""
+        """The next number, with its byte locked.
+
+        Where nobody waits it is the first number, which the counter never contains.
+        """
         number = 0
         if _first_locked(descriptor, _NUMBERS, _LAST) is not None:
             number = max(1, int.from_bytes(os.pread(descriptor, _COUNTER, 0), "big") % _LAST)
@@ -126,7 +135,7 @@ class HeadFile:
 
 
 def _with_mutex(descriptor: int, kind: int, patience: float, work: Callable[[int], T]) -> T:
-    """Do something under the lock that everybody holds for a moment only."""
+    """Run `work` under the lock that every writer keeps for a moment only."""
     deadline = time.monotonic() + patience
     while not _set_lock(descriptor, kind, _MUTEX, 1):
         _pause(deadline, 0.0002)

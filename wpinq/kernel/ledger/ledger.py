@@ -1,4 +1,4 @@
-"""The ledger: the budget of every source, its debits, the measurements that they paid for, and the answers given.
+"""The ledger: budgets, debits, the measurements that they paid for, and stored answers.
 
 A debit is one transaction: it finds new measurements, prices them, charges every account or none, and is on the disk
 before anything is evaluated. Nothing is ever refunded. A measurement that was paid for is free for ever after.
@@ -59,8 +59,8 @@ class Ledger:
     Opening verifies all entries up to 100,000, and beyond that the last 10,000 and digests of the earlier ones.
 
     No privacy cost: the ledger never sees protected data. It stores what it is given: digests, plans and public
-    descriptions of measurements, keys that were asked for, and noisy values. Measurement descriptions, source names
-    and units must be public.
+    descriptions of measurements, requested keys, and noisy values. Measurement descriptions, source names and units
+    must be public.
 
     Examples
     --------
@@ -106,7 +106,9 @@ class Ledger:
     def open_accounts(
         self, declared: Iterable[Account], refuse: Callable[[tuple[Account, ...]], None] | None = None
     ) -> tuple[Account, ...]:
-        """Record accounts with their budgets, or find them again with what they spent: all or none, in one transaction.
+        """Record accounts with their budgets, or find existing ones with their spending.
+
+        All or none are recorded, in one transaction.
 
         Parameters
         ----------
@@ -123,8 +125,8 @@ class Ledger:
         Raises
         ------
         LedgerError
-            When an account exists with another schema, unit, unit weight or budget: money set aside for one
-            promise cannot be spent under another, and a budget is changed by `set_budget` only.
+            When an account exists with another schema, unit, unit weight or budget: a budget for one guarantee cannot
+            be spent under another, and a budget is changed by `set_budget` only.
         """
         wanted = [accounts.declared_account(*_TERMS(each)) for each in declared]
 
@@ -138,7 +140,7 @@ class Ledger:
     def check_accounts(self, declared: Iterable[Account], refuse: Callable[[tuple[Account, ...]], None]) -> None:
         """Refuse all that `open_accounts` would refuse, and write nothing.
 
-        It is called before data are read: an account fixes the declaration to which data are held.
+        It is called before data are read: an account fixes the declaration against which data are checked.
 
         Raises
         ------
@@ -151,7 +153,9 @@ class Ledger:
             accounts.check_same(known.get(account.name, account), account)
 
     def set_budget(self, name: str, budget: int, analyst: str | None = None, *, actor: str = CURATOR) -> Account:
-        """Raise or lower the budget of a source, or an analyst's within it: an act of the curator, kept in the entries.
+        """Set the budget of a source, or an analyst's within it: an act of the curator.
+
+        The change is recorded in the entries.
 
         Parameters
         ----------
@@ -198,14 +202,18 @@ class Ledger:
         return self._store.write(changed)
 
     def suspend(self, names: Iterable[str]) -> frozenset[str]:
-        """Record that accounts answer no analyst until they are resumed; those that were not suspended before.
+        """Record that accounts answer no analyst until they are resumed.
 
-        Nothing else changes: budgets and answers stay, and a session without a sandbox answers.
+        Returns those that were not suspended before. Nothing else changes: budgets and answers stay, and a session
+        without a sandbox answers.
         """
         return self._store.write(lambda transaction: accounts.set_suspended(transaction, names, True, ""))
 
     def resume(self, name: str, *, actor: str = CURATOR) -> bool:
-        """Record that an account answers analysts again: an act of the curator. Whether it was suspended."""
+        """Record that an account answers analysts again: an act of the curator.
+
+        Returns whether it was suspended.
+        """
         return bool(self._store.write(lambda transaction: accounts.set_suspended(transaction, [name], False, actor)))
 
     def suspended(self) -> frozenset[str]:
@@ -213,14 +221,14 @@ class Ledger:
         return frozenset(account.name for account in self.accounts() if account.suspended)
 
     def record_act(self, kind: str, target: str, *, actor: str = CURATOR) -> None:
-        """Record that a curator admitted or removed a user, or renewed a token: "admit", "remove" or "renew"."""
+        """Record a curator's act on a user or a token: "admit", "remove" or "renew"."""
         if kind not in chain.USER_ACTS:
             raise LedgerError(f"an act on a user is one of {', '.join(chain.USER_ACTS)}")
         check_text("the name of a user", target)
         self._store.write(lambda transaction: chain.append(transaction, kind, target, 0, {}, actor))
 
     def account(self, name: str) -> Account:
-        """The account of a source. Raises LedgerError when there is none."""
+        """The account of a source; LedgerError when there is none."""
         return self._store.read(lambda transaction: accounts.get_account(transaction, name))
 
     def accounts(self) -> tuple[Account, ...]:
@@ -228,7 +236,7 @@ class Ledger:
         return self._store.read(accounts.all_accounts)
 
     def balances(self, analyst: str | None = None) -> tuple[Balance, ...]:
-        """The budgets of all accounts, by name, in epsilon; or an analyst's, by the accounts that they are in."""
+        """The balances of all accounts by name, in epsilon, or of an analyst within them."""
         found = {each.name: each for each in self.accounts()}
         return tuple(
             Balance(name, each.unit, each.unit_weight, from_nano(each.budget), from_nano(each.spent))
@@ -256,12 +264,12 @@ class Ledger:
             Called at most once for each payer, with the digests that are new to it and a function that gives
             its stored demands of a partition; it must be quick, and must not use the ledger. Other writers wait for it.
         label : str
-            A text to keep beside the debit; nothing depends on it.
+            A text to keep with the debit; nothing depends on it.
         run : str
             A word of the caller for all its own debits: see `debited`.
         analyst : str, optional
-            The analyst who asks, with a budget within the sources'. Beside the sources, which pay for all that
-            nobody asked for before, the analyst pays for all that the analyst did not.
+            The analyst who makes the request, with a budget within the sources'. The sources pay for all that is new to
+            them, and the analyst for all that is new to the analyst.
         plan : callable, optional
             Digest -> the canonical plan, as text, to keep with the debit.
 
@@ -291,7 +299,9 @@ class Ledger:
         return self._store.write(lambda transaction: debit(transaction, measurements, price, plans, words, analyst))
 
     def quote(self, measurements: Iterable[str], price: Price, analyst: str | None = None) -> Mapping[str, int]:
-        """The charge of `debit` now: to the sources, or to an analyst, which tells nothing of others.
+        """The cost that `debit` would charge now, to the sources or to an analyst.
+
+        An analyst's quote reveals nothing of others.
 
         Parameters
         ----------
@@ -335,9 +345,9 @@ class Ledger:
         return spent
 
     def plans(self, analyst: str | None = None) -> dict[int, dict[str, str]]:
-        """Entry -> digest of a measurement -> its canonical plan: of all debits, or of an analyst's own.
+        """Entry -> measurement digest -> canonical plan: of all debits, or of an analyst's own.
 
-        Plans hold the constants of whoever asked: they are for the curator, and an analyst's for that analyst.
+        Plans contain the constants of their author: they are for the curator, and an analyst's for that analyst.
         """
 
         def found(transaction: Transaction) -> dict[int, dict[str, str]]:
@@ -363,13 +373,13 @@ class Ledger:
         measurement : str
             Its digest. One that was never debited has no answers.
         keys : iterable of bytes, optional
-            The keys to look up.
+            The keys to read.
 
         Returns
         -------
         dict
             Key -> value, in the order of `keys`. A key without a stored answer is not in it, which means only
-            that it was never asked for.
+            that it was never requested.
         """
         wanted = None if keys is None else list(dict.fromkeys(keys))
         if wanted is not None and not all(type(key) is bytes for key in wanted):
@@ -392,7 +402,9 @@ class Ledger:
     def store_answers(
         self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
     ) -> dict[bytes, float] | None:
-        """Store answers, durably, and return those that stand. Reveal these, never the ones passed in.
+        """Store answers durably, and return those that stand.
+
+        Reveal the returned answers, never the ones passed in.
 
         Parameters
         ----------
@@ -466,7 +478,7 @@ class Ledger:
         return self._stored(transaction, measurement)
 
     def _stored(self, transaction: Transaction, measurement: str) -> Stored:
-        """All that is stored of a measurement now. The caller is in a transaction."""
+        """Everything stored of a measurement now; the caller is in a transaction."""
         stored = self._remembered.pop(measurement, None) or Stored()
         if not chain.holds(transaction, stored.last):  # an older copy was put in the place of the ledger
             stored = Stored()
@@ -481,11 +493,11 @@ class Ledger:
     # history
 
     def head(self) -> str:
-        """The last entry by its number and hash: keep it elsewhere, to recognise a ledger that lost entries."""
+        """The last entry by number and hash: kept elsewhere, it shows whether a ledger lost entries."""
         return str(self._store.read(chain.head))
 
     def check_head(self, expected: str) -> None:
-        """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
+        """Refuse a ledger that does not contain an entry which it had, as `head` gave it."""
         known = Head.parse(expected)
         self._store.read(lambda transaction: chain.check_head(transaction, self._store.name, known, EXPECTED))
 
@@ -524,7 +536,7 @@ class Ledger:
 
         Notes
         -----
-        No privacy cost. A file that was written anew as a whole, or an old copy with the files beside it, is found out
+        No privacy cost. A file that was written anew as a whole, or an old copy with its files, is found out
         only by a head that is kept elsewhere.
         """
 
@@ -535,7 +547,7 @@ class Ledger:
         self._store.snapshot(checked)
 
     def close(self) -> None:
-        """Close the ledger. All debits and answers are durable already."""
+        """Close the ledger, whose debits and answers are all durable already."""
         self._store.close()
 
     def __enter__(self) -> Self:

@@ -13,13 +13,13 @@ from wpinq.errors import LedgerError
 from wpinq.kernel.ledger.chain import Head, Transaction
 
 _PARTS = ("-wal", "-journal")
-"""The endings of files beside a ledger in which SQLite keeps part of it."""
+"""The endings of files next to a ledger in which SQLite keeps part of it."""
 
 
 def exists(path: str, known: Head | None, create: bool) -> bool:
     """Whether there is a file that may be a ledger; False where one is to be made.
 
-    `known` is the head that the ledger had reached, by the file beside it.
+    `known` is the head that the ledger had reached, by its head file.
 
     Raises
     ------
@@ -80,7 +80,10 @@ def make(path: str, create: Callable[[Transaction], None]) -> None:
 
 @contextlib.contextmanager
 def unfinished(path: str) -> Iterator[str]:
-    """A file beside a path, of mode 0600 and a random name, that is removed afterwards unless it was finished."""
+    """A temporary file next to a path, removed afterwards unless it was finished.
+
+    It has mode 0600 and a random name.
+    """
     descriptor, part = tempfile.mkstemp(prefix=f"{os.path.basename(path)}-new-", dir=os.path.dirname(path))
     os.close(descriptor)
     try:

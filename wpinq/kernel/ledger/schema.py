@@ -4,7 +4,7 @@ The entries are the truth: a chain to which each event is appended. The other ta
 look-ups. All tables but `accounts` only grow, and there `spent` only rises. Triggers and checks enforce this for every
 program that opens the file.
 
-No table depends on the data: a key is stored because it was asked for, a value because it was released.
+No table depends on the data: a key is stored because it was requested, a value because it was released.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wpinq.errors import LedgerError
 from wpinq.kernel.ledger.chain import LIMIT, Transaction, tampered
 
 APPLICATION_ID = 0x7750494E
-"""`wPIN`, in the header of the file: it tells a ledger from another SQLite database."""
+"""`wPIN`, in the header of the file: it distinguishes a ledger from another SQLite database."""
 
 BACKUP_ID = 0x77504942
 """`wPIB`: the header of a copy that is kept to be restored, from which nothing is spent."""
@@ -75,7 +75,7 @@ def _statements() -> Iterator[str]:
 
 
 def create(connection: Transaction) -> None:
-    """Make an empty database a ledger. The caller holds the transaction."""
+    """Make an empty database a ledger; the caller is in a transaction."""
     for statement in _statements():
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -1,7 +1,7 @@
 """Where a ledger is kept: the protocol of a store, and SQLite as one store.
 
 A store gives atomic and durable transactions and knows nothing of prices. SQLite's state must not be carried across a
-fork (the child would believe that it holds its parent's locks), so each file is closed before a fork and opened again
+fork (the child would believe that it has its parent's locks), so each file is closed before a fork and opened again
 by the next user.
 """
 
@@ -36,7 +36,7 @@ _IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use t
 
 
 class LedgerStore(Protocol):
-    """Transactions over the tables of one ledger, from every thread of every process that has it open."""
+    """Transactions over the tables of one ledger, from any thread of any process."""
 
     @property
     def name(self) -> str:
@@ -51,15 +51,15 @@ class LedgerStore(Protocol):
     def write(self, work: Callable[[Transaction], T]) -> T:
         """The result of some work in a write transaction: durable on return, undone when it raises.
 
-        Writers come one after another, in the order in which they asked. A store whose state is older than a state
+        Writers run one after another, in the order of their requests. A store whose state is older than a state
         that it had is refused.
         """
 
     def check(self, transaction: Transaction) -> None:
-        """Refuse a damaged store, and one with other tables. Raises LedgerError."""
+        """Refuse a damaged store, or one with other tables, with LedgerError."""
 
     def close(self) -> None:
-        """Close it. Everything in it is durable already; closing twice is allowed."""
+        """Close the store, which is durable already; closing twice is allowed."""
 
 
 class SQLiteStore:
@@ -75,7 +75,7 @@ class SQLiteStore:
     Raises
     ------
     LedgerError
-        When the file cannot be opened, is not a ledger, or lost entries that it had by the file beside it.
+        When the file cannot be opened, is not a ledger, or lost entries that it had by its head file.
     """
 
     def __init__(self, path: str | None, create: bool) -> None:
@@ -109,7 +109,7 @@ class SQLiteStore:
         return "the in-memory ledger" if self._path is None else self._path
 
     # Work is handed over, and not done in a `with` block: Ctrl-C between two nested context managers would leave a
-    # transaction open, and the lock held, for as long as anybody has the traceback.
+    # transaction open, and the lock taken, for as long as anybody has the traceback.
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """The result of some work with the connection, with the other threads kept out."""
@@ -124,7 +124,10 @@ class SQLiteStore:
         return self.read(lambda connection: self._transact(connection, "BEGIN", work))
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of some work in a write transaction, durable on return, with the head noted after it."""
+        """The result of `work` in a write transaction, durable on return.
+
+        The head is noted after the commit.
+        """
         if self._writer == threading.get_ident():
             raise LedgerError(_IN_THE_MIDDLE)
         if self._closed or self._stranded:
@@ -236,7 +239,7 @@ class SQLiteStore:
         return connection
 
     def _refused(self, error: OSError) -> LedgerError:
-        """The reason why the file beside the ledger, or the place of both, is in the way."""
+        """The reason why the head file, or the place of both, is in the way."""
         reason = (
             _BUSY_FOR.format(PATIENCE) if isinstance(error, TimeoutError) else place.explain(self._path or "", error)
         )

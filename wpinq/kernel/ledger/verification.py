@@ -44,7 +44,7 @@ _TABLES = {
 
 
 class _Replay:
-    """The tables as the entries tell them; of plans and answers their SHA-256.
+    """The tables that follow from the entries; of plans and answers their SHA-256.
 
     `paid` and `plans` are the digests that earlier entries than the first one brought.
     """
@@ -99,7 +99,7 @@ class _Replay:
 
 
 def verify(transaction: Transaction, name: str, *, whole: bool) -> None:
-    """Refuse a ledger whose entries are not a chain, or whose tables do not follow from the entries.
+    """Refuse a ledger with a broken chain of entries, or tables that do not follow from them.
 
     Parameters
     ----------

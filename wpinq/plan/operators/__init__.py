@@ -1,6 +1,6 @@
-"""The operators, one file each. Importing this package imports every file of it, which fills the registry.
+"""The operators, one file each; importing the package registers all of them.
 
-Those that other code names can be imported from here.
+Operators that other code names can be imported from here.
 """
 
 from importlib import import_module

@@ -15,9 +15,11 @@ from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, of_bot
 @register
 @dataclass(frozen=True, slots=True)
 class Concat(Combination):
-    """The sum of the weights of each record: `out(x) = A(x) + B(x)`   (paper, section 2.6)
+    """The sum of the weights of each record.
 
-    What SQL calls UNION ALL.
+    `out(x) = A(x) + B(x)`   (paper, section 2.6)
+
+    It is SQL's UNION ALL.
 
     Examples
     --------

@@ -13,7 +13,9 @@ from wpinq.plan.operators.merging import Combination
 @register
 @dataclass(frozen=True, slots=True)
 class Except(Combination):
-    """The difference of the weights of each record: `out(x) = A(x) - B(x)`   (paper, section 2.6)
+    """The difference of the weights of each record.
+
+    `out(x) = A(x) - B(x)`   (paper, section 2.6)
 
     Weights may become negative. `except` is a Python keyword, so the method is called `difference`.
 

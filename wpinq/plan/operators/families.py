@@ -1,4 +1,4 @@
-"""Families of operators: those that work on each record, and those that work on the records of each key."""
+"""Families of operators: those that work on each record, and those that work on each key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from wpinq.plan.operator import Operator
 
 
 class PerRecord(Operator):
-    """Operators linear in the weights: each record has images with coefficients of total at most one.
+    """Operators linear in the weights, with images of each record.
+
+    The coefficients of the images of a record have a total of at most one.
 
     Stability: a change of one record's weight by w moves the output by at most w times the coefficients.
     """
@@ -66,7 +68,10 @@ class Keyed(Operator):
 
     @abstractmethod
     def part_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
-        """The function `(key, *parts)` that gives the output of one key; parts are datasets, perhaps empty."""
+        """The function `(key, *parts)` that gives the output of one key.
+
+        The parts are datasets, perhaps empty.
+        """
 
     def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
         parts: dict[Value, tuple[Weights, ...]] = {}
@@ -82,7 +87,10 @@ class Keyed(Operator):
 
 
 class RecordKeyed(Keyed):
-    """Keyed operators whose key is the whole record: a record's output depends on its own weights alone."""
+    """Keyed operators with the whole record as key.
+
+    A record's output depends on its own weights alone.
+    """
 
     @abstractmethod
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:

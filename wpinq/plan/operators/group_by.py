@@ -24,7 +24,9 @@ from wpinq.plan.sensitivity.weights import WeightBound, followed
 @register
 @dataclass(frozen=True, slots=True)
 class GroupBy(Keyed):
-    """Collect the records of each key and reduce every prefix of them, heaviest first, to one record.
+    """Collect the records of each key and reduce every prefix of them, heaviest first.
+
+    Each prefix is reduced to one record.
 
     Per key, with records ordered so that weights do not increase, `x_0, x_1, …`, and `A(x_n) = 0`:
     `out((key, reduce({x_0 … x_i}))) += (A(x_i) − A(x_{i+1})) / 2`   (paper, section 2.5)
@@ -76,7 +78,7 @@ class GroupBy(Keyed):
             return NoCount(
                 self.name, "gives an output for each weight in a group; shave to equal weights before, to count groups"
             )
-        return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it holds
+        return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it contains
 
     def group(self, below: RowBounds) -> int | None:
         """The most records of one group."""
@@ -92,9 +94,9 @@ class GroupBy(Keyed):
         if outputs is not None:
             a_key[frozenset([(0,)])] = outputs
             leaves = frozenset((0, *path) for path, part in parts.paths(KEYS_LIMIT) if not part.fields)
-            if len(leaves) == len(list(parts.leaves())):  # fewer would not tell keys apart
+            if len(leaves) == len(list(parts.leaves())):  # fewer would not distinguish keys
                 a_key[leaves] = outputs
-        # every prefix of a group is looked at, of one weight the group alone
+        # every prefix of a group is read, of one weight the group alone
         looked_at = below.rows.records if below.even else times(below.rows.records, group)
         return RowBounds(below.rows.records, kept(a_key), both(below.rows.records, looked_at))
 
@@ -152,7 +154,9 @@ def placed(record: Value, weight: Weight) -> Placed:
 def prefixes(
     rest: Iterable[Placed], first: Iterable[Placed] = (), last: Weight = 0, following: Weight = 0
 ) -> Iterator[tuple[tuple[Value, ...], Weight]]:
-    """The prefixes, in canonical order, that end with the records of `first` or later, and their weights.
+    """The prefixes that end with the records of `first` or later, and their weights.
+
+    Each prefix is in canonical order.
 
     `first` is in canonical order and `rest` heaviest first. What follows `first`, which ends with `last`, is `rest`,
     and what follows `rest` is `following`: both less a weight, 0 for none.

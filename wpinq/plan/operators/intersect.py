@@ -16,7 +16,9 @@ from wpinq.plan.sensitivity.weights import WeightBound, least, of_either
 @register
 @dataclass(frozen=True, slots=True)
 class Intersect(Extreme):
-    """The smaller weight of each record: `out(x) = min(A(x), B(x))`   (paper, section 2.6)
+    """The smaller weight of each record.
+
+    `out(x) = min(A(x), B(x))`   (paper, section 2.6)
 
     A record absent from one side weighs 0 there, also against a negative weight.
 
@@ -42,7 +44,7 @@ class Intersect(Extreme):
     def rows(self, *inputs: Sized) -> RowBounds:
         left, right = (below.rows for below in inputs)
         if not all(below.nonnegative for below in inputs):
-            return Extreme.rows(self, *inputs)  # a negative weight is the smaller one, also beside none
+            return Extreme.rows(self, *inputs)  # a negative weight is also less than that of an absent record
         a_key = kept(of_either(left.a_key, right.a_key))
         return RowBounds(least([left.records, right.records]), a_key, both(left.records, right.records))
 

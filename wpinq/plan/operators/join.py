@@ -119,7 +119,7 @@ class Join(Keyed):
         return sharper
 
     def _in_ratio(self, left: InputChange, right: InputChange) -> Change | None:
-        """How the output changes where the ratio of the sides is the same at every key (rule R).
+        """The change of the output where the ratio of the sides is the same at every key (rule R).
 
         A record that changes on one side has the partners that it has; the scale moves all pairs of a key.
         """
@@ -180,7 +180,10 @@ class Join(Keyed):
         return RowBounds(pairs, kept(a_key), both(both(left.records, right.records), pairs))
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
-        """A join weighs no more at a key than either side, and `M·M′/(M + M′)` where both are bounded."""
+        """The weight of a join at a key: no more than that of either side.
+
+        It is `M·M′/(M + M′)` where both sides are bounded.
+        """
         limit = self._at_key(*inputs)
         if limit is None:
             return WeightBound()
@@ -200,7 +203,7 @@ class Join(Keyed):
         return min(known, default=None)
 
     def _any_key(self) -> Term:
-        """A key, with its parts told apart where neither side can be null there."""
+        """A key, with distinct parts where neither side can be null."""
         return any_record("key", self.left_key.core.type, self.right_key.core.type)
 
     def keys(self) -> tuple[Callable[[Value], Value], ...]:
@@ -274,7 +277,10 @@ def at_one_key(left: ChangeBounds, right: ChangeBounds) -> ChangeBounds:
 
 @lru_cache(maxsize=4096)
 def at_one_key_of_any_sign(left: Fraction, right: Fraction) -> ChangeBounds:
-    """The change at one key where weights may be negative (rule J): `α + β − αβ/(α + β)`, all of it of either sign."""
+    """The change at one key where weights may be negative, of either sign (rule J).
+
+    It is `α + β − αβ/(α + β)`.
+    """
     if not left + right:
         return ChangeBounds.any_sign(_ZERO)
     return ChangeBounds.any_sign(left + right - left * right / (left + right))
@@ -282,10 +288,10 @@ def at_one_key_of_any_sign(left: Fraction, right: Fraction) -> ChangeBounds:
 
 @lru_cache(maxsize=4096)
 def at_unknown_keys(move: ChangeBounds) -> ChangeBounds:
-    """The change of the output where that of one input lies at keys that are unknown, and may be many.
+    """The change of the output where one input changes at unknown keys, perhaps many.
 
-    At each, what is gained can be lost by up to a quarter at once, as the scale of the key moves, and each key has a
-    scale of its own: `max (p + n/4)` over what the input may do.
+    At each key, up to a quarter of the gain can be lost at once, as the scale of the key moves. Each key has a scale of
+    its own: `max (p + n/4)` over all changes that the input may make.
     """
     gain = max(gained + lost / 4 for gained, lost in _corners(move))
     loss = max(lost + gained / 4 for gained, lost in _corners(move))

@@ -18,7 +18,7 @@ from wpinq.plan.sensitivity.weights import of_both
 
 
 class Merging(Operator):
-    """Operators on two datasets of one record type: a record weighs a sum, a difference or one of its two weights."""
+    """Operators on two datasets of one record type: a sum, a difference or one of two weights."""
 
     arity = 2
     parameters = (Parameter("other", "query"),)
@@ -52,7 +52,10 @@ class Merging(Operator):
 
 
 class Combination(Merging):
-    """Sums of the inputs with a coefficient of 1 or -1 each. Stability: the triangle inequality."""
+    """Sums of the inputs with a coefficient of 1 or -1 each.
+
+    Stability: the triangle inequality.
+    """
 
     coefficients: ClassVar[tuple[int, int]]
 

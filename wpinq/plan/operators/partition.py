@@ -45,7 +45,7 @@ class Partition(Keeping):
     part: Constant
 
     def __post_init__(self) -> None:
-        # one form for each value, however it was written: the ledger tells disjoint parts by the constant's digest
+        # one form for each value, however it was written: the ledger identifies disjoint parts by the constant's digest
         type_ = self.key.type.with_nullable()
         try:
             part = Constant(type_, normalize(presenter(self.part.type)(self.part.value), type_))

@@ -76,7 +76,7 @@ class Select(Passing):
         return RowBounds(below.records, followed(below.a_key, *self._traced()), below.records)
 
     def _traced(self) -> tuple[Term, Term]:
-        """A record with all of its fields told apart, and its image."""
+        """A record with all of its fields distinct, and its image."""
         before = any_record("field", self.function.core.parameters[0].type)
         return before, applied(self.function, [before])
 

@@ -41,7 +41,9 @@ _LONGEST = 64
 @register
 @dataclass(frozen=True, slots=True)
 class SelectMany(PerRecord):
-    """Map each record to a list and share its weight out: the longer the list, the lighter its elements.
+    """Map each record to a list that shares its weight.
+
+    The longer the list, the lighter its elements.
 
     `out = Σ_x A(x) · f(x) / max(1, ‖f(x)‖)`   (paper, section 2.4)
 
@@ -113,7 +115,10 @@ class SelectMany(PerRecord):
         return NoLattice(f"SelectMany({show(self.function)})", share) if isinstance(share, str) else inputs[0] * share
 
     def _divisor_of_shares(self) -> Fraction | str:
-        """What divides every share, the weight of an element over the norm of its list; or why nothing does."""
+        """A divisor of every share, or the reason why there is none.
+
+        A share is the weight of an element over the norm of its list.
+        """
         items = written_list(self.function.core.body)
         if self.weighted:
             if items is None:
@@ -136,7 +141,10 @@ class SelectMany(PerRecord):
         return Counted(things.factor * share, of)
 
     def disjoint_images(self, *inputs: WeightBound) -> bool:
-        """Of the pairs of a simple source, or a part of it, none is a loop, and none the reverse of another."""
+        """Whether the images are the pairs of a simple source, or of a part, and their reverses.
+
+        None of these is a loop, and none the reverse of another.
+        """
         (below,) = inputs
         if below.oriented is None:
             return False
@@ -179,14 +187,14 @@ class SelectMany(PerRecord):
         return evaluated(element, {self.function.core.level: term})
 
     def written_shares(self) -> list[tuple[Expr, Fraction]] | None:
-        """The elements of a list that is written in place, with their shares, where the plan tells them."""
+        """The elements of a list that is written in place, with their shares, or None."""
         body = self.function.core.body
         return self._shares(body.children) if isinstance(body, Call) and body.name == "list" else None
 
     def _shares(self, elements: tuple[Expr, ...]) -> list[tuple[Expr, Fraction]] | None:
-        """The elements of a list written in place, cut to the limit, and the share of a record that each takes.
+        """The elements of a list written in place, cut to the limit, with their shares.
 
-        None where the plan does not tell the elements' weights, or one is negative.
+        None where the plan does not show the elements' weights, or one is negative.
         """
         items = elements[: self.bound]
         pairs = [_element(item) for item in items] if self.weighted else [(item, Fraction(1)) for item in items]
@@ -215,7 +223,7 @@ class SelectMany(PerRecord):
 
 
 def _divisor_of_weights(items: tuple[Expr, ...]) -> Fraction | str:
-    """What divides the shares of elements with these weights; or why nothing does."""
+    """A divisor of the shares of elements with these weights, or why there is none."""
     sizes: list[Fraction] = []
     signed = False
     for item in items:
@@ -232,7 +240,7 @@ def _divisor_of_weights(items: tuple[Expr, ...]) -> Fraction | str:
 
 
 def _distinct(records: list[Expr]) -> bool:
-    """Whether a field holds another constant in every record."""
+    """Whether a field has another constant in every record."""
     if not all(isinstance(record, Call) and record.name == "record" for record in records):
         return False
     columns = zip(*(record.children for record in records), strict=False)
@@ -243,7 +251,7 @@ def _distinct(records: list[Expr]) -> bool:
 
 
 def _element(item: Expr) -> tuple[Expr, Fraction] | None:
-    """An element with the public weight that it has, unless that depends on the record or is negative."""
+    """An element with its public weight; None where that is negative or depends on the record."""
     if not (isinstance(item, Call) and item.name == "weighted"):
         return None
     element, weight = item.arguments
@@ -256,7 +264,7 @@ def _element(item: Expr) -> tuple[Expr, Fraction] | None:
 
 
 def required_bound(operator: str, bound: int | None, limit: int | None, what: str) -> int:
-    """The static bound on a list's length that a plan must have: from its type, or a public limit."""
+    """The static bound that a list's length must have, from its type or a public limit."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise PlanError(f"{operator}: limit must be a positive integer, not {limit!r}")
     if limit is not None and limit > LIST_LIMIT:

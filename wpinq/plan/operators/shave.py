@@ -23,7 +23,7 @@ from wpinq.plan.sensitivity.change import UNKNOWN, Change, record
 from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound
 
 PIECES_LIMIT = 2**40
-"""The most pieces, cap over width, that a plan may ask of one record."""
+"""The most pieces, cap over width, into which a plan may cut one record."""
 
 
 @register
@@ -187,7 +187,7 @@ class Shave(RecordKeyed):
 
 
 def _of_widths(widths: Lambda, below: Fraction) -> Fraction | NoLattice:
-    """What divides the pieces that widths of each record make of multiples of `below`."""
+    """A divisor of the pieces that widths of each record make of multiples of `below`."""
     items = written_list(widths.body.core)
     values = None if items is None else [public_numbers(item) for item in items]
     if values is None or any(value is None for value in values):
@@ -196,5 +196,5 @@ def _of_widths(widths: Lambda, below: Fraction) -> Fraction | NoLattice:
 
 
 def _rounded(number: Fraction) -> str:
-    """The number for people, even where no float can hold it."""
+    """The number for people, even where it is out of the range of floats."""
     return f"{float(number):.6g}" if number < 2**1000 else f"2^{math.floor(number).bit_length() - 1}"

@@ -18,7 +18,7 @@ from wpinq.plan.sensitivity.weights import WeightBound, lower
 
 @dataclass(frozen=True, slots=True)
 class Source(Operator):
-    """A protected dataset: a name, a record type and the promise made about its neighbours. Holds no data.
+    """A protected dataset, without data: name, record type and declarations about neighbours.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Source(Operator):
             self.sizes.check(self.record)
 
     def check(self) -> None:
-        """Refuse a declaration that `wp.source` would refuse: asked before anything is billed or read.
+        """Refuse a declaration that `wp.source` would refuse, before anything is billed or read.
 
-        Not all come from there. Unpickling builds them without `__post_init__`, and a plan may be read that was written
+        Not all come from there. Unpickling builds them without `__post_init__`. A plan may be read that was written
         when a smaller unit weight was allowed with `symmetric`: its answers can be read, and nothing new is bought.
 
         Raises
@@ -83,7 +83,7 @@ class Source(Operator):
         self.check_size()
 
     def check_size(self) -> None:
-        """Refuse a source of which one person's rows hold more values than one unit may at any step of a plan.
+        """Refuse a source with more values in one person's rows than a unit may have in a plan.
 
         Raises
         ------
@@ -99,7 +99,10 @@ class Source(Operator):
         )
 
     def _check_person(self, person: Person) -> None:
-        """Whichever way it was written: a weight below what a person can change would leak for every user."""
+        """Check the unit weight against the person, for a declaration of any origin.
+
+        A weight below the change that a person can make would leak for every user.
+        """
         if self.unit_weight != person.weight:
             raise PlanError(
                 f"source {self.source!r}: one person changes it by a weight of up to {person.weight}, so that is its "
@@ -113,7 +116,10 @@ class Source(Operator):
 
     @property
     def row(self) -> Type:
-        """The declared type of a row of the data: that of a record, but where a record is one person's rows."""
+        """The declared type of a row of the data.
+
+        It is that of a record, but where a record is one person's rows.
+        """
         if self.person is not None and self.person.nested:
             assert isinstance(self.record, ListOf)
             return self.record.element
@@ -121,12 +127,12 @@ class Source(Operator):
 
     @property
     def account(self) -> str:
-        """The account that pays for the source: its own, unless it shares one with other tables of the same people."""
+        """The account that pays for the source: its own, or one shared with other tables."""
         return (self.person.account if self.person is not None else "") or self.source
 
     @property
     def rows_of_unit(self) -> str:
-        """How the words for the unit go on where it is a person: `, at most 20 rows`."""
+        """The rest of the unit in words, where it is a person: `, at most 20 rows`."""
         if self.person is None:
             return ""
         rows = "1 row" if self.person.at_most == 1 else f"{self.person.at_most:,} rows"
@@ -187,7 +193,7 @@ class Source(Operator):
 
     @property
     def whole(self) -> bool:
-        """Whether every weight is a number of rows: 0, 1, 2, …"""
+        """Whether every weight is a number of rows: 0, 1, 2 and so on."""
         return self.person is not None or not {"unit_weights", "whole_weights"}.isdisjoint(self.facts)
 
     def steps(self) -> tuple[tuple[Change, Fraction], ...]:

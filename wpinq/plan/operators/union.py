@@ -16,9 +16,11 @@ from wpinq.plan.sensitivity.weights import WeightBound, of_both
 @register
 @dataclass(frozen=True, slots=True)
 class Union(Extreme):
-    """The larger weight of each record: `out(x) = max(A(x), B(x))`   (paper, section 2.6)
+    """The larger weight of each record.
 
-    Not what pandas or SQL call union: for the sum of weights use Concat.
+    `out(x) = max(A(x), B(x))`   (paper, section 2.6)
+
+    It is not the union of pandas or SQL: for the sum of weights use Concat.
 
     Examples
     --------

@@ -36,7 +36,9 @@ class Keeping(Passing):
 @register
 @dataclass(frozen=True, slots=True)
 class Where(Keeping):
-    """Keep the records that satisfy a predicate, with their weights. A null predicate drops the record.
+    """Keep the records that satisfy a predicate, with their weights.
+
+    A null predicate drops the record.
 
     `out(x) = A(x) if p(x) else 0`   (paper, section 2.4)
 

@@ -1,4 +1,4 @@
-"""The change of a dataset, as far as the plan tells: a sum of atoms, each with what it adds and takes away.
+"""The change of a dataset as a sum of atoms, each with bounds on gain and loss.
 
 When one protected unit appears, a step's output changes by Δ. Δ is a sum of atoms; that of a term is zero but for
 records which match the term, and
@@ -17,7 +17,7 @@ from fractions import Fraction
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, below_first, digest_of, walk
 from wpinq.expr.types import TupleOf, Type, signature
 
-# Symbolic records: what the plan tells of the records that one protected unit changes.
+# Symbolic records: the known part, from the plan, of the records that one protected unit changes.
 #
 # A term stands for one value, the same for all who write the same term: a field of the unit, a constant, a function of
 # such, or a record of terms. `UNKNOWN` stands for any value, also for many at once. Two equal terms without UNKNOWN are
@@ -61,7 +61,10 @@ class Term:
         return found
 
     def paths(self, limit: int = 64) -> Iterator[tuple[Path, Term]]:
-        """Every field with its path, the outermost first; at most `limit`, for records can hold one another often."""
+        """Every field with its path, outermost first, up to a limit.
+
+        The limit is for records that contain one another often.
+        """
         waiting: list[tuple[Path, Term]] = [((), self)]
         for path, term in waiting:  # grows as it is read
             if limit == 0:
@@ -71,7 +74,7 @@ class Term:
             waiting += [((*path, place), part) for place, part in enumerate(term.fields)]
 
     def leaves(self) -> Iterator[Term]:
-        """Every field that is no record itself: what tells two records apart, all of it."""
+        """Every field that is no record itself: together they identify the record."""
         if self.fields:
             for part in self.fields:
                 yield from part.leaves()
@@ -114,7 +117,7 @@ def constant(value: Constant) -> Term:
 
 
 def applied(function: Lambda, arguments: Sequence[Term]) -> Term:
-    """What a function gives for these terms."""
+    """The result of a function of these terms."""
     core = function.core
     return evaluated(core.body, {core.level + place: term for place, term in enumerate(arguments)})
 
@@ -164,10 +167,10 @@ def _closure(function: Lambda, variables: dict[int, Term]) -> Term:
 
 
 def matching(key: Lambda, value: Term) -> Term:
-    """Any record whose key is this value: what follows of its fields is known, everything else is not.
+    """Any record with this key: fields that follow from the key are known, no others.
 
     Only a path of fields none of which can be null shows a part of the key: `x.n.k` is null where `n` is null and where
-    `n` holds a null `k`, and these are two records.
+    `n` has a null `k`, and these are two records.
     """
     core = key.core
     parts = [(core.body, value)]
@@ -203,7 +206,7 @@ def _with(type_: Type, known: dict[Path, Term], path: Path) -> Term:
 
 
 ATOMS_LIMIT = 256
-"""The most atoms that are told apart at a step; more become one of unknown record, which is sound and less sharp."""
+"""The most distinct atoms at a step; more become one of unknown record, which is sound and less sharp."""
 
 _BITS = 96
 """The longest denominators that are kept; a longer one is rounded up: bounds of deep plans stay short numbers."""
@@ -211,10 +214,10 @@ _BITS = 96
 
 @dataclass(frozen=True, slots=True)
 class ChangeBounds:
-    """What a change adds, takes away, and is in all: each at least 0, neither part above the total, which is no more
-    than their sum.
+    """Bounds on the weight that a change adds, removes and moves in all.
 
-    Any three bounds come down to such: see `ChangeBounds.of`.
+    Each is at least 0, neither part above the total, which is no more than their sum. Any three bounds come down to
+    such: see `ChangeBounds.of`.
     """
 
     increase: Fraction
@@ -241,12 +244,12 @@ class ChangeBounds:
 
     @property
     def reversed(self) -> ChangeBounds:
-        """What it is with the opposite sign."""
+        """The bounds with the opposite sign."""
         return ChangeBounds(self.decrease, self.increase, self.total)
 
     @property
     def of_one_record(self) -> ChangeBounds:
-        """What it is where all of it falls on one record: that gains or loses, and not both."""
+        """The bounds where the whole change falls on one record, which gains or loses, not both."""
         return ChangeBounds.of(self.increase, self.decrease, max(self.increase, self.decrease))
 
 
@@ -265,7 +268,7 @@ def shorter(number: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one unit changes a step's output.
+    """The change of a step's output by one unit.
 
     Attributes
     ----------
@@ -332,7 +335,7 @@ def together(changes: Iterable[Change]) -> Change:
 
 
 def anything(changes: Iterable[Change]) -> Change:
-    """All that stability tells: as much as the inputs change, at whatever records, of either sign."""
+    """The change by stability alone: as much as the inputs, at any records, of either sign."""
     changes = list(changes)
     total = sum((change.total for change in changes), Fraction(0))
     return added([(UNKNOWN, ChangeBounds.any_sign(total))], [r for change in changes for r in change.rules])

@@ -1,7 +1,8 @@
-"""Closed wedges by the tags of their middle nodes, known by their form: a bound that no rule for one step gives.
+"""Closed wedges by the tags of their middle nodes: a bound for plans of one form.
 
 An edge brings wedges to the tags from which the scale of its ends takes, and both are numbers of the same few records.
-No operator sees that. docs/proofs/stability.md, "Closed wedges by tag", proves it for plans of exactly this form.
+No rule for one step gives this bound. docs/proofs/stability.md, "Closed wedges by tag", proves it for plans of exactly
+this form.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ BY_FORM = "closed wedges come and go in the same tags (by form)"
 _GRAIN = 64
 """Bounds are rounded up to a multiple of its inverse: short numbers on bills."""
 _FAR = 2**32
-"""Limits of degrees are not looked at beyond it."""
+"""Limits of degrees are not searched beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedWedges:
-    """What a step reads that adds up closed wedges by tag.
+    """The form of a step that adds up closed wedges by tag.
 
     Attributes
     ----------
@@ -58,7 +59,10 @@ class ClosedWedges:
 
     @property
     def of_both_ends(self) -> Fraction:
-        """How far one edge moves them through the degrees and neighbours of its ends: twice the most at any degree."""
+        """The move by one edge through the degrees and neighbours of its ends.
+
+        It is twice the most at any degree.
+        """
         if sum(self.widths) > _FAR:
             return max(self.weights)
         limit, full, most = 0, Fraction(0), Fraction(0)
@@ -73,7 +77,7 @@ class ClosedWedges:
         return Fraction(math.ceil(2 * most * _GRAIN), _GRAIN)
 
     def of_closing(self, change: Change) -> Fraction:
-        """How far they move with the side that closes wedges."""
+        """The move with the side that closes wedges."""
         weights = {constant(Constant(INT, tag)): weight for tag, weight in enumerate(self.weights)}
         # Of a tag that is not known, or is none, all weight may be left: where that side is negative it passes through.
         moves = ((weights.get(term.at((self.tag,)), Fraction(1)), move.total) for term, move in change.atoms.items())
@@ -81,13 +85,13 @@ class ClosedWedges:
 
 
 def _of_one_end(below: Fraction, weight: Fraction, degree: int) -> Fraction:
-    """What an end of this degree moves them by, in a tag that has this weight."""
+    """The move by an end of this degree, in a tag that has this weight."""
     return degree * (below + weight * Fraction(3 * degree + 1, 2)) / ((degree + 1) * (3 * degree + 2))
 
 
 @lru_cache(maxsize=1024)
 def closed_wedges(node: Node) -> ClosedWedges | None:
-    """What a step reads, where it adds up closed wedges of simple edges by tag, or makes something of each such sum."""
+    """The form of a step that adds up closed wedges of simple edges by tag, or maps the sums."""
     if not isinstance(node.operator, (Select, SelectMany, Where)):
         return None
     form = _by_tag(node)
@@ -112,7 +116,7 @@ def _by_tag(node: Node) -> ClosedWedges | None:
 
 
 def _tagged(node: Node) -> tuple[Node, Sequence[Fraction], int] | None:
-    """The edges, the widths of tags and the field of the tag, where wedges meet the tags of their middles."""
+    """The edges, tag widths and tag field, where wedges meet the tags of their middles."""
     if not isinstance(node.operator, Join):
         return None
     wedges, tags = _wedges(node.inputs[0]), _tags(node.inputs[1])
@@ -135,7 +139,7 @@ def _tagged(node: Node) -> tuple[Node, Sequence[Fraction], int] | None:
 
 
 def _wedges(node: Node) -> tuple[Node, tuple[int, int, int]] | None:
-    """The edges, and the fields of one end, the middle and the other end, where half-edges meet in a middle node."""
+    """The edges and the fields of end, middle and other end, where half-edges meet."""
     if not isinstance(node.operator, Where) or not isinstance(node.inputs[0].operator, Join):
         return None
     (met,) = node.inputs
@@ -164,9 +168,10 @@ def _wedges(node: Node) -> tuple[Node, tuple[int, int, int]] | None:
 
 
 def _tags(node: Node) -> tuple[Node, Sequence[Fraction]] | None:
-    """The edges, and how much degree is in each tag, where one public list of widths cuts the weight of each node.
+    """The edges and the degree in each tag, where one public list of widths cuts the nodes.
 
-    The widths are multiples of 1/2, and a node weighs half an edge for each: that is in one tag, or beyond all.
+    The widths cut the weight of each node. They are multiples of 1/2, and a node weighs half an edge for each: that is
+    in one tag, or beyond all.
     """
     if not isinstance(node.operator, Shave) or not isinstance(node.operator.widths, Lambda):
         return None
@@ -214,6 +219,6 @@ def _of(function: object, type_: Type, term: Term) -> Term | None:
     try:
         traced = trace(function, (type_,))  # type: ignore[arg-type]
     except ExpressionError:
-        return None  # nodes that hold lists cannot be sorted: a plan that does not sort them is another form
+        return None  # nodes that contain lists cannot be sorted: a plan that does not sort them is another form
     assert isinstance(traced, Lambda)
     return applied(traced, [term])

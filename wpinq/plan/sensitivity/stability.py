@@ -1,4 +1,4 @@
-"""How far one unit of weight moves a plan's output: the sharp bound, from its source up.
+"""The stability of a plan: a sharp bound on its output's move per unit, from its source up.
 
 A plan is cut where budgets are kept: at its sources, and at the parts of partitions, each of which is then a dataset
 of any weights. From a cut to the root the change of every step is found by its operator's rule; the bound is the least
@@ -24,7 +24,7 @@ from wpinq.plan.sensitivity.weights import NO_WEIGHT_BOUND, KnownProportions, wi
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """How far one unit of weight at a cut moves the root.
+    """The most that the root moves per unit of weight at a cut.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ NOTHING_MOVES = added([])
 
 @lru_cache(maxsize=4096)
 def stability(root: Node) -> Mapping[Node, Stability]:
-    """How far one unit of weight at each cut of a plan moves its root.
+    """The most that a plan's root moves per unit of weight at each cut.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _is_cut(node: Node) -> bool:
 
 
 def _below(node: Node) -> tuple[Node, ...]:
-    """What a step reads above the cuts."""
+    """The inputs of a step; none for a cut."""
     return () if _is_cut(node) else node.inputs
 
 
@@ -118,7 +118,10 @@ def _bound(
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A step at a cut, by its number, all other cuts standing still; `ratios` is whether rule R is used."""
+    """A step at a cut, by its number, while all other cuts stay unchanged.
+
+    `ratios` is whether rule R is used.
+    """
 
     cut: Node
     number: int
@@ -134,7 +137,7 @@ _KNOWN_LIMIT = 8192
 
 
 def _moved(way: _Way, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
-    """How the root changes by one step at a cut."""
+    """The change of the root by one step at a cut."""
     if len(_KNOWN) > _KNOWN_LIMIT:
         _KNOWN.clear()
     found: dict[bytes, InputChange] = {}
@@ -148,7 +151,7 @@ def _moved(way: _Way, steps: list[Node], signs: Mapping[bytes, bool]) -> Change:
 
 
 def _at(node: Node, found: Mapping[bytes, InputChange], nonnegative: bool, way: _Way) -> InputChange:
-    """What is known of one step, and of those below it before.
+    """Known facts of one step, and of those below it before.
 
     Bounds on weights, and forms, are of use only where steps are of whole records of weight 1.
     """
@@ -169,7 +172,7 @@ def _at(node: Node, found: Mapping[bytes, InputChange], nonnegative: bool, way: 
 
 
 def _by_form(node: Node, change: Change, found: Mapping[bytes, InputChange], cut: Node) -> Change:
-    """The change of a step, or less where the form of all that is below it tells so."""
+    """The change of a step, or less where the form of the plan below it allows."""
     form = closed_wedges(node)
     if form is None or form.source != cut:
         return change

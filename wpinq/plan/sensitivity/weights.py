@@ -1,4 +1,4 @@
-"""What the plan tells of the weights of a step's output, for sources that hold every record with a weight of 1.
+"""Bounds on the weights of a step's output, for sources with every record at weight 1.
 
 No unit is counted here: these are bounds on the data before a unit appears and after, and rule M uses both.
 """
@@ -15,7 +15,7 @@ from wpinq.expr.types import Type
 from wpinq.plan.sensitivity.change import Change, Path, Term, any_record, together
 
 Fields = frozenset[Path]
-"""Fields of a record: which records hold the same values there."""
+"""Fields of a record: those in which records may agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class WeightBound:
     largest : Fraction or None
         What no weight exceeds.
     a_key : mapping
-        Fields to what all records that hold the same values there weigh together, at most.
+        Fields to the most that all records with the same values there weigh together.
     oriented : tuple of (str, bool), or None
         The simple source of which it holds no more than a part, and whether its records stand reversed: two parts of
         opposite direction share no record.
@@ -38,13 +38,13 @@ class WeightBound:
     oriented: tuple[str, bool] | None = None
 
     def at_key(self, record: Term) -> Fraction | None:
-        """What the records together weigh of which a key shows what is known in this symbolic record, at most."""
+        """The most total weight of the records that agree with a symbolic record at a key."""
         return at_key(self.a_key, record)
 
 
 NO_WEIGHT_BOUND = WeightBound()
 
-# Bounds a key: fields to what all records that hold the same values there are together, at most, in weight or number.
+# Bounds a key: fields to the most that all records with the same values there are together, in weight or number.
 
 N = TypeVar("N", int, Fraction)
 
@@ -80,7 +80,7 @@ def of_either(left: Mapping[Fields, N], right: Mapping[Fields, N]) -> dict[Field
 def followed(a_key: Mapping[Fields, N], record: Term, image: Term) -> dict[Fields, N]:
     """Bounds a key on the images of records.
 
-    They stay where the image shows the fields of the key: whatever merges held the same values there.
+    They stay where the image shows the fields of the key: records that merge had the same values there.
     """
     shown = {term: path for path, term in reversed(list(image.paths()))}
     found: dict[Fields, N] = {}
@@ -92,7 +92,10 @@ def followed(a_key: Mapping[Fields, N], record: Term, image: Term) -> dict[Field
 
 
 def injective(record: Term, image: Term) -> bool:
-    """Whether no two records have one image: every field that is told apart in the record stands in the image."""
+    """Whether no two records have one image.
+
+    Every field that is distinct in the record then stands in the image.
+    """
     shown = {term for _, term in image.paths()}
     return all(_stands(term, shown) for term in (record.fields or (record,)))
 
@@ -117,7 +120,9 @@ Parts = Mapping[tuple[bytes, Term], Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Proportions:
-    """A dataset, none of whose weights is negative, as a sum of images of datasets below, its *grounds*.
+    """A dataset without negative weights, as a sum of images of datasets below.
+
+    These datasets are its *grounds*.
 
     In all data, the weight that any function of the fields known here has at any value is the sum over `parts` of the
     coefficient times the weight of the ground's records that the term takes there.
@@ -125,7 +130,7 @@ class Proportions:
     Attributes
     ----------
     parts : mapping
-        The ground is told for its own sake: a constant is one term, of as many weights as there are datasets.
+        The ground is part of the key: a constant is one term, of as many weights as there are datasets.
     change : Change
         What the ground's change makes of that sum.
     """
@@ -148,7 +153,10 @@ KnownProportions = tuple[Proportions, ...]
 
 
 def with_itself(known: KnownProportions, digest: bytes, type_: Type, change: Change) -> KnownProportions:
-    """What a dataset descends from, and the dataset as its own ground: all of its fields are known there."""
+    """The known proportions of a dataset, and the dataset as its own ground.
+
+    All of its fields are known there.
+    """
     itself = Proportions({(digest, any_record("ground", type_)): Fraction(1)}, change)
     return (*known[: _KEPT - 1], itself)
 
@@ -193,7 +201,7 @@ class Ratio:
 
 
 def ratio_of(left: KnownProportions, right: KnownProportions, keys: Sequence[Callable[[Term], Term]]) -> Ratio | None:
-    """The ratio of the sides of a Join by these keys, where what they descend from tells it."""
+    """The ratio of the sides of a Join by these keys, where their grounds show it."""
     by_key, others = ([one.mapped(key) for one in side] for side, key in zip((left, right), keys, strict=True))
     for one, other in product(by_key, others):
         times = _multiple(one.parts, other.parts)
@@ -204,7 +212,7 @@ def ratio_of(left: KnownProportions, right: KnownProportions, keys: Sequence[Cal
 
 
 def _multiple(one: Parts, other: Parts) -> Fraction | None:
-    """What the second is taken times to be the first, if that is one number and all terms are known."""
+    """The factor between two sums of parts, if it is one number and all terms are known."""
     if not one or one.keys() != other.keys() or not all(term.known for _, term in one):
         return None
     found = {factor / other[part] for part, factor in one.items()}
