@@ -114,8 +114,6 @@ class Expander:
 
         The declarations of sources play no part. Fixed shares without negative weights are seen from the step, which
         has computed them.
-
-        Fixed shares of no negative weight are told from the step, which has computed them.
         """
         if isinstance(step, st.SourceStep):
             return self.assumptions.nonnegative
