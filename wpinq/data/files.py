@@ -325,7 +325,7 @@ def _columns(schema: Sequence[tuple[Any, ...]]) -> list[tuple[str, str]]:
 def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
     """Refuse fields that are only in the names of folders.
 
-    What else stands in these may be data, and is not quoted here.
+    The rest of these names may be data, and is not quoted here.
     """
     folders = {part.partition("=")[0] for file in files for part in file.parent.parts if "=" in part}
     named = [name for name in missing if name in folders]

@@ -205,7 +205,7 @@ class Origin:
 class Origins:
     """The origins of what a session protects or did, by source.
 
-    What was spent on them stays spent.
+    The budget spent on them stays spent.
     """
 
     _by_source: dict[str, list[Origin]] = field(default_factory=dict)

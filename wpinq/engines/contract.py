@@ -148,7 +148,7 @@ class Engine(ABC):
     def attach(self, data: object) -> object:
         """Attach offered data that the engine itself stores; other data are returned as they are.
 
-        What is attached is an unchecked `EngineDataset`.
+        Attached data are an unchecked `EngineDataset`.
         """
         return data
 

@@ -43,8 +43,8 @@ class Ordering:
     """A step towards the least tuple, over the vertices at `positions`.
 
     Without rearrangements these are interchangeable, and the step puts them in order. Else it puts the least of them to
-    the front. Where the vertex at `positions[i]` is the least, the tuple t becomes `(t[r[0]], t[r[1]], …)` with `r =
-    rearrangements[i]`.
+    the front. Where the vertex at `positions[i]` is the least, the tuple t becomes `(t[r[0]], t[r[1]], …)` with
+    `r = rearrangements[i]`.
     """
 
     positions: tuple[int, ...]

@@ -75,8 +75,8 @@ def mean_consistency(tree: Tree, values: Sequence[Any], epsilons: Any | None = N
 
     Then children sum to their parent. Bottom up, a node's own number and the sum of its children's are averaged by
     inverse variance. Top down, what a parent has beyond its children is shared among them, by their variance; evenly
-    where that is equal: `h_v = z_v + (h_parent − Σ z_sibling) / k`. Together they are weighted least squares, `argmin
-    Σ_v ε_v² (h_v − values_v)²`: noise of level l has the variance `2/ε_l²`.
+    where that is equal: `h_v = z_v + (h_parent − Σ z_sibling) / k`. Together they are weighted least squares,
+    `argmin Σ_v ε_v² (h_v − values_v)²`: noise of level l has the variance `2/ε_l²`.
 
     Parameters
     ----------

@@ -183,8 +183,8 @@ _CLOSE = 1e-6
 def round_to_total(values: Any, total: float) -> Integers:
     """Non-negative integers with a given sum, each within 1 of its value.
 
-    The total is rounded to the nearest integer t first, as the root of a tree is, of two the even one. With `r = t − Σ
-    ⌊x_i⌋`, the r values with the largest fractional parts go up, the others down.
+    The total is rounded to the nearest integer t first, as the root of a tree is, of two the even one. With
+    `r = t − Σ ⌊x_i⌋`, the r values with the largest fractional parts go up, the others down.
 
     Parameters
     ----------

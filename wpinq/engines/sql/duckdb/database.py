@@ -135,8 +135,8 @@ class Database(SqlEngine):
         Plans that are run together are tried together. Refusals never depend on data: what is refused was refused in a
         DuckDB that has none, together and then one by one.
 
-        What runs on no data beside other data would run there, too. Statements and settings are the same, and both may
-        take as much memory. Data leave less of it, and threads take more. So that other DuckDB opens only where
+        Plans that run on no data beside other data would run there, too. Statements and settings are the same, and both
+        may take as much memory. Data leave less of it, and threads take more. So that other DuckDB opens only where
         something fails, or under a limit of this one's own.
         """
         self._admit([root for root, together in plans if together])
