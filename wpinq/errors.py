@@ -26,7 +26,9 @@ class PlanError(WpinqError):
 
 
 class LanguageError(WpinqError):
-    """A text program cannot be read. The message shows line, column, the line with a caret, and the fix.
+    """A text program cannot be read.
+
+    The message shows line, column, the line with a caret, and the fix.
 
     Attributes
     ----------
@@ -49,11 +51,14 @@ class EpsilonError(WpinqError):
 
 
 class BudgetExceeded(WpinqError):
-    """The ledger refused a debit: the budget of a source does not cover the bill. Nothing was spent."""
+    """A debit was refused: a source's budget does not cover the bill, and nothing was spent."""
 
 
 class SourceExhausted(BudgetExceeded):
-    """What an analyst asked for is more than a source has left, whoever spent it. Always the same words."""
+    """An analyst's request costs more than a source has left, no matter which account spent it.
+
+    The words are always the same.
+    """
 
 
 class LedgerError(WpinqError):
@@ -61,7 +66,7 @@ class LedgerError(WpinqError):
 
 
 class SourceRejected(WpinqError):
-    """Data offered for protection is unfit. Raised to the curator, before anything is stored.
+    """Data offered for protection are unfit: raised to the curator, before anything is stored.
 
     Attributes
     ----------
@@ -79,11 +84,14 @@ class SessionError(WpinqError):
 
 
 class EvaluationFailed(WpinqError):
-    """An engine failed after the debit. The message is a constant: the reason may depend on protected data."""
+    """An engine failed after the debit.
+
+    The message is a constant: the reason may depend on protected data.
+    """
 
 
 class SourceSuspended(SessionError):
-    """A source answers no analyst until its curator opens it again. The message is a constant."""
+    """A source answers no analyst until its curator resumes it; the message is a constant."""
 
 
 class AnswersError(WpinqError):
@@ -111,7 +119,7 @@ def warn(message: str) -> None:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The names nearest to a misspelt one, as the end of a message; all of them where none is near."""
+    """The names nearest to a misspelt one, as the end of a message; all where none is near."""
     known = list(known)
     near = nearest(name, known)
     if near:

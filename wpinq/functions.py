@@ -1,4 +1,4 @@
-"""The functions of expressions: `from wpinq import functions as F`, then `F.where`, `F.sort` and their like.
+"""The functions of expressions, as in `from wpinq import functions as F`, then `F.where`.
 
 They live here and not on symbols, so that a field may be called `count`, `index` or `sort`. Every function that a
 module of `wpinq.expr.functions` defines is here at run time; type checkers and editors know the imports below.

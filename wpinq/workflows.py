@@ -147,7 +147,10 @@ def _as_they_come(
     answers: Mapping[str, Answers],
     bounds: Bounds,
 ) -> Iterator[Answers]:
-    """The answers of a measurement over its public keys, or again and again over those that the method derives."""
+    """The answers of a measurement over its public keys, or over those that the method derives.
+
+    Derived keys are released round by round, as long as there are more.
+    """
     if isinstance(found, Answers):
         yield found
     elif measurement.domain is not None:
@@ -173,7 +176,7 @@ def plan_table(
     workload: Views | None = None,
     records: float | None = None,
 ) -> MarginalTabulation:
-    """The marginals to measure for synthetic rows: one-ways or all pairs, by public numbers alone.
+    """The marginals to measure for synthetic rows: one-ways or all pairs, by public numbers.
 
     Parameters
     ----------
@@ -246,7 +249,7 @@ def synthesize_table(
     copies: int | None = None,
     seed: int = 0,
 ) -> SyntheticTable:
-    """Fit a joint model to released marginals and draw rows from it. It costs no privacy.
+    """Fit a joint model to released marginals and draw rows from it, at no privacy cost.
 
     Parameters
     ----------

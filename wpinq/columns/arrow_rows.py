@@ -1,6 +1,7 @@
-"""Columns of records that stay in the process as an Arrow table: no database copies them, and any reads them in place.
+"""Columns of records that stay in the process as an Arrow table, read in place by databases.
 
-The memory is the process's own: a database that failed does not take it along, and a forked child has it too.
+No database copies them, and any reads them in place. The memory is the process's own: a database that failed does not
+take it along, and a forked child has it too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ _TAKEN = "taken"
 
 
 def repeats_often(connection: Any, rows: str, names: Sequence[str]) -> bool:
-    """Whether the first rows of a query are few, or repeat often, so that grouping all of them takes less time."""
+    """Whether the first rows of a query are few, or repeat often.
+
+    Then grouping all of them takes less time.
+    """
     first = f"SELECT {hash_sql(names)} AS h FROM (SELECT * FROM ({rows}) LIMIT {LOOKED_AT})"
     ((count, distinct),) = connection.execute(f"SELECT count(*), count(DISTINCT h) FROM ({first})").fetchall()
     return bool(count < LOOKED_AT or often(count - distinct, count))
@@ -63,10 +67,11 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
 
 
 def hashed_first(connection: Any, rows: str, type_: Type) -> list[tuple[str, ...]]:
-    """The columns by whose hash to look for the few rows that repeat, the quickest first; none where there are many.
+    """The columns whose hash finds the few rows that repeat, the quickest first.
 
-    They are the integers, the numbers, and all columns, as far as they tell the first rows apart as well as all do: to
-    hash texts takes several times as long. Equal rows have equal hashes in any case.
+    They are none where there are many such rows. The choices are the integers, the numbers, and all columns, as far as
+    they distinguish the first rows as well as all do. Hashing texts takes several times as long. Equal rows have equal
+    hashes in any case.
     """
     columns = list(zip(column_names(type_), column_types(type_), strict=True))
     names = tuple(name for name, _ in columns)
@@ -104,7 +109,7 @@ def places_of(hashes: Any, shared: Any) -> Any:
 
 
 def often(rows: int, count: int) -> bool:
-    """Whether so many of some rows repeat that grouping all of them takes less time than finding which."""
+    """Whether so many of some rows repeat that grouping all takes less time than a search."""
     return rows > _OFTEN * count
 
 
@@ -229,10 +234,11 @@ def gathered(connection: Any, query: str) -> Any:
 
 
 def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
-    """The records of a table, each row of which weighs 1, where equal rows weigh together what SQL says.
+    """The records of a table whose rows weigh 1, with equal rows merged.
 
-    Rows in increasing order of their integers, as those of a table with a key often are, are all different. Else equal
-    rows are found as `duplicates` says. One of them stands for all, and the others have no weight.
+    `weight` is their weight together, in SQL. Rows in increasing order of their integers, as those of a table with a
+    key often are, are all different. Else equal rows are found as `duplicates` says. One of them stands for all, and
+    the others have no weight.
     """
     rows, names = _plain(table), ", ".join(column_names(type_))
     if _increases(table):
@@ -286,7 +292,7 @@ def _is_plain_integer(column: Any) -> bool:
 
 
 def _greater(columns: list[Any]) -> bool:
-    """Whether each row of some columns is greater than the one before it, the first column before others."""
+    """Whether each row of some columns is greater than the one before, in order of the columns."""
     tied: Any = True  # which rows are equal to the one before, as far as was looked
     for column in columns:
         if (tied & (column[1:] < column[:-1])).any():
@@ -352,7 +358,10 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
 
 
 def _ones_but_for(size: int, places: Any, weights: Any) -> Any:
-    """A column of ones, but for the weights in some places, in order. Blocks of nothing but ones share their memory."""
+    """A column of ones with the given weights in some places, in order.
+
+    Blocks of nothing but ones share their memory.
+    """
     import numpy as np
     import pyarrow as pa
 
@@ -382,10 +391,11 @@ def _column(numbers: Any) -> Any:
 
 
 def _at(table: Any, places: Any) -> Any:
-    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first.
+    """The rows in some places, in order.
 
-    The function is asked for where `pyarrow.compute` has it from: to import that takes longer than to protect a
-    hundred thousand rows, for it writes a Python function for each of Arrow's. Where it is no longer there, that does.
+    Arrow's own way puts all pieces of a table together first. The function comes from where `pyarrow.compute` has it
+    from. To import that module takes longer than to protect a hundred thousand rows, for it writes a Python function
+    for each of Arrow's. Where the function is no longer there, the module does.
     """
     import numpy as np
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Weighted datasets: functions from records to weights, with a norm, a distance, a sum and a difference."""
+"""Weighted datasets: functions from records to weights, with a norm, distance and sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as flat columns: how a value of each record type lies in a table, in a list, and in Python.
+"""Records as flat columns: the layout of a value in a table, in a list, and in Python.
 
 A record becomes its leaves side by side, `c0`, `c1`, …; one that can be null has a leading column that says whether it
 is there, and where it is not, every leaf is null. A list is one column, of packed elements: scalars, lists, or structs.
@@ -17,7 +17,7 @@ from wpinq.expr.values import Value, order_key
 
 
 def plain(type_: Type) -> Type:
-    """What lies in columns for a type: physical types, and a weighted element as the pair that it is."""
+    """The type of the columns of a type: physical types, and a weighted element as a pair."""
     type_ = physical(type_)
     if isinstance(type_, Weighted):
         return TupleOf((None, None), (type_.record, FLOAT.with_nullable()), nullable=type_.nullable)
@@ -25,7 +25,10 @@ def plain(type_: Type) -> Type:
 
 
 def leaf_types(type_: Type, nullable: bool = False) -> Iterator[tuple[Type | None, bool]]:
-    """The type of each column, in order, and whether it can be null; None is the column that says "it is there"."""
+    """The type of each column, in order, and whether it can be null.
+
+    None is the column that says "it is there".
+    """
     type_ = plain(type_)
     if isinstance(type_, TupleOf):
         if type_.nullable:
@@ -42,7 +45,10 @@ def column_names(type_: Type) -> list[str]:
 
 
 def type_name(type_: Type) -> str:
-    """The type of a packed value in the generic SQL of this engine; a dialect may say it in another way."""
+    """The type of a packed value in the generic SQL of this engine.
+
+    A dialect may name it in another way.
+    """
     type_ = plain(type_)
     if isinstance(type_, ListOf):
         return f"{type_name(type_.element)}[]"
@@ -189,7 +195,10 @@ def load(connection: Any, table: str, columns: Mapping[str, Any]) -> None:
 
 
 def _column(values: Iterator[Any], type_: Type, size: int) -> Any:
-    """The array that the database reads as a column: objects where None is null, or numbers behind a mask."""
+    """The array that the database reads as a column.
+
+    It is of objects, where None is null, or of numbers behind a mask.
+    """
     import numpy as np
 
     dtype = _dtype(type_)
@@ -220,7 +229,10 @@ def _insert_any(connection: Any, table: str, type_: Type, rows: Iterator[tuple[V
 
 
 def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Value, Any]:
-    """The output of a query with some parameters, by place or by name: record to weight, in canonical order."""
+    """The output of a query with some parameters: record to weight, in canonical order.
+
+    Parameters are given by place or by name.
+    """
     connection.execute(query, given)
     if not has_lists(type_):  # column by column, which takes a tenth of the time of rows
         held = connection.fetchnumpy()

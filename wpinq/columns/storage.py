@@ -1,9 +1,9 @@
-"""Weighted datasets held as columns: checked once, where no one else can open them, read by any database.
+"""Weighted datasets as columns: checked once, inaccessible to others, read by any database.
 
 The file is a DuckDB database with one table; data that are in memory as Arrow has them stay there instead
 (`arrow_rows`). A file never has a name while there is anything in it (`unlinked_file`). So it goes with the last
-process that has it open, however that ends; and until then there is something to read again after a database failed
-and was thrown away, and in a forked child.
+process that has it open, however that ends. Until then it can be read again after a database failed and was thrown
+away, and in a forked child.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class StoredColumns(Mapping[Value, float]):
         return bool(common == self._count)
 
     def arrow(self) -> Any:
-        """All of it as an Arrow table: `c0`, `c1`, … and `w`, which engines take that do not read DuckDB's files."""
+        """All of it as an Arrow table: `c0`, `c1`, … and `w`, for engines that read no DuckDB files."""
         with opened() as connection, self.attached(connection, "shown") as table:
             return connection.sql(f"SELECT * FROM {table}").to_arrow_table()
 
@@ -182,7 +182,9 @@ def store(
 
 
 def store_table(connection: Any, type_: Type, table: Any, repeated: str) -> StoredColumns:
-    """Hold an Arrow table in which nobody writes: columns of records, in rows of weight 1 that may be equal.
+    """Store an Arrow table that nothing writes to, as columns of records.
+
+    Its rows have weight 1 and may be equal.
 
     Parameters
     ----------
@@ -198,7 +200,10 @@ def store_table(connection: Any, type_: Type, table: Any, repeated: str) -> Stor
 
 
 def cleanly(connection: Any, statement: str) -> None:
-    """Run a statement that cleans up: no trouble where the database is broken, and goes with all that is in it."""
+    """Run a statement that cleans up, and ignore errors of a broken database.
+
+    That goes with all that is in it.
+    """
     import duckdb
 
     with contextlib.suppress(duckdb.Error):

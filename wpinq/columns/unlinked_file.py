@@ -1,9 +1,9 @@
-"""Databases in files without a name: a DuckDB can open them in this process, and nobody else can at all.
+"""Databases in files without a name, which a DuckDB can open in this process alone.
 
 A file that is unlinked is still reached by `/dev/fd/N`. DuckDB from 2.0.1 on follows such a link by what it *says*, not
-by what it is, and so would write what it is given to a new file of the name `… (deleted)`. Therefore exactly this name,
-in a folder of our own, is a link to the file: followed by what it says it leads to itself, without end, and DuckDB
-opens it as it is. Where that is not what happens, the database is let go of before anything is written to it.
+by what it is. So it would write what it is given to a new file of the name `… (deleted)`. Therefore exactly this name,
+in a folder of our own, is a link to the file. Followed by what it says, it leads to itself, without end, and DuckDB
+opens it as it is. Where that is not what happens, the database is detached before anything is written to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _ENOUGH = 1 << 30
 
 
 class UnlinkedFile:
-    """A database of one table, `held`, in a file that goes with this, or with the last process that has it open.
+    """A database of one table, `held`, in a file without a name.
+
+    The file goes with this, or with the last process that has it open.
 
     Parameters
     ----------
@@ -53,7 +55,10 @@ class UnlinkedFile:
         os.symlink(f"/dev/fd/{self.number}", self._link)
 
     def attach_empty(self, connection: Any, name: str) -> None:
-        """Have a database write to the file, under a name, which the caller detaches also where this fails."""
+        """Have a database write to the file, under a name.
+
+        The caller detaches the name also where this fails.
+        """
         os.write(self.number, _empty_database(connection))
         # DuckDB looks for a log beside a database, even where it is told to write none.
         connection.execute(f"ATTACH {quoted(self._link)} AS {name} (RECOVERY_MODE no_wal_writes)")
@@ -164,6 +169,9 @@ def bytes_of(size: str) -> int:
 
 
 def stop_progress_bar(connection: Any) -> None:
-    """Turn it off, where it is on: without ipywidgets, a notebook has none, and DuckDB then refuses to set it."""
+    """Turn it off, where it is on.
+
+    Without ipywidgets, a notebook has none, and DuckDB then refuses to set it.
+    """
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
         connection.execute("SET enable_progress_bar = false")

@@ -1,4 +1,4 @@
-"""What a curator offers becomes `{record: weight}` of a declared type, or is refused as a whole."""
+"""Protected data: offered data become `{record: weight}` of a declared type, or are refused."""
 
 from wpinq.data.edges import EdgeList
 from wpinq.data.read import read_source

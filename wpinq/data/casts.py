@@ -1,7 +1,8 @@
-"""Casts: a column of a table as a declared type, in SQL: the canonical value, and the conditions of unfit ones.
+"""Casts: a column of a table as a declared type, in SQL.
 
-One rule for each declared scalar, from the column's type in DuckDB, and one from text, as csv files have it. As for
-values of Python (`expr.logical_values`), a value is exactly of the type or refused.
+A cast has the canonical value, and the conditions of unfit ones. There is one rule for each declared scalar, from the
+column's type in DuckDB, and one from text, as csv files have it. As for values of Python (`expr.logical_values`), a
+value is exactly of the type or refused.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ class Cast:
 
 
 def of_column(column: str, given: Any, type_: types.Type, words: CastWords | None = None) -> Cast:
-    """A column of some type of DuckDB's (`DuckDBPyType`), or another database's, as a declared type."""
+    """A column of some type of DuckDB's (`DuckDBPyType`) as a declared type.
+
+    Another database's types work, too.
+    """
     words = words or DUCKDB
     if not isinstance(type_, types.TupleOf):
         value, unfit = _value(column, given, type_, words)
@@ -92,7 +96,10 @@ def of_column(column: str, given: Any, type_: types.Type, words: CastWords | Non
 
 
 def of_text(column: str, type_: types.Type) -> Cast:
-    """A column of text, as a declared scalar. An empty field is null where the type allows null."""
+    """A column of text as a declared scalar.
+
+    An empty field is null where the type allows null.
+    """
     if isinstance(type_, types.CategoryOf):
         value, unfit = column, [(f"{column} <> '' AND {condition}", why) for condition, why in _unlisted(column, type_)]
     elif isinstance(type_, types.DecimalOf):

@@ -50,7 +50,10 @@ def breach(fact: str, table: str, type_: Type) -> tuple[str, str]:
 
 
 def enforce_sizes(connection: Any, sizes: Sizes | None, held: StoredColumns) -> None:
-    """Refuse data of more records than a source declares, in all or of one key, as a whole: no row is at fault."""
+    """Refuse data of more records than a source declares, in all or of one key.
+
+    They are refused as a whole: no row is at fault.
+    """
     if sizes is None:
         return
     with held.attached(connection, "checking") as table:
@@ -60,7 +63,7 @@ def enforce_sizes(connection: Any, sizes: Sizes | None, held: StoredColumns) -> 
 
 
 def size_breaches(sizes: Sizes | None, table: str, type_: Type) -> Iterator[tuple[str, str]]:
-    """For each bound on the records of a table, its words, and a query that gives rows where it does not hold."""
+    """The words of each bound on the records of a table, and a query of rows that break it."""
     if sizes is None:
         return
     places: dict[str, list[str]] = {}
@@ -73,7 +76,10 @@ def size_breaches(sizes: Sizes | None, table: str, type_: Type) -> Iterator[tupl
 
 
 def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
-    """Refuse data in which a text, or a list with all that is in it, is larger than some number of code points."""
+    """Refuse data in which a text or a list is larger than some number of code points.
+
+    A list counts with all that is in it.
+    """
     columns = [
         f"length(CAST({name} AS VARCHAR)) > {most}"
         for name, kind in zip(column_names(held.type), column_types(held.type), strict=True)
@@ -91,7 +97,7 @@ def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
 
 
 def broken_size(words: str) -> str:
-    """What is said of data beyond a bound: that it does not hold, and nothing of what the data are."""
+    """The message for data beyond a bound: that it does not hold, and nothing of the data."""
     return f"Refused as a whole, the data: the source declares {words}, and they do not keep to it"
 
 

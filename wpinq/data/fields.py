@@ -1,4 +1,7 @@
-"""Fields from the columns of a table or file: by their names and kinds in each library, never by their values."""
+"""Fields from the columns of a table or file, by names and kinds, never by values.
+
+Each library has its own kinds.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, by name; or by place, where they have no names; or one that is the records themselves."""
+    """The columns of a table, by name, or by place where they have no names.
+
+    A bare one is the records themselves.
+    """
 
     library: str
     names: Sequence[object] | None
@@ -114,7 +120,10 @@ def _of_path(path: Path) -> Columns:
 
 
 def _of_parquet(path: Path) -> Columns:
-    """By the schema in the file's footer. The notes that libraries leave there count rows, and are not read."""
+    """The columns of a parquet file, by the schema in its footer.
+
+    The notes that libraries leave there count rows, and are not read.
+    """
     import duckdb
 
     with contextlib.ExitStack() as briefly:
@@ -142,7 +151,7 @@ def _csv_names(path: Path) -> list[str]:
 
 
 def _lines(file: Any) -> Iterator[str]:
-    """The lines of a file, as they are asked for: more than one where a name in quotes holds the end of a line."""
+    """The lines of a file, lazily; more than one where a name in quotes has the end of a line."""
     encoding = "utf-8-sig"
     while line := file.readline(_LONGEST):
         if len(line) == _LONGEST:

@@ -48,7 +48,7 @@ def missing_file(path: Path, words: str) -> SourceRejected:
 
 
 def parquet_files(path: Path) -> list[Path] | None:
-    """The parquet files that a path, a folder or a pattern means, by name; None where it means none of these.
+    """The parquet files of a path, a folder or a pattern, by name; None where it means none.
 
     In a folder, what begins with a dot or an underscore is left aside, as those who write such folders do. Links to
     folders are followed. A file that several names lead to is one file, whose rows count once.
@@ -91,7 +91,7 @@ def _inside(folder: Path, offered: Path) -> list[Path]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """The files that a pattern means as `glob.glob` would find them, and those inside the folders that it means."""
+    """The files of a pattern, as `glob.glob` would find them, and those inside its folders."""
     places = [Path(pattern.anchor)]
     for part in pattern.relative_to(pattern.anchor).parts:
         found = [inside for place in places if _is_folder(place) for inside in _next(place, part)]
@@ -119,7 +119,10 @@ def _next(folder: Path, part: str) -> Iterable[Path]:
 
 
 def _folders(top: Path, aside: str) -> Iterator[Path]:
-    """A folder and those in it, at any depth; each once, whatever links lead to it, so that no circle is endless."""
+    """A folder and those in it, at any depth, each once.
+
+    Links to one folder count once, so that no circle is endless.
+    """
     waiting = [top]
     seen: set[tuple[int, int]] = set()
     while waiting:
@@ -144,7 +147,10 @@ def _is_folder(path: str | Path) -> bool:
 
 
 def _each_once(files: Iterable[Path]) -> list[Path]:
-    """The files by name, under the first of their names: rows that are read twice would weigh twice."""
+    """The files by name, under the first of their names.
+
+    Rows that are read twice would weigh twice.
+    """
     by_identity: dict[tuple[int, int], Path] = {}
     for file in sorted(files):
         by_identity.setdefault(_identity(file), file)
@@ -157,7 +163,9 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def identities(path: str | os.PathLike[str]) -> frozenset[object]:
-    """The identity of each file that a path, a folder or a pattern means: its device and inode, never its content.
+    """The identity of each file that a path, folder or pattern means.
+
+    It is its device and inode, never its content.
 
     A file that is on no disk of this machine has its name instead.
     """
@@ -253,7 +261,7 @@ _UNSOUND = "is not a sound parquet file, or there is too little memory or disk t
 
 
 def _parquet_relation(connection: Any, path: Path, files: Sequence[Path], type_: Type, stack: ExitStack) -> Relation:
-    """The rows of parquet files of one schema. Columns that the type does not name are not read."""
+    """The rows of parquet files of one schema; columns outside of the type are not read."""
     import duckdb
 
     for file in files:
@@ -292,7 +300,7 @@ def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
 
 
 def _schemas(connection: Any, listed: str) -> list[list[tuple[Any, ...]]]:
-    """For each file the elements of its schema, from the root down: name, number of children, type."""
+    """The elements of each file's schema, from the root down: name, number of children, type."""
     elements = "name, num_children, duckdb_type"
     rows = connection.execute(f"SELECT file_name, {elements} FROM parquet_schema({listed})").fetchall()
     return [[row[1:] for row in group] for _, group in itertools.groupby(rows, itemgetter(0))]
@@ -315,7 +323,10 @@ def _columns(schema: Sequence[tuple[Any, ...]]) -> list[tuple[str, str]]:
 
 
 def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
-    """Refuse fields that only names of folders hold. What else stands in these may be data, and is not quoted here."""
+    """Refuse fields that are only in the names of folders.
+
+    The rest of these names may be data, and is not quoted here.
+    """
     folders = {part.partition("=")[0] for file in files for part in file.parent.parts if "=" in part}
     named = [name for name in missing if name in folders]
     if named:
@@ -381,7 +392,10 @@ def _is_plain(file: BinaryIO) -> bool:
 
 
 def _csv_rows(file: BinaryIO, path: Path) -> Iterator[list[str]]:
-    """The rows of a csv file, from the header on; SourceRejected where it is none, with the number of rows before."""
+    """The rows of a csv file, from the header on.
+
+    SourceRejected where it is none, with the number of rows before.
+    """
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     number, is_text, fault = -1, True, ""
@@ -408,7 +422,10 @@ def _csv_rows(file: BinaryIO, path: Path) -> Iterator[list[str]]:
 
 
 def stage_text(connection: Any, rows: Iterable[tuple[int, Sequence[str] | str]], width: int) -> Tally:
-    """Put rows of text with their positions `n` into the staging table; a text in place of one says what is wrong."""
+    """Put rows of text with their positions `n` into the staging table.
+
+    A text in place of a row is the reason why it is unfit.
+    """
     import numpy as np
 
     found, names, none = Tally(), [f"g{i}" for i in range(width)], [None] * width  # null is neither empty nor text

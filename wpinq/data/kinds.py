@@ -1,7 +1,7 @@
-"""Kinds of columns in all libraries: the type that each means, and how a column of it becomes one of the declared type.
+"""Kinds of columns in all libraries, with the type of each and its conversion.
 
-A kind is a word (of a scalar), a list of one kind (of lists), or a mapping of names to kinds (of records). The words
-are those of the libraries in small letters.
+Conversion is of a column to the declared type. A kind is a word (of a scalar), a list of one kind (of lists), or a
+mapping of names to kinds (of records). The words are those of the libraries in small letters.
 
 Advice never changes a value silently. Libraries round, cut and guess ("1.7" to 2, "False" to true, "now" to a moment,
 1700000000 to one of 1970). So a column is declared as what it is, and queries convert it by casts of documented
@@ -48,7 +48,7 @@ class StandIn:
 
 
 def counted_kind(type_: Any) -> StandIn | None:
-    """The unit that the integers of an Arrow type are counted in; None where it is scanned as it is."""
+    """The unit of the integers of an Arrow type; None where it is scanned as it is."""
     found = _COUNTED.fullmatch(str(type_))
     if found is None or (found[2] is None and str(type_).startswith("timestamp")):
         return None
@@ -56,7 +56,10 @@ def counted_kind(type_: Any) -> StandIn | None:
 
 
 def counts(batch: Any, kinds: Sequence[StandIn | None]) -> Any:
-    """An Arrow batch, or table, with integers in the same memory in place of the counted columns."""
+    """An Arrow batch, or table, with integers in place of the counted columns.
+
+    They are in the same memory.
+    """
     import pyarrow
 
     for place, kind in enumerate(kinds):
@@ -79,7 +82,10 @@ def rounds(types: Iterable[Any]) -> bool:
 
 
 def duration_of(interval: Any) -> Any:
-    """An interval of Arrow's as a duration, to the nanosecond; as it is, where it is null or of months."""
+    """An interval of Arrow's as a duration, to the nanosecond.
+
+    It stays as it is, where it is null or of months.
+    """
     import numpy
 
     if interval is None or interval.months:
@@ -92,7 +98,7 @@ def duration_of(interval: Any) -> Any:
 
 
 def for_arrow(column: str, kind: Any, label: str) -> str:
-    """A column of a DuckDB relation as SQL of which Arrow's stream changes no value that could be accepted.
+    """A column of a DuckDB relation as SQL whose acceptable values Arrow's stream keeps.
 
     Arrow has no times with a zone: DuckDB leaves the zone out. The bits of unsigned integers of 128 bits become those
     of a signed decimal: the larger ones are cut to one that no integer of 64 bits nor float is.

@@ -1,7 +1,8 @@
-"""The common shape of all input: one column per field; and columns of Python values, brought to the declared types.
+"""The common shape of all input, one column per field, and checks of Python values.
 
-A column whose Python types already prove the declared type is checked at C speed; only one that does not is
-walked value by value, which finds the positions and the reasons of what is unfit.
+Values of a column are brought to its declared type. A column whose Python types already prove the declared type is
+checked at C speed. Only one that does not is walked value by value, which finds the positions and the reasons of what
+is unfit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PLAIN_KINDS = "biufU"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a record type: one per field, or a single one where records are bare values."""
+    """The columns of a record type: one per field, or a single one for bare values."""
 
     names: tuple[str | None, ...]
     types: tuple[Type, ...]
@@ -81,7 +82,10 @@ class Layout:
 
 
 def normalize_column(column: ColumnValues, type_: Type, faults: Faults, label: str) -> list[Value]:
-    """The values of a column in canonical form. An unfit one is added to `faults` and stands as None."""
+    """The values of a column in canonical form.
+
+    An unfit one is added to `faults` and stands as None.
+    """
     proven = _proven_list(column, type_)
     if proven is not None:
         return proven
@@ -159,7 +163,7 @@ def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
 
 
 def unwrap(value: Any) -> Any:
-    """The Python value of a numpy scalar, and the fields of a structured one; anything else is itself.
+    """The Python value of a numpy scalar, and the fields of a structured one; else the value.
 
     Told by attributes, so that numpy need not be imported. Dates stay as they are: `item()` makes them integers.
     """
@@ -176,10 +180,10 @@ def unwrap(value: Any) -> Any:
 
 
 def plain_row(value: Any, type_: TupleOf) -> Any:
-    """A row that is an array, as the list of its values; one that names its fields, as a mapping. Else it is itself.
+    """An array row as the list of its values, or a row with field names as a mapping.
 
-    Fields are named by a series of pandas, and by named tuples, rows of Spark and structured values of numpy, which
-    are read by place where the type has no names.
+    Other values stay as they are. Fields are named by a series of pandas, and by named tuples, rows of Spark and
+    structured values of numpy. They are read by place where the type has no names.
     """
     series = getattr(value, "ndim", None) == 1 and hasattr(value, "dtype") and hasattr(value, "to_dict")
     names = None if None in type_.names and not series else _names(value)
@@ -208,7 +212,7 @@ def _names(value: Any) -> list[Any] | None:
 
 
 def plain(value: Any, type_: Type) -> object:
-    """The value with numpy scalars, subclasses of the plain kinds and records given by field name made plain."""
+    """The value with numpy scalars, subclasses of plain kinds and records by name made plain."""
     value = plain_row(value, type_) if isinstance(type_, TupleOf) else unwrap(value)
     if isinstance(value, str):
         return str.__str__(value)  # str() of a str-based Enum would be its name
@@ -225,7 +229,7 @@ def plain(value: Any, type_: Type) -> object:
 
 
 def by_name(row: Mapping[Any, object], type_: TupleOf) -> tuple[object, ...]:
-    """A record given by field name, in the order of the type. Fields that the type lacks are left aside."""
+    """A record given by field name, in the order of the type, without fields that it lacks."""
     for name in type_.names:
         if name is None:
             raise UnfitValue("a record by field name where the fields have no names")

@@ -1,13 +1,13 @@
-"""Which rows of a person count: at most so many, by a rule that reads nothing but the declared fields of that person.
+"""The rows of a person that count: at most so many, by a rule over the declared fields.
 
-Of a person with more than `at_most` rows, equal rows are numbered, 1, 2, …, and those rows are kept whose SHA-256 of
-(row, number) is least. The row is in its canonical bytes, so that the rule is one for every engine; it is public and
-has no seed, so that protecting the data again keeps the same rows. Neither the place of a row in its file, nor
-undeclared columns, nor anything of other people has a say: what is kept of a person is a function of that person's
-rows, so that one person's coming or going adds or removes what is kept of that person, and moves nothing else.
+Of a person with more than `at_most` rows, equal rows are numbered, 1, 2, …. The rows are kept whose SHA-256 of (row,
+number) is least. The row is in its canonical bytes, so that the rule is one for every engine. It is public and has no
+seed, so that protecting the data again keeps the same rows. Neither the place of a row in its file, nor undeclared
+columns, nor anything of other people has a say. The rows kept of a person are a function of that person's rows. So one
+person's coming or going adds or removes what is kept of that person, and moves nothing else.
 
-Here it is SQL, of DuckDB and Spark. Rows are columns `c0`, `c1`, … as `columns.records` lays records, beside `p`, whose
-they are. All that is sized, numbered or placed is so by person. `tests/support/people.py` says the same in Python.
+Here it is SQL, of DuckDB and Spark. Rows are columns `c0`, `c1`, … as `columns.records` lays records, beside `p`, their
+person. All that is sized, numbered or placed is so by person. `tests/support/people.py` says the same in Python.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ class Words:
 
 
 def canonical_hex(type_: Type, words: Words) -> str:
-    """The canonical bytes (`expr.values`) of the record in `c0`, `c1`, …, in hexadecimal capitals."""
+    """The canonical bytes (`expr.values`) of the record in `c0`, `c1`, …, in hexadecimal.
+
+    The digits are capitals.
+    """
     return _flat_hex(iter(column_names(type_)), type_, words)
 
 
@@ -112,7 +115,10 @@ def _order_keys(leaves: Iterator[str], type_: Type) -> Sequence[str]:
 
 
 def _order_key(term: str, type_: Type, level: int) -> str:
-    """What sorts as a packed value does. In lists and structs DuckDB has null last: there it is told apart first."""
+    """A key that sorts as a packed value does.
+
+    In lists and structs DuckDB has null last: there it is distinguished first.
+    """
     if isinstance(type_, ListOf):
         item = f"z{level}"
         return f"list_transform({term}, lambda {item}: {_inside(item, type_.element, level + 1)})"
@@ -149,7 +155,10 @@ DUCKDB = Words(
 
 
 def counted(rows: str, type_: Type) -> str:
-    """The query of how often (`m`) each row stands there for each person, from that of canonical, fit rows and `p`."""
+    """The query of the number (`m`) of each row of each person, from that of canonical rows.
+
+    These are fit and have `p`.
+    """
     names = ", ".join(column_names(type_))
     return f"SELECT p, {names}, count(*) AS m FROM ({rows}) AS offered GROUP BY p, {names}"
 
@@ -188,7 +197,10 @@ def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
 
 
 def weighed(kept: str, type_: Type, person: Person, words: Words) -> str:
-    """The query of the dataset, from the query or table of the rows that count: the columns of its records, and `w`."""
+    """The query of the dataset, the columns of its records and `w`, from the rows that count.
+
+    Those are a query or a table.
+    """
     names = column_names(type_)
     if not person.nested:
         listed = ", ".join(names)
@@ -218,7 +230,9 @@ _TWICE = "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m
 
 
 def people_dataset(connection: Any, relation: Relation, declared: Source, person: Person) -> StoredColumns:
-    """The dataset of what counts of each person's rows; nothing says how many rows that leaves out.
+    """The dataset of the rows of each person that count.
+
+    Nothing says how many rows that leaves out.
 
     Parameters
     ----------

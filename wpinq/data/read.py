@@ -1,4 +1,4 @@
-"""The one door for protected data: from what a curator offers to checked columns of records and weights."""
+"""The only entry of protected data: from offered data to checked columns and weights."""
 
 from __future__ import annotations
 
@@ -170,7 +170,10 @@ def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, pers
 
 
 def may_be_directed(data: object, record: Type) -> bool:
-    """Whether (a, b) and (b, a) are two records of what is offered: of pairs, all but a list of undirected edges."""
+    """Whether (a, b) and (b, a) are two records of offered data.
+
+    They are of pairs, but not of a list of undirected edges.
+    """
     pairs = isinstance(record, TupleOf) and len(record.elements) == 2 and len({*record.elements}) == 1
     data = as_edge_list(data)
     return pairs and not (isinstance(data, EdgeList) and not data.is_directed)
@@ -200,7 +203,10 @@ class Origin:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Origins:
-    """The origins of what a session protects or did, by source: what was spent on them stays spent."""
+    """The origins of what a session protects or did, by source.
+
+    The budget spent on them stays spent.
+    """
 
     _by_source: dict[str, list[Origin]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""How data is refused: all of it at once, with the first positions, the reasons and no value."""
+"""The refusal of data: all at once, with the first positions, the reasons and no value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Tally:
         self.add((position + after for position in faults), Counter(faults.values()))
 
     def refuse(self, what: str, *, noun: str = "row", first: int = 0, advice: str = "") -> None:
-        """Refuse `what`, if anything was found. Positions are printed counted from `first`; advice comes last."""
+        """Refuse `what`, if anything was found.
+
+        Positions are printed counted from `first`; advice comes last.
+        """
         count = self.reasons.total()
         if not count:
             return
@@ -59,7 +62,7 @@ class Tally:
 
 
 def reject(what: str, faults: Faults, *, noun: str = "row", first: int = 0) -> NoReturn:
-    """Refuse `what` for these faults. Positions are printed counted from `first`."""
+    """Refuse `what` for these faults, with positions counted from `first`."""
     tally = Tally()
     tally.add_faults(faults)
     tally.refuse(what, noun=noun, first=first)

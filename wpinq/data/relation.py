@@ -1,7 +1,7 @@
-"""Offered rows as something that DuckDB relations, and what a relation gives: columns held for good, or a refusal.
+"""Offered rows as something that DuckDB relations, and what a relation gives.
 
-In the good case the rows are read once: what is unfit ends the query. Only then are they read again, in order, for the
-positions and the reasons.
+It gives stored columns, or a refusal. In the good case the rows are read once: what is unfit ends the query. Only then
+are they read again, in order, for the positions and the reasons.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _refuse(connection: Any, relation: Relation) -> None:
 
 
 def listed(connection: Any, found: str) -> Iterator[tuple[int, int, list[int]]]:
-    """For each reason that a query gives beside positions (`n`, `reason`): how many positions, and the first ones."""
+    """The number of positions and the first ones for each reason in a query (`n`, `reason`)."""
     columns = f"reason, count(*), min(n, {SHOWN}), min(n) AS least"
     rows = connection.execute(f"SELECT {columns} FROM ({found}) GROUP BY reason ORDER BY least").fetchall()
     return ((reason, number, first) for reason, number, first, _ in rows)

@@ -167,7 +167,7 @@ def columns_relation(
     notes: Sequence[str] = (),
     advice: Callable[[Type], str] = lambda type_: "",
 ) -> Relation:
-    """The relation of columns of Python values, staged piece by piece as long as nothing in them is unfit."""
+    """The relation of columns of Python values, staged in pieces until a value is unfit."""
     import numpy as np
 
     layout, found, after = Layout.of(type_), Tally(), 0
@@ -219,7 +219,10 @@ def _fields(row: Any, type_: TupleOf, only_by_name: bool) -> Sequence[object]:
 
 
 def _fit(make: Callable[[], _T], instead: _T, position: int, faults: Faults, fails: str) -> _T:
-    """The value of a row; the reason of an unfit one is added to `faults`, never the words of the row's own code."""
+    """The value of a row; the reason of an unfit one is added to `faults`.
+
+    It never has the words of the row's own code.
+    """
     try:
         return make()
     except UnfitValue as unfit:

@@ -1,4 +1,4 @@
-"""Source files: the path, edge-list options and columns that a command line or a configuration gives."""
+"""Source files: path, edge-list options and columns of a command line or configuration."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ def source_data(
 
 
 def edge_columns(given: str, option: str) -> tuple[str, str]:
-    """The two columns that hold an edge, as given with a comma between; names with commas stand in double quotes."""
+    """The two columns of an edge, given with a comma between.
+
+    Names with commas stand in double quotes.
+    """
     names = next(csv.reader([given]), [])
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise UsageError(f"{option} takes the names of two columns, as origin,destination; not {given!r}")

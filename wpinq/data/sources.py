@@ -1,7 +1,8 @@
-"""Tables: DuckDB relations, Arrow streams, and columns of numpy and pandas become one relation, columns by field name.
+"""Tables of every library as one relation, with columns by field name.
 
-A library is imported only where a table of it is read. A column of Python objects, or of a kind that DuckDB does not
-read, is checked value by value in Python. The column's kind decides that, never a value.
+The libraries are DuckDB relations, Arrow streams, and columns of numpy and pandas. A library is imported only where a
+table of it is read. A column of Python objects, or of a kind that DuckDB does not read, is checked value by value in
+Python. The column's kind decides that, never a value.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def is_table(data: object) -> bool:
 
 
 def _library_of(data: object) -> str | None:
-    """The library of a table; "arrow" for any that gives an Arrow stream; None for what is no table."""
+    """The library of a table; "arrow" for any other with an Arrow stream; None for no table."""
     for base in type(data).__mro__:
         root = base.__module__.partition(".")[0].removeprefix("_")
         if root in ("numpy", "pandas", "polars", "pyarrow", "duckdb"):
@@ -119,7 +120,7 @@ class _Table:
 def _native(
     connection: Any, table: _Table, layout: Layout, stack: contextlib.ExitStack, stored: Sequence[Type] | None = None
 ) -> Relation:
-    """The relation that DuckDB scans where it lies; with `stored`, of columns that are read as these types."""
+    """The relation that DuckDB scans in place; with `stored`, of columns read as these types."""
     connection.register(_TABLE, table.columns)
     stack.callback(_unregister, connection)
     names = [f"g{i}" for i in range(len(layout.types))]
@@ -164,7 +165,7 @@ def _unsupported(data: object) -> SourceRejected:
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether DuckDB scans an array for what it is: numbers as the machine has them, and timestamps."""
+    """Whether DuckDB scans an array for what it is: native numbers, and timestamps."""
     if array.ndim != 1 or not array.dtype.isnative:
         return False
     if array.dtype.kind == "M":
@@ -199,7 +200,10 @@ def _of_numpy(data: Any, layout: Layout) -> _Table:
 
 
 def _values(array: Any) -> list[Any]:
-    """The Python values of an array: of other kinds than the plain ones, tolist() would turn dates into integers."""
+    """The Python values of an array.
+
+    Of other kinds than the plain ones, tolist() would turn dates into integers.
+    """
     return list(array.tolist() if array.dtype.kind in PLAIN_KINDS + "O" else array)
 
 
@@ -263,7 +267,10 @@ def _of_polars(data: Any, layout: Layout) -> _Table:
 
 
 def _of_arrow(data: Any, layout: Layout) -> _Table:
-    """The columns of anything that gives an Arrow stream. Only tables and batches are known to be in memory."""
+    """The columns of anything with an Arrow stream.
+
+    Only tables and batches are known to be in memory.
+    """
     check_unread(data)
     reader = None
     with contextlib.suppress(Exception):  # there is no pyarrow, or no stream of columns; its words may quote values
@@ -369,7 +376,9 @@ def _of_duckdb(connection: Any, data: Any, layout: Layout, stack: contextlib.Exi
 
 
 def _number(column: str, given: Any, type_: Type) -> str | None:
-    """The SQL of the integer that stands for a date or a decimal, null for what is unfit; None for other columns.
+    """The SQL of the integer that stands for a date or a decimal; None for other columns.
+
+    It is null for what is unfit.
 
     So the relation gives numbers, in half the memory of decimals, that are records as they lie. Its SQL has nothing but
     DuckDB's own operators: names of functions may be its owner's.
@@ -390,7 +399,7 @@ def _room(connection: Any) -> int:
 
 
 def _lies_plain(rows: Any, relation: Relation) -> bool:
-    """Whether the columns of a table are those of the records as they are, and none of them is unfit."""
+    """Whether the columns of a table are those of the records as they are, and none is unfit."""
     nulls = {f"g{i} IS NULL": column.null_count for i, column in enumerate(rows.columns)}
     return (
         list(relation.leaves) == [f"g{i}" for i in range(len(rows.columns))]
@@ -400,7 +409,7 @@ def _lies_plain(rows: Any, relation: Relation) -> bool:
 
 
 def _read(ask: Callable[[], Any]) -> Any:
-    """The result of a relation; a refusal where its own connection cannot compute it, or not now."""
+    """The result of a relation, or a refusal where its own connection cannot compute it now."""
     import duckdb
 
     refusal = UNREADABLE

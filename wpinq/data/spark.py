@@ -1,4 +1,7 @@
-"""Spark frames: checked where they are, by Spark; of the rows nothing but yes, no and the norm comes to the driver."""
+"""Spark frames, checked in place by Spark.
+
+Of the rows nothing but yes, no and the norm comes to the driver.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ _MOMENTS: tuple[tuple[types.Logical, str, str], ...] = (
 
 
 def _kind(given: Any) -> StandIn:
-    """A type of Spark's. What stands in a record twice under one name cannot be told apart, and is not there."""
+    """A type of Spark's; fields of a record that share a name are left out.
+
+    They cannot be distinguished.
+    """
     if given.typeName() == "array":
         return StandIn("list", [("element", _kind(given.elementType))])
     if given.typeName() == "struct":
@@ -164,7 +170,7 @@ _UNREADABLE = "cannot be read by Spark: show it yourself to see why"
 
 
 def read_frame(frame: Any, declared: Source) -> EngineDataset:
-    """The dataset that the rows of a Spark frame are, checked by Spark against what its source declares.
+    """The dataset of the rows of a Spark frame, checked by Spark against the declared source.
 
     Each row weighs 1.0 and repeated rows add up. Columns are found as those of any table.
 
@@ -263,7 +269,10 @@ def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> Cast:
 
 
 def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str]) -> str:
-    """Add the rows that count of each person, and the dataset of these, to the held frames; or say what is wrong."""
+    """Add the rows of each person that count, and their dataset, to the frames; or the reason.
+
+    The reason says what is wrong.
+    """
     spark = held[0].sparkSession
     kept = spark.sql(kept_of("{counted}", type_, person.at_most, SPARK), counted=held[0])
     held.append(kept.localCheckpoint(eager=True))

@@ -1,4 +1,7 @@
-"""The explanation of a query before it runs: plan, types, uses, weights, noise and accuracy. No data."""
+"""The explanation of a query from public facts: plan, uses, weights, noise and accuracy.
+
+It needs no data and no release.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,10 @@ def explain_plan(
 
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:
-    """A row for each step: drawing, type, uses and weight. A shared step is drawn once and then referred to."""
+    """A row for each step: drawing, type, uses and weight.
+
+    A shared step is drawn once and then referred to.
+    """
     certain, rows = plan_properties(root).steps, row_bounds(root)
     users: dict[bytes, int] = {}
     for node in topological([root]):
@@ -161,7 +167,10 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
 
 
 def _work(plan: Node) -> Iterator[str]:
-    """The rows that the plan's steps handle at most, and the step that handles most, where sources declare sizes."""
+    """The rows that the plan's steps handle at most, and the step that handles most.
+
+    They need declared sizes.
+    """
     if all(source.sizes is None for source in plan_properties(plan).sources.values()):
         return
     found = plan_work(plan)
@@ -225,7 +234,7 @@ _Slot = tuple[bytes, bytes]
 
 
 def plan_picture(root: Node) -> dict[str, Any] | None:
-    """The steps of a plan as boxes, with arrows from inputs to users; None where there are more than `MOST_STEPS`.
+    """The steps of a plan as boxes, with arrows from inputs to users; None beyond `MOST_STEPS`.
 
     A box shows the operator, its functions, the type of its records, and how often it is used. A step that several
     others read is drawn once.
@@ -270,7 +279,10 @@ def _width(slot: _Slot) -> int:
 
 
 def _layers(steps: list[Node]) -> list[list[_Slot]]:
-    """Steps by the longest way to them from a source, and lanes for arrows; in a layer, near to what they read."""
+    """Layers of steps by the longest path from a source, with lanes for arrows.
+
+    In a layer, steps are near to what they read.
+    """
     depth: dict[bytes, int] = {}
     for node in steps:
         depth[node.digest] = 1 + max((depth[child.digest] for child in node.inputs), default=-1)

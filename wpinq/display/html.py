@@ -1,4 +1,7 @@
-"""HTML for notebooks and reports: templates of `wpinq/display/templates`, in which every text is escaped."""
+"""HTML for notebooks and reports, by templates of `wpinq/display/templates`.
+
+Every text in them is escaped.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ def interval_bar(low: float, value: float, high: float, scale: tuple[float, floa
 
 
 def interval_scale(ends: Iterable[float | None]) -> tuple[float, float]:
-    """The scale that fits intervals by their ends, and 0; an end that is none or not finite has no say."""
+    """The scale that fits intervals by their ends, and 0.
+
+    An end that is None or not finite does not count.
+    """
     finite = [end for end in ends if end is not None and math.isfinite(end)]
     return min([0.0, *finite]), max([0.0, *finite])
 
@@ -87,7 +93,10 @@ def _environment() -> Environment:
 
 
 def _printable(value: Any) -> Any:
-    """A text without control characters: HTML cannot hold some, and others change how a line reads."""
+    """A text without control characters.
+
+    HTML cannot hold some, and others change how a line reads.
+    """
     if type(value) is not str:
         return value
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in value)

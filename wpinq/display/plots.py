@@ -1,6 +1,7 @@
-"""Answers as a plot, and what all plots share: axes without global state, labels, the stamp of simulated answers.
+"""Answers as a plot, and the common part of plots: axes, labels, and stamps of simulations.
 
-matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn.
+Axes have no global state. matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is
+drawn.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
 
 
 def axes_or_new(axes: Any) -> Axes:
-    """The axes to draw on: those given, or the only ones of a new figure that pyplot does not know of.
+    """The axes to draw on: those given, or those of a new figure outside of pyplot.
 
     Raises
     ------

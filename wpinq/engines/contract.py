@@ -75,7 +75,9 @@ class Engine(ABC):
         return None
 
     def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
-        """Raise PlanError for plans that cannot be run, some of them together; whatever data are held.
+        """Raise PlanError for plans that cannot be run, whatever the data are.
+
+        Some of the plans are run together.
 
         Parameters
         ----------
@@ -144,11 +146,14 @@ class Engine(ABC):
             yield connection
 
     def attach(self, data: object) -> object:
-        """Data offered for protection, as an unchecked `EngineDataset` if the engine has them, else as they are."""
+        """Attach offered data that the engine itself stores; other data are returned as they are.
+
+        Attached data are an unchecked `EngineDataset`.
+        """
         return data
 
     def keep(self, checked: D) -> D | dict[Value, float]:
-        """A checked dataset, for `evaluate`. The engine lets go of it when nobody has it any more."""
+        """Keep a checked dataset for `evaluate`, until nothing refers to it any more."""
         return checked
 
     @abstractmethod
@@ -181,7 +186,7 @@ def find_engine(name: str) -> type[Engine]:
 
 
 def find_unoptimised(name: str) -> type[Engine] | None:
-    """The engine that takes the steps of a plan one by one, as this one would; None if there is none."""
+    """The engine of the same weights that takes a plan's steps one by one; None without one."""
     return _imported(UNOPTIMISED[name]) if name in UNOPTIMISED else None
 
 

@@ -61,7 +61,10 @@ def evaluate(
 
 
 class Reference(Engine):
-    """The reference at work. It keeps no data, and of outputs the one that it was last asked for by keys."""
+    """The engine of the reference semantics, which keeps no data.
+
+    Of outputs it keeps the last that was evaluated for keys.
+    """
 
     name = "reference"
 

@@ -211,7 +211,9 @@ def path_weight(middle: SupportsIndex) -> Fraction:
 
 
 def joint_degree_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
-    """What a directed edge adds in `joint_degrees`: `1/(2 + 2·d_a + 2·d_b)` (paper, equation (3)).
+    """The weight of one directed edge in `joint_degrees`: `1/(2 + 2·d_a + 2·d_b)`.
+
+    Source: paper, equation (3).
 
     Examples
     --------
@@ -223,7 +225,9 @@ def joint_degree_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
 
 
 def triangle_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
-    """What a triangle adds in `triangles_by_degree` with `bucket=1`: `3/(x² + y² + z²)` (paper, equation (4)).
+    """The weight of a triangle in `triangles_by_degree` with `bucket=1`: `3/(x² + y² + z²)`.
+
+    Source: paper, equation (4).
 
     Examples
     --------
@@ -266,7 +270,9 @@ def nodes_from_weight(weight: float) -> float:
 
 
 def edges_from_joint_degrees(weight: float, degrees: Sequence[SupportsIndex]) -> float:
-    """The number of directed edges behind a weight released from `joint_degrees`: `weight · (2 + 2·d_a + 2·d_b)`.
+    """The number of directed edges behind a weight released from `joint_degrees`.
+
+    It is `weight · (2 + 2·d_a + 2·d_b)`.
 
     For undirected edges between degrees i ≠ j average `(i, j)` and `(j, i)`; for i = j halve.
 
@@ -279,7 +285,7 @@ def edges_from_joint_degrees(weight: float, degrees: Sequence[SupportsIndex]) ->
 
 
 def triangles_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> float:
-    """The number of triangles behind a weight released from `triangles_by_degree` with `bucket=1`.
+    """The number of triangles behind a weight from `triangles_by_degree` with `bucket=1`.
 
     Examples
     --------
@@ -301,7 +307,9 @@ def squares_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> floa
 
 
 def count_noise_scale(item_weight: Fraction, epsilon: object, uses: int = 1) -> Fraction:
-    """The scale of the Laplace noise on a count that was rescaled from a weight: `uses / (ε · item_weight)`.
+    """The noise scale of a count that was rescaled from a weight: `uses / (ε · item_weight)`.
+
+    The noise is Laplace noise.
 
     Parameters
     ----------
@@ -355,7 +363,10 @@ def _degrees(given: Sequence[SupportsIndex], count: int, least: int, of: str) ->
 
 
 def closed_form(plan: Node) -> ClosedForm | None:
-    """What one item adds to each record of a plan, where it is a recipe with a closed form, or a part of one."""
+    """The weight that one item adds to each record of a plan, for recipes with a closed form.
+
+    Filters and parts of such recipes have it, too; None for other plans.
+    """
     while isinstance(plan.operator, (Where, Partition)):  # a record stays, with its weight, or goes
         plan = plan.inputs[0]
     for node in topological([plan]):

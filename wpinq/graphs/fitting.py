@@ -24,7 +24,7 @@ _MOST_NODES = 2**31
 
 
 def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, ccdf_scale: float = 1.0) -> Integers:
-    """The degree sequence that agrees best with a noisy degree sequence and a noisy CCDF together.
+    """The degree sequence that best fits a noisy degree sequence and a noisy CCDF together.
 
     Minimises, over all staircases from (0, m) to (n, 0) that step right or down only, with v the n released values
     of the sequence and h the m released values of the CCDF::
@@ -161,15 +161,18 @@ def _measurement(name: str, given: Any) -> Floats:
 
 
 def _conjugate(counts: Integers) -> Integers:
-    """The same staircase read along the other axis: out[x] = #{y : counts[y] > x}, for non-increasing counts."""
+    """The same staircase read along the other axis: out[x] = #{y : counts[y] > x}.
+
+    Counts do not increase.
+    """
     return np.searchsorted(-counts, -np.arange(counts[0]), side="left").astype(np.int64)
 
 
 def _lowest_staircase(long: Floats, short: Floats, long_weight: float, short_weight: float) -> Integers:
-    """Row lengths, `len(short)` of them, of the lowest optimal staircase, in a grid `len(long)` wide.
+    """The `len(short)` row lengths of the lowest optimal staircase, in a grid `len(long)` wide.
 
-    A cell (x, y) gains `A·clip(2(long[x] − y) − 1, ±1) + B·clip(2(short[y] − x) − 1, ±1)`. Rows are taken from the
-    top: `D[y][c] = gain of the first c cells of row y + max over c' <= c of D[y+1][c']`.
+    A cell (x, y) gains `A·clip(2(long[x] − y) − 1, ±1) + B·clip(2(short[y] − x) − 1, ±1)`. Rows are taken from the top:
+    `D[y][c] = gain of the first c cells of row y + max over c' <= c of D[y+1][c']`.
     """
     width, height = len(long), len(short)
     # Gains are integers held in float64, and no sum of them reaches 2^53: exact, so ties are true ties.
@@ -212,7 +215,7 @@ def _lowest_staircase(long: Floats, short: Floats, long_weight: float, short_wei
 
 
 def _row_ends(columns: Floats, rows: Floats, a: float, b: float) -> Integers:
-    """For each row y, a length that the row of the lowest optimum does not exceed; non-increasing in y.
+    """An upper bound on the length of each row y of the lowest optimum, non-increasing in y.
 
     Where a >= b only cells with long[x] > y can gain, and where b >= a only cells with short[y] > x. Beyond the
     down-closure of those no cell gains, so cutting any optimum back to it leaves an optimum.

@@ -29,7 +29,10 @@ Permutation = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A connected simple graph on the vertices 0 to size − 1; edges `(u, v)` with u < v, in order."""
+    """A connected simple graph on the vertices 0 to size − 1.
+
+    Its edges are `(u, v)` with u < v, in order.
+    """
 
     size: int
     edges: tuple[Edge, ...]
@@ -37,10 +40,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """A step towards the least tuple: put the vertices at `positions` in order, or the least of them to the front.
+    """A step towards the least tuple, over the vertices at `positions`.
 
-    In order where they are interchangeable, and there are no rearrangements. Else, where the vertex at `positions[i]`
-    is the least of them all, the tuple t becomes `(t[r[0]], t[r[1]], …)` with `r = rearrangements[i]`.
+    Without rearrangements these are interchangeable, and the step puts them in order. Else it puts the least of them to
+    the front. Where the vertex at `positions[i]` is the least, the tuple t becomes `(t[r[0]], t[r[1]], …)` with
+    `r = rearrangements[i]`.
     """
 
     positions: tuple[int, ...]
@@ -100,7 +104,7 @@ def automorphisms(pattern: Pattern) -> list[Permutation]:
 
 
 def least_steps(pattern: Pattern) -> list[Ordering]:
-    """Steps that turn any embedding of the pattern into the least of those that cover the same copy."""
+    """Steps that turn any embedding of the pattern into the least one of the same copy."""
     steps: list[Ordering] = []
     group = automorphisms(pattern)
     for vertex in range(pattern.size):

@@ -56,7 +56,7 @@ def tag_weights(limits: Sequence[int], largest: int, *, whole: bool = False) -> 
 
 
 def wedge_weights(limits: Sequence[int], largest: int) -> Floats:
-    """`w_i(d)` of `closed_wedges_by_tag` for d = 0, 1, …, largest, as an array of shape (largest + 1, tags).
+    """`w_i(d)` of `closed_wedges_by_tag` for d = 0, …, largest, of shape (largest + 1, tags).
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _one_a_tag(name: str, given: Sequence[float], tags: int, most: float) -> lis
 
 
 def _beyond(number: Any, first: Any, rest: Iterable[tuple[int, Any]]) -> Any:
-    """An expression: the first value below all limits, else that of the last limit which a number is not below."""
+    """An expression: the value of the last limit that a number is not below, or the first value."""
     found = first
     for limit, value in rest:
         found = F.where(number >= limit, value, found)
@@ -284,10 +284,11 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
 
 
 def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:
-    """As `degree_tags`, but that the last tag takes all that is left: the tags of a node weigh what its half-edges do.
+    """As `degree_tags`, but the last tag takes all that is left.
 
-    So a Join of the two is in one ratio at every node, and billed less (rule R). Pieces of half-edges and a Select do
-    it, as a list of widths cannot; engines do not know that there are few such tags, so other recipes do without.
+    So the tags of a node weigh what its half-edges do. A Join of the two is in one ratio at every node, and billed less
+    (rule R). Pieces of half-edges and a Select do it, as a list of widths cannot. Engines do not know that there are
+    few such tags, so other recipes do without.
     """
     inner = checked_limits(limits)[1:-1]
     pieces, by_limit = ends(edges).shave(0.5), [(limit, tag) for tag, limit in enumerate(inner, 1)]

@@ -1,4 +1,4 @@
-"""Plots of histograms: an estimate with its intervals, the error by the size of ranges, the tree.
+"""Plots of histograms: an estimate with its intervals, the error by size of range, the tree.
 
 matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn; AnswersError where
 it is missing. Plots are drawn on `axes`, or on a new figure outside of pyplot, and these axes are given back.
@@ -36,7 +36,7 @@ _MOST_OUTLINED = 100
 def plot_estimate(
     estimate: Any, interval: Any = None, truth: Any = None, answers: Answers | None = None, axes: Axes | None = None
 ) -> Axes:
-    """The estimated count of each bin, with intervals, and the true histogram where it is public.
+    """The estimated count of each bin, with intervals, and the truth where it is public.
 
     Bin i spans i − ½ to i + ½. AnswersError when the numbers are not finite, are not one a bin, or a lower end lies
     above its upper end.
@@ -101,7 +101,9 @@ def plot_error_by_range_size(
     sizes: Sequence[int] | None = None,
     axes: Axes | None = None,
 ) -> Axes:
-    """The expected squared error of a range, by its number of bins, for strategies side by side. No data.
+    """The expected squared error of a range, by its number of bins, for strategies side by side.
+
+    No data are used.
 
     A line for each strategy, both scales logarithmic. At size s, `expected_error(all n − s + 1 ranges of s bins, ε) /
     (n − s + 1)`: an exact average over all places.
@@ -166,7 +168,7 @@ def _sizes(sizes: Any, domain: int) -> list[int]:
 
 
 def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes: Axes | None = None) -> Axes:
-    """The tree of ranges: a rectangle for each node, over the bins that it sums, the root on top.
+    """The tree of ranges: a rectangle for each node over the bins that it sums, the root on top.
 
     Node i of height h spans the bins from `i · k^h` on. The colour is the node's value per bin, so that a node and its
     children have one colour where the counts are even, and noise stands out at the leaves. Levels of at most 10 nodes

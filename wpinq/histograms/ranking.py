@@ -87,7 +87,9 @@ def simulated_error(
 
 
 def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
-    """The mean total squared error of sorted counts, were the guess the data; `Sorted.error_bound` bounds it for all.
+    """The mean total squared error of sorted counts, were the guess the data.
+
+    `Sorted.error_bound` bounds it for all data.
 
     Parameters
     ----------
@@ -112,7 +114,7 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
 
 
 def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
-    """The mean earth mover's distance of a count of counts from the truth, were the guess the data.
+    """The mean earth mover's distance of a count of counts from a guess, were it the data.
 
     Parameters
     ----------
@@ -192,7 +194,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Strategies from the least expected error to the largest; `best` is the first, `str()` says why.
+    """Strategies from the least expected error to the largest; `best` is the first.
+
+    `str()` says why.
 
     Attributes
     ----------
@@ -285,7 +289,9 @@ def choose(
     mechanism: Mechanism = "laplace",
     source: Query | None = None,
 ) -> Ranking:
-    """Rank strategies by their expected error on a workload, without data: exactly, or on a public guess.
+    """Rank strategies by their expected error on a workload: exactly, or on a public guess.
+
+    No data are used.
 
     Parameters
     ----------

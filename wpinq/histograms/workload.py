@@ -1,4 +1,4 @@
-"""Workloads: the linear queries that a histogram is wanted for. Public, and never held as a dense matrix."""
+"""Workloads: the public linear queries for a histogram, never stored as a dense matrix."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Workload(ABC):
         return (self.rows(start, stop) for start, stop in blocks(self.queries))
 
     def ranges(self) -> Iterator[tuple[Integers, Integers]] | None:
-        """Where every query is a range: their starts and stops, block by block. None where they are not."""
+        """The starts and stops of the queries, block by block, where all are ranges, else None."""
         return None
 
     def __repr__(self) -> str:
@@ -248,7 +248,10 @@ def check_domain_size(domain: object) -> int:
 
 
 def check_matrix(matrix: Any, what: str) -> Any:
-    """A finite matrix of float64, dense or sparse (CSR), with a row and a column at least, or PlanError."""
+    """A finite matrix of float64, dense or sparse (CSR), or PlanError.
+
+    It has a row and a column at least.
+    """
     if hasattr(matrix, "tocsr"):
         if np.issubdtype(matrix.dtype, np.complexfloating):
             raise PlanError(f"{what} has real coefficients, not complex ones")
@@ -264,7 +267,10 @@ def check_matrix(matrix: Any, what: str) -> Any:
 
 
 def as_workload(workload: Any, domain: int) -> Workload:
-    """A workload over this domain, from a workload or a matrix; PlanError when the shapes differ."""
+    """A workload over this domain, from a workload or a matrix.
+
+    PlanError when the shapes differ.
+    """
     found = workload if isinstance(workload, Workload) else Matrix(workload)
     if found.domain != domain:
         raise PlanError(f"the workload is over {found.domain} bins, the strategy over {domain}: make them agree")
@@ -363,7 +369,10 @@ def flattened(workload: Workload) -> Iterator[Workload]:
 
 
 def stacked_products(workload: Workload) -> list[Kronecker] | None:
-    """The parts of a stack of Kronecker workloads over the same attributes, two or more; None for another workload."""
+    """The parts of a stack of Kronecker workloads over the same attributes, two or more.
+
+    None for another workload.
+    """
     every = list(flattened(workload))
     parts = [part for part in every if isinstance(part, Kronecker)]
     alike = isinstance(workload, Stacked) and len(parts) == len(every) and len({part.sizes for part in parts}) == 1
@@ -371,7 +380,7 @@ def stacked_products(workload: Workload) -> list[Kronecker] | None:
 
 
 def marginal_weights(workload: Workload) -> tuple[tuple[int, ...], dict[View, float]] | None:
-    """The sizes of the attributes, and the weight of each marginal that a stack of products stands for.
+    """The sizes of the attributes, and the weight of each marginal in a stack of products.
 
     `‖W A⁺‖²` is the sum over the marginals of their weight times the variance of their cells. None for a workload that
     is no stack of two products or more, over the same attributes, of bins and totals.

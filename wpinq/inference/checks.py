@@ -18,7 +18,9 @@ MOST_RECORDS = 2**53
 
 
 def number(value: Any, what: str) -> float:
-    """A number as float, nan and infinity among them; AnswersError for what is none, strings too.
+    """A number as float, nan and infinity among them, or AnswersError.
+
+    Strings are not numbers here.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def confidence_of(confidence: Any) -> float:
 
 
 def is_one_of(value: Any, choices: Collection[Any]) -> bool:
-    """Whether a value, which may be anything, is one of some names or integers. True is not 1.
+    """Whether any value is one of some names or integers; True is not 1.
 
     Examples
     --------
@@ -104,7 +106,7 @@ def sequence_of(values: Any, what: str, error: type[WpinqError] = AnswersError) 
 
 
 def array_of(values: Any, what: str, error: type[WpinqError] = AnswersError) -> Floats:
-    """Real numbers as an array of float64, of any shape, nan and infinity among them; or the error.
+    """Real numbers as an array of float64 of any shape, nan and infinity included; or the error.
 
     Examples
     --------
@@ -122,7 +124,9 @@ def array_of(values: Any, what: str, error: type[WpinqError] = AnswersError) -> 
 
 
 def matrix_of(matrix: Any, rows: int) -> Any:
-    """A dense matrix of finite numbers as float64; sparse ones and operators as they are. AnswersError if not.
+    """A dense matrix of finite numbers as float64; sparse ones and operators as they are.
+
+    AnswersError for others.
 
     Examples
     --------
@@ -150,7 +154,7 @@ def integer_row(values: Any) -> Integers | None:
 
 
 def vector(values: Any, what: str, length: int | None = None) -> Floats:
-    """One row of finite numbers, as many as asked, as float64; or AnswersError, which says what they are.
+    """One row of finite numbers of a given length as float64, or AnswersError with the reason.
 
     Examples
     --------
@@ -194,7 +198,10 @@ def units(size: int, start: int, stop: int) -> Floats:
 
 
 def along_axes(values: Floats, parts: Iterable[tuple[int, Callable[[Floats], Floats]]]) -> Floats:
-    """Functions of the first axis, each with its size, applied along each attribute of a flattened product."""
+    """Functions of the first axis, applied along each attribute of a flattened product.
+
+    Each has its size.
+    """
     sizes, functions = zip(*parts, strict=True)
     cube = np.reshape(values, (*sizes, *values.shape[1:]))
     for axis, function in enumerate(functions):

@@ -17,7 +17,7 @@ Precision = float | Floats
 
 
 def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None = None) -> list[Floats]:
-    """The consistent tree nearest to noisy node values: ordinary least squares, weighted where asked.
+    """The consistent tree nearest to noisy node values, by least squares, weighted or not.
 
     `argmin Σ_v precision_v · (h_v − values_v)²` subject to every node being the sum of its children. Bottom up,
     a node's own value and the sum of its children's estimates are averaged by inverse variance; top down, what
@@ -71,11 +71,11 @@ def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[A
 
 
 def mean_consistency(tree: Tree, values: Sequence[Any], epsilons: Any | None = None) -> list[Floats]:
-    """Noisy numbers at every node of a tree, moved as little as possible so that children sum to their parent.
+    """Noisy numbers at every node of a tree, moved as little as needed for consistency.
 
-    Bottom up, a node's own number and the sum of its children's are averaged by inverse variance; top down, what a
-    parent has beyond its children is shared among them, by their variance; evenly where that is equal:
-    `h_v = z_v + (h_parent − Σ z_sibling) / k`. Together they are weighted least squares,
+    Then children sum to their parent. Bottom up, a node's own number and the sum of its children's are averaged by
+    inverse variance. Top down, what a parent has beyond its children is shared among them, by their variance; evenly
+    where that is equal: `h_v = z_v + (h_parent − Σ z_sibling) / k`. Together they are weighted least squares,
     `argmin Σ_v ε_v² (h_v − values_v)²`: noise of level l has the variance `2/ε_l²`.
 
     Parameters
@@ -135,7 +135,7 @@ def _checked(tree: Tree, values: Sequence[Any], precisions: Sequence[Any] | None
 
 
 def _family(tree: Tree, level: int, below: Precision) -> tuple[Precision, Precision]:
-    """The precision of the sum of each node's children, and each child's share of what is left over."""
+    """The precision of the sum of each node's children, and each child's share of the rest."""
     k = tree.branching
     if isinstance(below, float) and below > 0 and k is not None and tree.sizes[level + 1] == k * tree.sizes[level]:
         return below / k, 1 / k
@@ -212,7 +212,7 @@ def match_sizes(parent: Any, children: Sequence[Any]) -> tuple[list[Integers], f
 
 
 def _places(child: Floats) -> Floats:
-    """Where each group stands among those of its size in a child: evenly spread, between 0 and 1."""
+    """The place of each group among those of its size in a child, evenly between 0 and 1."""
     order = np.argsort(child, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(child[order])) + 1, len(child))
     counts = np.diff(ends, prepend=0)

@@ -17,7 +17,11 @@ from wpinq.runtime.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Independent noise of the density, or on multiples of a step the probability, `∝ exp(−|noise|/scale)`.
+    """Independent noise of the density or probability `∝ exp(−|noise|/scale)`.
+
+    With a step it is a probability on the step's multiples.
+
+    It is a probability on multiples of a step.
 
     Attributes
     ----------
@@ -42,20 +46,25 @@ class Noise:
 
     @property
     def variance(self) -> float:
-        """`2·scale²`; on a lattice of step g `2αg²/(1 − α)²` with `α = exp(−g/scale)`, which is less."""
+        """`2·scale²`, or less on a lattice.
+
+        On one of step g it is `2αg²/(1 − α)²` with `α = exp(−g/scale)`.
+        """
         if self.step is None:
             return 2 * self.scale**2
         return self.step**2 * geometric_variance(self.scale / self.step)
 
     def draw(self, random: np.random.Generator, shape: int | tuple[int, ...]) -> Floats:
-        """Reproducible noise for simulations. NOT private."""
+        """Reproducible noise for simulations, which is NOT private."""
         if self.step is None:
             return random.laplace(0.0, self.scale, shape)
         chance = -math.expm1(-self.step / self.scale)
         return self.step * (random.geometric(chance, shape) - random.geometric(chance, shape)).astype(np.float64)
 
     def half_widths(self, coefficients: Floats, confidence: float, repeats: Floats | None = None) -> Floats:
-        """Half-widths of intervals around sums of this noise with public coefficients, a column a sum.
+        """Half-widths of intervals around sums of this noise with public coefficients.
+
+        Each column is a sum.
 
         `repeats`, of the same shape, are how many terms have each coefficient: one when left out. Each interval covers
         with the stated probability: exactly for Laplace noise, at least for noise on a lattice.

@@ -52,7 +52,7 @@ def project_to_total(values: Any, total: float, at_most: bool = False) -> Floats
 
 
 def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
-    """The paper's heuristic for non-negativity: a node at or below 0 becomes 0, with its whole subtree.
+    """The paper's heuristic for non-negativity: a node of at most 0 becomes 0 with its subtree.
 
     `levels` are a consistent estimate, level by level, root first; what is given back is no longer consistent.
 
@@ -181,7 +181,7 @@ _CLOSE = 1e-6
 
 
 def round_to_total(values: Any, total: float) -> Integers:
-    """Non-negative integers with a given sum, each within 1 of the value: the largest fractions are rounded up.
+    """Non-negative integers with a given sum, each within 1 of its value.
 
     The total is rounded to the nearest integer t first, as the root of a tree is, of two the even one. With
     `r = t − Σ ⌊x_i⌋`, the r values with the largest fractional parts go up, the others down.
@@ -514,7 +514,9 @@ def check_ranges(starts: Any, stops: Any, size: int) -> tuple[Integers, Integers
 
 
 def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
-    """The quantile of a histogram: the first bin at which the cumulative count reaches `q` of the total.
+    """The first bin of a histogram at which the cumulative count reaches `q` of the total.
+
+    It is at least that.
 
     Parameters
     ----------

@@ -84,9 +84,10 @@ def geometric_half_widths(
 
 
 def geometric_variance(scale: float) -> float:
-    """`2α/(1 − α)² = 1/(2 sinh²(1/(2b)))`, `α = exp(−1/b)`: the variance of `Pr[k] ∝ α^|k|`, less than Laplace's 2b².
+    """The variance of `Pr[k] ∝ α^|k|` with `α = exp(−1/b)`, less than Laplace's 2b².
 
-    At least 3e-87, that of b = 1/200, so that estimates can be weighed by its inverse.
+    It is `2α/(1 − α)² = 1/(2 sinh²(1/(2b)))`. It is at least 3e-87, that of b = 1/200, so that estimates can be weighed
+    by its inverse.
 
     Examples
     --------
@@ -164,7 +165,7 @@ class _LatticeTails:
 
 
 def _period(line: float, pole: float, terms: Floats, repeats: Floats, scale: float, digits: float) -> float:
-    """The least P known for which what the rule mixes in is below `exp(−digits)`, at every t of at least 0.
+    """The least P known to keep the rule's error below `exp(−digits)` at every t ≥ 0.
 
     Of k < 0 that is at most `exp(−line P)`, tails being at most 1; of k > 0 `M(s) exp(−(s − line) P)` by Chernoff's
     bound, for every s between the line and the pole.
@@ -309,7 +310,7 @@ def linear_half_width(scales: Any, confidence: float) -> float:
 
 
 def linear_half_widths(scales: Floats, confidence: float, repeats: Floats | None = None) -> Floats:
-    """The half-widths for many sums: `linear_half_width` of each column, within about 1e-8 of itself.
+    """The half-widths of many sums: `linear_half_width` of each column, within about 1e-8.
 
     Parameters
     ----------
@@ -357,7 +358,10 @@ def _check_scales(scales: Floats, repeats: Floats) -> None:
 
 
 def _half_widths(scales: Floats, repeats: Floats, tail: float) -> Floats:
-    """For sums of deviation 1: the t with `Pr[X > t] = tail`, by Newton's steps on the logarithm of the tail."""
+    """The t with `Pr[X > t] = tail` for sums of deviation 1.
+
+    It is found by Newton's steps on the logarithm of the tail.
+    """
     from scipy.optimize import brentq
     from scipy.special import ndtri
 

@@ -72,7 +72,9 @@ class Tree:
 
     @staticmethod
     def uniform(leaves: int, branching: int) -> Tree:
-        """The tree over 0 … leaves − 1 in which node i of a level has the children k·i … k·i + k − 1 that exist.
+        """The tree over 0 … leaves − 1 in which node i has the children k·i … k·i + k − 1.
+
+        Children that do not exist are left out.
 
         Examples
         --------
@@ -138,9 +140,9 @@ class Tree:
 
 
 def as_levels(tree: Tree, values: Sequence[Any], missing: bool = False) -> list[Floats]:
-    """Numbers for every node of a tree: an array a level, root first, further axes alike; AnswersError if not.
+    """Numbers for every node of a tree, an array a level, root first, further axes alike.
 
-    `missing` says whether nan, for a node that was not measured, may be among them.
+    AnswersError for others. `missing` says whether nan, for a node that was not measured, may be among them.
     """
     given = sequence_of(values, "the levels of a tree")
     if len(given) != check_tree(tree).levels:
@@ -248,7 +250,10 @@ def range_variances(tree: Tree, spread: Spread, starts: Integers, stops: Integer
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """For each leaf, the sum over a part of its node's leaves: its share of the node's total, and what else varies."""
+    """The sum over a part of its node's leaves, for each leaf.
+
+    It has a share of the node's total, and a rest.
+    """
 
     share: Floats
     rest: Floats
@@ -256,7 +261,10 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """The children on one level: `slope` and `own` of each, their sums over earlier siblings, and over the family."""
+    """The children on one level: `slope` and `own` of each, with their sums.
+
+    The sums are over earlier siblings, and over the family.
+    """
 
     parent: Integers
     slope: Floats

@@ -1,4 +1,4 @@
-"""Text programs: the notation of the paper, read into the same plans as fluent chains, and written back."""
+"""Text programs in the notation of the paper, read into plans and written back."""
 
 from wpinq.language.program import Program, parse
 from wpinq.language.write import unparse

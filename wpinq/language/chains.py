@@ -1,4 +1,7 @@
-"""From a chain of operators to a query or a measurement: names are looked up in the registry and the table of sinks."""
+"""From a chain of operators to a query or a measurement.
+
+Names are looked up in the registry and the table of sinks.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ ProgramValue = Query | Measurement | Tabulation | MarginalTabulation
 
 
 class Chains:
-    """Builds queries and measurements. `bound` says what each name means so far."""
+    """A builder of queries and measurements.
+
+    `bound` has the meaning of each name so far.
+    """
 
     def __init__(self, text: Text, values: Values, lambdas: Lambdas, bound: Mapping[str, ProgramValue]) -> None:
         self.text = text
@@ -133,7 +139,10 @@ class Chains:
         raise self.text.error(f"there is no operator `{shorten(step.name)}`; {hint}", step.position)
 
     def bind(self, step: syntax.Invocation, parameters: Mapping[str, bool]) -> dict[str, syntax.Syntax]:
-        """Arguments by parameter name, given in order or by name; the mapping says which are optional."""
+        """The arguments by parameter name, given in order or by name.
+
+        The mapping says which are optional.
+        """
         shape = f"{step.name}({', '.join(f'[{p}]' if optional else p for p, optional in parameters.items())})"
         bound: dict[str, syntax.Syntax] = {}
         for position, argument in enumerate(step.arguments):
@@ -181,7 +190,7 @@ class Chains:
         return Query(result)
 
     def _convert(self, given: Any, types: tuple[Type, ...]) -> Lambda:
-        """What `construct` asks of a front end: functions of the program and Python defaults alike are traced."""
+        """The `construct` callback: functions of the program and Python defaults alike are traced."""
         if isinstance(given, Expr):
             return make_lambda((), given)
         try:

@@ -26,7 +26,10 @@ SCALARS: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, ST
 
 
 class _Reader:
-    """One method for each rule of the grammar: from its children, nodes and tokens, to a node, a type or a literal."""
+    """A method for each rule of the grammar, from its children to a node, type or literal.
+
+    The children are nodes and tokens.
+    """
 
     def __init__(self, text: Text) -> None:
         self.text = text

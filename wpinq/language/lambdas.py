@@ -1,4 +1,7 @@
-"""The bodies of lambdas: from syntax to typed expressions, by the same functions that traced lambdas call."""
+"""The bodies of lambdas: from syntax to typed expressions.
+
+The functions are those that traced lambdas call.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ Environment = Mapping[str, Expr]
 
 
 class TextFunction:
-    """A function of a program as a Python callable, which tracing calls with symbols like any other."""
+    """A function of a program as a Python callable, which tracing calls like any other."""
 
     def __init__(self, lambdas: Lambdas, node: syntax.ArrowFunction, environment: Environment, depth: int) -> None:
         self.lambdas, self.node, self.environment, self.depth = lambdas, node, environment, depth
@@ -49,7 +52,7 @@ class TextFunction:
 
 
 class Lambdas:
-    """Builds expressions. What a name means: a variable, else a parameter of the program."""
+    """A builder of expressions, in which a name is a variable, else a parameter of the program."""
 
     def __init__(self, text: Text, parameters: Mapping[str, PublicScalar], queries: Collection[str]) -> None:
         self.text = text
@@ -221,7 +224,7 @@ class Lambdas:
 
 
 def snake(name: str) -> str:
-    """The name of a function however it is written: `Count`, `StartsWith` and `starts_with` alike."""
+    """The name of a function in snake case: `Count`, `StartsWith` and `starts_with` alike."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 

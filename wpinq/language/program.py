@@ -36,7 +36,7 @@ class UnknownName(LanguageError, KeyError):
 
 
 class Program(Mapping[str, ProgramValue]):
-    """What a text program defines: variable name to query or measurement. Pure data, like what it holds.
+    """The definitions of a text program: variable name to query or measurement, pure data.
 
     `str(program)` is a program that parses to equal plans, with functions and parameters written out; printing
     that again changes nothing.
@@ -106,7 +106,7 @@ class Program(Mapping[str, ProgramValue]):
         return self._over(lambda plan: with_facts(plan, promised))
 
     def of_records_at_most(self, records: Mapping[str, int]) -> Program:
-        """The same program over sources that bound how many records they have, by the names of the sources."""
+        """The same program over sources that bound their number of records, by source name."""
         return self._over(lambda plan: with_records_at_most(plan, records)) if records else self
 
     def _over(self, redeclared: Callable[[Node], Node]) -> Program:
@@ -282,7 +282,7 @@ class _Interpreter:
             raise self.text.error(f"`{shorten(name)}` {problem}; take another name", statement.position)
 
     def _may_repeat(self, name: str) -> bool:
-        """Whether a name is that of a source that was declared outside of the program, and nothing else in it yet."""
+        """Whether a name is that of a source declared outside, and nothing else in it yet."""
         return self.known is not None and name in self.known and self.bound[name] is self.known[name]
 
     def _declare(self, statement: syntax.SourceStatement) -> None:

@@ -37,7 +37,10 @@ _EXACT: dict[str, Callable[..., int | Fraction]] = {"+": operator.add, "-": oper
 
 
 class Values:
-    """Evaluates public values: literals, parameters, `+ - * /`, lists, tuples, `range(a, b)`, `product(…)`."""
+    """An evaluator of public values.
+
+    It takes literals, parameters, `+ - * /`, lists, tuples, `range(a, b)` and `product(…)`.
+    """
 
     def __init__(self, text: Text, parameters: Mapping[str, PublicScalar]) -> None:
         self.text = text
@@ -232,7 +235,10 @@ class Values:
 
 
 def override(name: str, given: object, default: PublicScalar) -> PublicScalar:
-    """The value of a parameter given from outside, read as what its default is: a number, a string or a bool."""
+    """The value of a parameter given from outside, of the same kind as its default.
+
+    The kinds are a number, a string or a bool.
+    """
     if isinstance(default, bool):
         words = {"true": True, "false": False}
         if isinstance(given, bool):
@@ -251,7 +257,7 @@ def override(name: str, given: object, default: PublicScalar) -> PublicScalar:
 
 
 def _number(name: str, given: object) -> Fraction:
-    """The exact number that a value or a text says; a float is the shortest decimal that names it."""
+    """The exact number of a value or a text; a float is the shortest decimal that names it."""
     problem = LanguageError(f"the parameter `{name}` is a number such as 3, 0.1 or 1/3, not {shorten(repr(given))}")
     if isinstance(given, bool):
         raise problem

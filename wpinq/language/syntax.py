@@ -1,6 +1,6 @@
-"""What a program says, before anything is looked up: a tree whose every node knows where it stands.
+"""The syntax of a program before names are resolved: a tree whose nodes know their place.
 
-A tree may be as deep as the text is long: whoever walks one counts the depth.
+A tree may be as deep as the text is long: every walk over one counts the depth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wpinq.expr.types import Type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Syntax:
-    """An expression as written. `position` counts characters from the start of the text."""
+    """An expression as written; `position` counts characters from the start of the text."""
 
     position: int
 
@@ -63,7 +63,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Invocation(Syntax):
-    """`name(arguments)`, `subject.name(arguments)` or `new name(arguments)`; `a ? b : c` is `where(a, b, c)`."""
+    """`name(arguments)`, `subject.name(arguments)` or `new name(arguments)`.
+
+    `a ? b : c` is `where(a, b, c)`.
+    """
 
     subject: Syntax | None
     name: str
@@ -105,7 +108,10 @@ class List(Syntax):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberList(Syntax):
-    """`[1, 2.5, -3]`: a list of numbers as they are, a float where there is a point or an exponent."""
+    """A list of numbers as they are: `[1, 2.5, -3]`.
+
+    A number is a float where it has a point or an exponent.
+    """
 
     numbers: tuple[int | float, ...]
 
@@ -135,7 +141,7 @@ class ProgramStatement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceStatement(ProgramStatement):
-    """`source name(field: type, …) with option = value, …;`"""
+    """`source name(field: type, …) with option = value, …;` as a statement."""
 
     type: Type
     options: tuple[tuple[str, int, Syntax], ...]
@@ -143,21 +149,21 @@ class SourceStatement(ProgramStatement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParameterStatement(ProgramStatement):
-    """`parameter name = value;`"""
+    """`parameter name = value;` as a statement."""
 
     value: Syntax
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionStatement(ProgramStatement):
-    """`function name(x, y) => body;`"""
+    """`function name(x, y) => body;` as a statement."""
 
     function: ArrowFunction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding(ProgramStatement):
-    """`var name = value;` or, for a name that has a meaning already, `name = value;`"""
+    """`var name = value;` or, for a name with a meaning already, `name = value;` as a statement."""
 
     value: Syntax
     declared: bool
@@ -234,7 +240,7 @@ class Text:
 
 
 def _cut(line: str, caret: int) -> tuple[str, int]:
-    """The part of a line around a position, and the position in it; one column for each character."""
+    """The part of a line around a position, and the position in it, a column a character."""
     first = 0 if len(line) <= _WINDOW else max(0, min(caret - _WINDOW // 2, len(line) - _WINDOW))
     shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WINDOW])
     if first > 0:

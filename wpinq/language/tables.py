@@ -1,6 +1,7 @@
-"""Tables in text: `people.By("city", keys: [...]).Agg(1, rows: Count(), salary: Mean("salary", 0, 200000))`.
+"""Tables in text: `people.By("city", keys: [...]).Agg(1, rows: Count())`.
 
-Where Python takes a function or the name of a column, so does text. Both ways are here: read, and written.
+A column is a name or a function in text as in Python, and `Agg` takes also, say, `salary: Mean("salary", 0, 200000)`.
+Both ways are here: read, and written.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ def _with_epsilon(
 
 
 def read_grouping(reading: StepReader, query: Query, step: syntax.Invocation) -> Grouping:
-    """What `By` gives: columns in order or by name, `keys`, `other` and `above`, with which keys are a domain."""
+    """The grouping of `By`: columns in order or by name, `keys`, `other` and `above`.
+
+    With `above`, the keys are a domain.
+    """
     in_order, named = _arguments(reading, step)
     keys, other, above = (named.pop(name, None) for name in ("keys", "other", "above"))
     if named and in_order and in_order[-1].position > next(iter(named.values())).position:
@@ -198,7 +202,10 @@ UNITS = 2**30
 
 
 def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -> MarginalTabulation:
-    """What `Marginals` gives: an epsilon, attributes, and `order`, `workload`, `views`, `shares` or `objective`."""
+    """The marginals of `Marginals`: an epsilon, attributes, and options.
+
+    The options are `order`, `workload`, `views`, `shares` and `objective`.
+    """
     epsilon, in_order, named = _with_epsilon(reading, step, 'Marginals(1, "sex", order: 1)')
     given: dict[str, Any] = {}
     for name, node in named.items():

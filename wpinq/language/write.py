@@ -1,7 +1,7 @@
-"""From plans to text: any plan, however it was written first, as a program that means the same.
+"""From plans to text: any plan, however it was written, as a program that means the same.
 
-Named queries and what is used more than once become variables; the rest is chained. Plans are DAGs of any depth,
-so nothing here recurses over them.
+Named queries and steps with several uses become variables; the rest is chained. Plans are DAGs of any depth, so nothing
+here recurses over them.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def _print(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
 
 
 class _Hidden(Exception):
-    """A source is needed after a variable has taken its name: it must be kept under a free one. Both are told."""
+    """A source is needed after a variable has taken its name, and must get a free one.
+
+    Both are named.
+    """
 
 
 class _PrintedRelease:
@@ -142,7 +145,7 @@ class _Printer:
         self.lines: list[str] = []
 
     def _choose_variables(self) -> set[bytes]:
-        """The nodes that get a statement of their own: named, used twice or more, or nested too deep."""
+        """The nodes with a statement of their own: named, used twice or more, or nested too deep."""
         uses = Counter(child.digest for node in self.order for child in node.inputs)
         uses.update(value.plan.digest for value in self.named.values())
         variables = {digest for digest, times in uses.items() if times > 1} | set(self.first_names)

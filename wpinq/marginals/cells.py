@@ -36,7 +36,7 @@ CELLS_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class AttributeCells:
-    """The cells that the values of an attribute fall in: public, numbered from 0, every value in one or none.
+    """The public cells of an attribute's values, numbered from 0, each value in one or none.
 
     Those of the bins or of the categories come first, in order; then that of null; then that of all other values. A
     bin holds its lower end and not its upper one, but the last, which holds both.
@@ -79,7 +79,7 @@ class AttributeCells:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each cell is called: a text, each once. Bins are written `[18, 30)`."""
+        """The label of each cell, a text, each once; bins are written `[18, 30)`."""
         present = presenter(self.type)
         if self.categories is not None:
             found = [_text(present(value)) for value in self.categories]
@@ -216,7 +216,7 @@ def is_closed(type_: Type, values: Sequence[Value]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribute:
-    """A column with its public cells, before it is known of which query. `wp.attribute` makes it."""
+    """A column with its public cells, before its query is known, made by `wp.attribute`."""
 
     column: RecordFunction | Lambda
     name: str
@@ -291,7 +291,10 @@ class CodedAttribute:
 
     @property
     def code(self) -> Expr:
-        """The number of the cell that a record's value falls in, of the function's parameter; null where it is none."""
+        """The number of the cell of a record's value, as an expression; null where it has none.
+
+        It is of the function's parameter.
+        """
         cells, value = self.cells, self.function.body
         missing, other = cells.named, cells.named + (cells.missing is not None)
         outside = build.constant(None) if cells.other is None else build.constant(other)
@@ -503,7 +506,7 @@ class Attributes:
         return Attributes(tuple(count_of(size, "a size", 1, MOST_BINS, PlanError) for size in sizes), names)
 
     def view(self, given: Any) -> View:
-        """The view of some attributes, by place or by name and in any order; PlanError for what is none."""
+        """The view of some attributes, by place or by name and in any order, or PlanError."""
         if self.names is not None and isinstance(given, str):
             given = (given,)
         places = [self._place(member) for member in sequence_of(given, "a view", PlanError)]
@@ -522,7 +525,7 @@ class Attributes:
         return member
 
     def views(self, given: Any) -> tuple[View, ...]:
-        """Several views, ascending and each once, from a list of them or from words for all views of one order.
+        """Several views, ascending and each once, from a list or from the words for one order.
 
         Examples
         --------

@@ -59,7 +59,7 @@ class MarginalPlan:
 
     @staticmethod
     def of(attributes: Any, shares: Any, wanted: Any = None) -> MarginalPlan:
-        """From shares of any positive size, which are divided by their sum; PlanError for what is no plan."""
+        """The plan of shares of any positive size, which are divided by their sum; or PlanError."""
         known = Attributes.of(attributes)
         exact = _exact_shares(known, shares)
         views = tuple(exact) if wanted is None else known.views(wanted)
@@ -77,7 +77,10 @@ class MarginalPlan:
 
     @property
     def keys(self) -> tuple[tuple[int, int], ...]:
-        """The records that are released: each measured view's number with each of its cells, the last fastest."""
+        """The records that are released: each measured view's number with each of its cells.
+
+        The last attribute is the fastest.
+        """
         counts = enumerate(map(self.attributes.cells, self.measured))
         return tuple(key for number, cells in counts for key in product((number,), range(cells)))
 
@@ -87,9 +90,9 @@ class MarginalPlan:
         return MarginalAlgebra(self.attributes, self.measured, [1 / share for share in self.shares])
 
     def measured_views(self, weights: Floats, scale: float) -> tuple[MeasuredView, ...]:
-        """Released weights, view by view and in each the last attribute fastest, as counts with their noise.
+        """Released weights as counts with their noise, view by view.
 
-        `scale` is that of the noise in the weights.
+        Within each view the last attribute is the fastest. `scale` is that of the noise in the weights.
         """
         ends = np.cumsum([self.attributes.cells(view) for view in self.measured])[:-1]
         parts = zip(self.measured, self.shares, np.split(weights, ends), strict=True)
@@ -103,7 +106,7 @@ class MarginalPlan:
         return " x ".join(self.attributes.named(view)) or "total"
 
     def cell(self, record: Any, view: View) -> Any:
-        """The number of a record's cell in a view, as a lambda over its values would write it: mixed radix."""
+        """The number of a record's cell in a view in mixed radix, as a lambda over its values."""
         found: Any = 0
         for place, i in enumerate(view):
             found = found * self.attributes.sizes[i] + record[i] if place else record[i]
@@ -293,7 +296,10 @@ class _Search:
         return distinct(np.array(found), np.ones(len(found)))[0]
 
     def _pool(self) -> tuple[ViewRows, Floats]:
-        """Some of all views there are, with random shares that prefer some size: for a few attributes."""
+        """Some of all possible views, for a few attributes.
+
+        Their random shares prefer some size.
+        """
         wanted, logarithms, random = self.errors.wanted, self.errors.logarithms, self.random
         every = np.array(list(product((False, True), repeat=wanted.shape[1])))
         every = every[every @ logarithms <= np.log(self.most_cells) + 1e-9]
@@ -338,7 +344,10 @@ class _Search:
     def _merged(
         self, views: ViewRows, shares: Floats, error: float, pairs: list[tuple[int, int, bool]], many: int
     ) -> tuple[FoundViews | None, int]:
-        """Less error from as many disjoint pairs at once as bring it, or from one of the best; None if none does."""
+        """Less error from as many disjoint pairs at once as bring it, or from one of the best.
+
+        None if no pair brings it.
+        """
         while many > 1 and not self.work.over:
             taken: dict[int, int] = {}
             for one, other, gains in pairs:
@@ -371,7 +380,10 @@ class _Search:
         return new, better, error
 
     def _unions(self, views: ViewRows, shares: Floats) -> list[tuple[int, int, bool]]:
-        """Pairs of views, best first, by the error of their union with the share of both; and whether that is less."""
+        """Pairs of views, best first, and whether their union has less error.
+
+        The order is by the error of their union with the share of both.
+        """
         errors = self.errors
         one, other = np.triu_indices(len(views), 1)
         if len(one) > 4 * _PAIRS:

@@ -62,7 +62,9 @@ def coded_plan(plan: Node, attributes: Sequence[CodedAttribute]) -> Node:
 def marginal_measurement(
     plan: Node, attributes: Sequence[CodedAttribute], measuring: MarginalPlan, epsilon: Fraction, reading: str
 ) -> Measurement:
-    """The one measurement of views: every cell of every view, a record giving each view its share.
+    """The one measurement of views: every cell of every view, with the view's share.
+
+    A record gives each view its share.
 
     Notes
     -----
@@ -79,7 +81,10 @@ def marginal_measurement(
 
 
 def measured_plan(coded: Node, measuring: MarginalPlan) -> Node:
-    """Each record, which is the numbers of its cells, as one element for each measured view, with the view's share."""
+    """The plan that gives each record, the numbers of its cells, to each measured view.
+
+    Each element has the view's share.
+    """
     views = tuple(zip(measuring.measured, measuring.shares, strict=True))
 
     def elements(record: Any) -> Any:
@@ -93,9 +98,10 @@ def measured_plan(coded: Node, measuring: MarginalPlan) -> Node:
 
 
 def cell_half_width(measuring: MarginalPlan, view: View, scale: float, confidence: float) -> float:
-    """The half-width of the interval around each cell of a view, after least squares: exact, all cells alike.
+    """The half-width of the interval around each cell of a view, after least squares.
 
-    `scale` is that of the Laplace noise in the released weights, in units of counts.
+    It is exact, and all cells are alike. `scale` is that of the Laplace noise in the released weights, in units of
+    counts.
     """
     return scale * _unit_half_width(measuring, view, confidence)
 
@@ -108,9 +114,10 @@ def _unit_half_width(measuring: MarginalPlan, view: View, confidence: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class CellCount(NoisyCount):
-    """A cell of a marginal, by least squares over measured views: a sum of many weights with their noise.
+    """A cell of a marginal, by least squares over measured views.
 
-    It stands for a number that is read off a release, and is released nowhere.
+    It is a sum of many weights with their noise. It stands for a number that is read off a release, and is released
+    nowhere.
     """
 
     name: ClassVar[str] = "NoisyCount"
@@ -193,7 +200,9 @@ class MarginalTables(Saved):
         return ConsistentMarginals(self.measured, self.measuring.attributes, self.measuring.wanted)
 
     def counts(self, *names: str) -> Floats:
-        """The counts of a marginal: an axis an attribute, in the order of the names. Without names, the total.
+        """The counts of a marginal: an axis an attribute, in the order of the names.
+
+        Without names, the total.
 
         Raises
         ------
@@ -205,7 +214,7 @@ class MarginalTables(Saved):
         return np.transpose(found, [view.index(self.names.index(name)) for name in names])
 
     def half_width(self, *names: str, confidence: float = CONFIDENCE) -> float:
-        """The half-width of the interval around each cell of a marginal: the same for all of its cells.
+        """The half-width of the interval around each cell of a marginal, the same for all cells.
 
         Parameters
         ----------
@@ -227,7 +236,9 @@ class MarginalTables(Saved):
         return view
 
     def fit(self, model: str = "mixture", seed: int = 0) -> FittedTable:
-        """A joint model of all attributes that fits what was measured: no count below 0, and rows to draw.
+        """A joint model of all attributes that fits the measured marginals.
+
+        It has no count below 0, and rows to draw.
 
         Parameters
         ----------
@@ -251,7 +262,9 @@ class MarginalTables(Saved):
         return FittedTable(self.attributes, joint, self.simulated)
 
     def to_columns(self, *names: str, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
-        """A marginal as lists, a row a cell: the attributes, then `estimate`, `low`, `high` and `kind`.
+        """A marginal as lists, a row a cell.
+
+        The columns are the attributes, then `estimate`, `low`, `high` and `kind`.
 
         Without names all wanted marginals, one after another, with null for the attributes that one does not have.
 
@@ -327,7 +340,10 @@ class MarginalTables(Saved):
         return "\n".join(f"  {line}" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The marginals as plain data, for `from_json`; `half_widths` are of the wanted ones, at 95 %."""
+        """The marginals as plain data, for `from_json`.
+
+        `half_widths` are of the wanted ones, at 95 %.
+        """
         return {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -370,7 +386,7 @@ class MarginalTables(Saved):
         return f"MarginalTables: {stamp}{found}, epsilon {format_epsilon(self.epsilon)}, {self.kind.name}"
 
     def summary(self) -> list[tuple[str, int, float]]:
-        """Of each wanted marginal its title, how many cells it has, and the half-width around each at 95 %."""
+        """The title, number of cells, and half-width at 95 % of each wanted marginal."""
         cells = self.measuring.attributes.cells
         return [(self.measuring.title(view), cells(view), self._half_width(view)) for view in self.measuring.wanted]
 

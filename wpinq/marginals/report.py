@@ -1,4 +1,4 @@
-"""The report of synthetic rows, as plain data: what was paid, how exact each marginal is, how far rows are off."""
+"""The report of synthetic rows as plain data: cost, accuracy, and the distance of rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ _DOTS_PLOTS = 80
 def plot_marginals(
     marginals: MarginalTables, fitted: FittedTable | None = None, attributes: Sequence[str] | None = None
 ) -> Figure:
-    """A grid of heat maps: in row i and column j the marginal of attributes i and j, on the diagonal each by itself.
+    """A grid of heat maps: the marginal of attributes i and j in row i and column j.
+
+    On the diagonal is each attribute by itself.
 
     Below the diagonal are the released marginals, and above it those of a model, where one is given. The colour of a
     cell is its count: white is 0 and below, and the darkest is the largest count of that marginal on either side. Bars

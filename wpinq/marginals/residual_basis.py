@@ -64,7 +64,10 @@ class MarginalAlgebra:
         self.weights = 1 / (self.scales**2 * self.cells)
 
     def _meets(self, wanted: View) -> Integers:
-        """For each measured view, what it has of a view, as the bits of a number, the first attribute highest."""
+        """The attributes of a view in each measured view, as the bits of a number.
+
+        The first attribute is the highest bit.
+        """
         if len(wanted) > _MOST_ATTRIBUTES:
             raise PlanError(f"a view of {len(wanted)} attributes is too large: at most {_MOST_ATTRIBUTES}")
         found = np.zeros(len(self.holds), dtype=np.int64)
@@ -73,7 +76,10 @@ class MarginalAlgebra:
         return found
 
     def precisions(self, wanted: View) -> Floats:
-        """`v_S` for every subset S of a view, of shape (2, …, 2); PlanError where no measured view holds it."""
+        """`v_S` for every subset S of a view, of shape (2, …, 2).
+
+        PlanError where no measured view has it.
+        """
         count, sizes = len(wanted), self.attributes.shape(wanted)
         flat = np.bincount(self._meets(wanted), self.weights, 2**count)
         found: Floats = flat.astype(np.float64).reshape((2,) * count)
@@ -124,7 +130,9 @@ def outer(factors: Iterable[float | tuple[float, float]]) -> Floats:
 
 
 class ConsistentMarginals(Mapping[View, Floats]):
-    """Marginals that agree wherever they overlap: the best linear unbiased estimates from measured views.
+    """Consistent marginals: the best linear unbiased estimates from measured views.
+
+    They agree wherever they overlap.
 
     A mapping from the views that were wanted to their counts, an axis an attribute. `marginal` gives any other view
     that a measured one holds. Views are written by place, or by name where attributes have names.
@@ -325,7 +333,7 @@ _LEAST = -80.0
 
 
 class TotalError:
-    """The errors of wanted views in arrays, and one number that is to be small: the weighted sum of the variances."""
+    """The errors of wanted views in arrays, and the weighted sum of the variances, to be small."""
 
     def __init__(self, attributes: Attributes, wanted: tuple[View, ...], weights: Floats) -> None:
         sizes, count = attributes.sizes, len(attributes.sizes)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def view_of(names: Sequence[object], known: Sequence[str]) -> View:
-    """The view of some attributes, each named once, among those of a table; AnswersError for what is none."""
+    """The view of some attributes of a table, each named once, or AnswersError."""
     for name in names:
         if not isinstance(name, str):
             raise AnswersError(f"a marginal is named by its attributes, one by one: counts('age', 'sex'), not {name!r}")
@@ -48,7 +48,9 @@ _SHOWN = 6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
-    """Rows that stand for nobody: drawn from a model, with the columns and types of the table that was measured.
+    """Rows that stand for nobody, drawn from a model.
+
+    They have the columns and types of the table that was measured.
 
     Attributes
     ----------
@@ -104,7 +106,10 @@ class SyntheticRows:
         return free_name("weight", self.columns, "row")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame with the declared types: categories categorical, ints that may be null `Int64`."""
+        """The rows as a pandas frame with the declared types.
+
+        Categories are categorical, and ints that may be null are `Int64`.
+        """
         import pandas
 
         made = {
@@ -156,10 +161,10 @@ def _pandas_type(type_: Type, nullable: bool) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedTable:
-    """A model of all attributes together that fits released marginals: non-negative, consistent, with rows to draw.
+    """A model of all attributes together that fits released marginals, with rows to draw.
 
-    What is known of the table, and exactly how well, is `MarginalTables`. What no marginal told, a model fills in as
-    evenly as it can.
+    It is non-negative and consistent. Knowledge of the table, with its exact error, is in `MarginalTables`. Where no
+    marginal was measured, the model is as even as it can be.
 
     Attributes
     ----------
@@ -190,12 +195,18 @@ class FittedTable:
         return self.joint.total
 
     def counts(self, *names: str) -> Floats:
-        """The counts of any marginal, also of more attributes than were measured together: an axis an attribute."""
+        """The counts of any marginal, an axis an attribute.
+
+        It may be of more attributes than were measured together.
+        """
         view = view_of(names, self.names)
         return np.transpose(self.joint.marginal(view), [view.index(self.names.index(name)) for name in names])
 
     def to_columns(self, *names: str) -> dict[str, list[Any]]:
-        """A marginal of the model as lists, a row a cell: the attributes, then `modelled`, without an interval."""
+        """A marginal of the model as lists, a row a cell.
+
+        The columns are the attributes, then `modelled`, without an interval.
+        """
         counts = self.counts(*names).ravel().tolist()
         labels = product(*(self.attributes[self.names.index(name)].labels for name in names))
         found: dict[str, list[Any]] = {name: list(c) for name, c in zip(names, zip(*labels, strict=True), strict=True)}
@@ -241,7 +252,9 @@ class FittedTable:
         return found | {method: [interval.label] * interval.estimate.size}
 
     def rows(self, count: int | None = None, seed: int = 0) -> SyntheticRows:
-        """Rows drawn from the model, in even shares of it instead of one by one, so that few are lost to chance.
+        """Rows drawn from the model, in even shares of it instead of one by one.
+
+        So few are lost to chance.
 
         Parameters
         ----------
@@ -253,7 +266,9 @@ class FittedTable:
         return self._drawn(self.joint.draw(count, seed), seed)
 
     def weighted_rows(self, each: int = 10, seed: int = 0) -> SyntheticRows:
-        """Several rows for each record, each with its share of the weight: nearer to the model than `rows`.
+        """Several rows for each record, each with its share of the weight.
+
+        They are nearer to the model than `rows`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A request for marginals: attributes, wanted views, a plan and one epsilon. Pure data."""
+"""A request for marginals, as pure data: attributes, wanted views, a plan and one epsilon."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ Views = Iterable[str | Iterable[str]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MarginalTabulation(Compound):
-    """Marginals that are asked for together: one measurement, which a session releases as `MarginalTables`.
+    """A request for marginals together, which a session releases as `MarginalTables`.
 
-    Equal where what is asked for is: the query, the attributes, what is wanted and what is measured, and epsilon.
+    It is one measurement. Two are equal where the query, the attributes, the wanted and measured views, and epsilon
+    are.
 
     Attributes
     ----------
@@ -177,7 +178,10 @@ def _planned(table: Attributes, wanted: tuple[View, ...], objective: Objective) 
 
 
 def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> MarginalPlan:
-    """The views that the user wants measured, with their shares; refused where they leave a wanted one open."""
+    """The plan of the views that the user wants measured, with their shares.
+
+    It is refused where they leave a wanted view open.
+    """
     if not isinstance(measure, Mapping) or not measure:
         raise PlanError('measure gives each measured view its share: {("city", "sex"): 2, ("age",): 1}')
     given = {}
@@ -213,7 +217,9 @@ attributes: 1 to 7, by the total variation of all pairs)."""
 
 
 def choose_order(sizes: Sequence[int], epsilon: Fraction, records: float | None = None) -> int:
-    """1 for one-way marginals or 2 for all pairs, whichever suits synthetic rows, from public numbers alone.
+    """The better order for synthetic rows, from public numbers alone: 1 or 2.
+
+    One-way marginals have order 1, and all pairs order 2.
 
     Pairs of many cells share a small epsilon so thinly that a model is better off with the one-ways, as if attributes
     were independent.

@@ -25,7 +25,9 @@ ChainState = dict[str, NDArray[Any]]
 
 
 class Chain(Protocol):
-    """A Metropolis-Hastings chain over candidates; its stationary distribution is `exp(−beta · score)`.
+    """A Metropolis-Hastings chain over candidates.
+
+    Its stationary distribution is `exp(−beta · score)`.
 
     Attributes
     ----------
@@ -51,8 +53,11 @@ class Chain(Protocol):
         """The output of each target's plan on it."""
 
     def save(self) -> ChainState:
-        """What `restore` needs to go on exactly as this chain does. Evaluates afresh, which ends the drift of floats:
-        where a chain is saved is part of what it does, so save at given numbers of steps, not at given times."""
+        """The state from which `restore` goes on exactly as this chain does.
+
+        It evaluates afresh, which ends the drift of floats. The place of a save is part of the chain's course, so save
+        at given numbers of steps, not at given times.
+        """
 
     def restore(self, state: ChainState) -> None:
         """Go on from where another chain, begun alike, was saved."""
@@ -183,7 +188,7 @@ class GenericChain:
 
 
 class _PythonScore:
-    """The score of a candidate in the python engine, kept up to date by the changes of the outputs."""
+    """The score of a candidate in the python engine, updated by the changes of the outputs."""
 
     def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
         self._evaluator = Evaluator([target.plan for target in targets], candidate)

@@ -194,7 +194,9 @@ class EdgeMoves:
 
 @dataclass(frozen=True)
 class ReplaceRecord:
-    """Replace one record of any dataset by another of a finite domain: the number of records stays.
+    """Replace one record of any dataset by another of a finite domain.
+
+    The number of records stays.
 
     A record is drawn uniformly among the distinct ones and gives up one unit of weight; a record of the domain, drawn
     uniformly, takes it. With s distinct records before and t after, `q(back)/q(there) = s/t`. The stationary

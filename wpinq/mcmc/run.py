@@ -30,7 +30,9 @@ _LEAST_DRAWS = 4
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """How a chain goes, at the end of a chunk. All of it is public: it is of the candidate and the answers.
+    """The progress of a chain at the end of a chunk.
+
+    All of it is public: it is of the candidate and the answers.
 
     Attributes
     ----------
@@ -115,7 +117,9 @@ def sample(
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
 ) -> Samples:
-    """Run chains whose stationary distribution is `exp(−beta · Σ_i score_i(A))` over candidates A; see `Target`.
+    """Run chains with stationary distribution `exp(−beta · Σ_i score_i(A))` over candidates A.
+
+    See `Target`.
 
     Parameters
     ----------
@@ -261,7 +265,10 @@ def _is_at_rest(scores: Sequence[float]) -> bool:
 def _digest(
     targets: Sequence[Target], walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]
 ) -> str:
-    """What tells this run from others. A walk that is no dataclass is known by its class alone."""
+    """The digest that distinguishes this run from others.
+
+    A walk that is no dataclass is known by its class alone.
+    """
     known = hashlib.blake2b(digest_size=20)
     described = {
         "targets": [[target.answers.to_json(), target.outside, target.width] for target in targets],

@@ -37,7 +37,9 @@ def _check(*betas: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ConstantSchedule:
-    """One beta throughout; the stationary distribution is `exp(−beta · score)`. The paper takes 10,000.
+    """One beta throughout; the stationary distribution is `exp(−beta · score)`.
+
+    The paper takes 10,000.
 
     Examples
     --------
@@ -163,7 +165,9 @@ class Settings:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
 
     def settled(self, edges: int) -> Settings:
-        """The same with a number of steps: as told, or at most 400 for each of so many edges, ending at rest.
+        """The same settings with a number of steps, for a graph of so many edges.
+
+        It is the given one, or at most 400 for each edge, ending at rest.
 
         With a beta that changes, all steps are done, for a chain may rest before it has changed.
 
@@ -192,7 +196,10 @@ class Settings:
         return self.chunk if self.chunk is not None else -(-self.total_steps // _CHUNKS)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as plain data. The schedule is one of `SCHEDULES`, or kept as its description alone."""
+        """The settings as plain data.
+
+        The schedule is one of `SCHEDULES`, or kept as its description alone.
+        """
         kind = next((name for name, made in SCHEDULES.items() if type(self.schedule) is made), None)
         known = repr(self.schedule) if kind is None else {"kind": kind, **asdict(self.schedule)}  # type: ignore[call-overload]
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -395,7 +402,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that whoever reads it finds the old content or the new one, even after a crash.
+    """Write a file so that every reader finds the old content or the new, even after a crash.
 
     Raises
     ------

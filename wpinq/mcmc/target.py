@@ -21,7 +21,7 @@ NO_NOISE_LEVEL = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Answers that a candidate A is scored against: `ε · Σ_x |Q(A)(x) − answers[x]|` over the answers' keys.
+    """Answers as the target of a candidate A: `ε · Σ_x |Q(A)(x) − answers[x]|` over their keys.
 
     Attributes
     ----------
@@ -73,7 +73,9 @@ class Target:
 
     @property
     def width(self) -> float:
-        """Up to which distance of an answer it is the square that counts (Huber, Ann. Math. Stat. 1964): 0.
+        """The distance of an answer up to which its square counts, 0 here.
+
+        Source: Huber, Ann. Math. Stat. 1964.
 
         A difference u costs `ε · |u|`; with a width w, `ε · u²/(2w)` below it and `ε · (|u| − w/2)` beyond.
         """
@@ -104,12 +106,15 @@ class Target:
         return Goal(self.plan, self.epsilon, self.values, self.outside, self.width)
 
     def score(self, output: Mapping[Value, float]) -> float:
-        """What the differences from the answers cost, over the keys, and over the other records too if `outside`."""
+        """The cost of the differences from the answers, over the keys.
+
+        If `outside`, it is over the other records too.
+        """
         return self.goal.score(output)
 
 
 def noise_level(targets: Sequence[Target]) -> float:
-    """The score that the measured dataset itself would have on average: `Σ_i ε_i · Σ_x E|noise_i(x)|`.
+    """The average score of the measured dataset itself, `Σ_i ε_i · Σ_x E|noise_i(x)|`.
 
     A candidate that scores less fits the noise as well; see `stop_at_noise` of `Settings`. It is nan where a target is
     an estimate made from answers: the measured dataset differs from that by no known amount.

@@ -9,7 +9,9 @@ from urllib.request import url2pathname
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra: from the checkout or the repository that wpinq was installed from, if any.
+    """The command that installs an extra, from the origin of wpinq's own installation.
+
+    The origin is a checkout or a repository, if any.
 
     Examples
     --------
@@ -20,7 +22,9 @@ def install(extra: str) -> str:
 
 
 def command(extra: str, origin: object) -> str:
-    """The same, from what `direct_url.json` says (PEP 610), or None where wpinq came from a package index.
+    """The same, from the content of `direct_url.json` (PEP 610).
+
+    It is None where wpinq came from a package index.
 
     Examples
     --------

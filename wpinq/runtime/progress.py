@@ -1,4 +1,7 @@
-"""Progress bars, in a terminal and in a notebook: names of steps, numbers of public steps, and time."""
+"""Progress bars, in a terminal and in a notebook: step names, step numbers, and time.
+
+The numbers are of public steps.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def progress_bar(**options: Any) -> Any:
 
 
 class StepDisplay:
-    """Told the steps of a release, it shows them or tells them on. Whatever goes wrong with that, a release goes on.
+    """A display of the steps of a release, or a callback for them.
+
+    Whatever goes wrong with that, a release goes on.
 
     Parameters
     ----------

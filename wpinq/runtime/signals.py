@@ -1,5 +1,7 @@
-"""Signals that come at the wrong moment: while code of others is at work, which may make of Ctrl-C an error of its own,
-or nothing; and while a process forks."""
+"""Signals that come at the wrong moment, while foreign code runs or a process forks.
+
+Foreign code may make of Ctrl-C an error of its own, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -63,10 +65,10 @@ class _Noting:
 
 
 def hold_signals() -> None:
-    """Let signals wait that Python's own handlers hear, until `let_signals_go`, in the same thread or a forked child.
+    """Delay signals with Python handlers until `let_signals_go`, in this thread or a fork.
 
-    Where they wait already, until that was called as often. A mask would not do: what one thread masks, the system
-    gives to another, such as one of numpy's, and Python runs the handler in the main thread all the same. Only there
+    Where they wait already, they wait until that was called as often. A mask would not do. What one thread masks, the
+    system gives to another, such as one of numpy's. Python runs the handler in the main thread all the same. Only there
     are handlers run, and can be set.
     """
     global _holds

@@ -1,1 +1,1 @@
-"""Tables by name: groups, and aggregates of their records, as measurements over the ten operators."""
+"""Tables by name: groups and aggregates of their records, as measurements over operators."""

@@ -92,7 +92,7 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
 
 
 def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCommon:
-    """The most common value of a column in each group, of public candidates, as far as noise lets it be told.
+    """The most common value of a column in each group, of public candidates, up to noise.
 
     Parameters
     ----------
@@ -115,7 +115,11 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 
 
 def count_distinct(column: RecordFunction) -> CountDistinct:
-    """How many different values a column has in each group, where each row weighs 1 or more; null is none.
+    """The number of different values of a column in each group; null is none.
+
+    That is where each row weighs 1 or more.
+
+    Each row weighs 1 or more.
 
     `Σ_v min(1, A(group, v))`, by a Shave that cuts one piece of weight 1 off each value, plus Laplace noise of scale
     1/ε: one unit of weight can bring or take one value, and no more.
@@ -142,7 +146,7 @@ def count_distinct(column: RecordFunction) -> CountDistinct:
 
 
 def count(*given: object) -> Count:
-    """The number of records in each group: the weight of the group, plus Laplace noise of scale 1/ε.
+    """The number of records in each group: its weight, plus Laplace noise of scale 1/ε.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(ABC):
-    """What is asked of each group. `wp.count()`, `wp.mean("salary", 0, 200_000)` and their like make it."""
+    """An aggregate of each group, as `wp.count()` or `wp.mean("salary", 0, 200_000)` makes it."""
 
     name: ClassVar[str]
     """What text programs call it."""
@@ -80,7 +80,7 @@ class Aggregate(ABC):
     def domains(
         self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
     ) -> list[tuple[Value, ...] | None]:
-        """The keys of each answer that a table of some groups is read off: of a choice, its candidates."""
+        """The keys of each answer for a table of some groups; the candidates for a choice."""
         return [measurement.domain for measurement in asked]
 
     def to_json(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _convert(given: Any, types: tuple[Type, ...]) -> Lambda:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveAggregate(Aggregate):
-    """Aggregates that are read off noisy weights: for each group, of a record for each of their parts."""
+    """Aggregates from noisy weights, of a record for each of their parts in each group."""
 
     parts: ClassVar[tuple[str, ...]] = ("count",)
 
@@ -191,7 +191,10 @@ class AdditiveAggregate(Aggregate):
         return self.estimate(numbers, weights, confidence)
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        """The number that the noisy weights of the parts come down to: a count, where the plan tells how they count."""
+        """The number that the noisy weights of the parts amount to.
+
+        It is a count where the plan shows how they count.
+        """
         (number,) = numbers.values()
         factor = float(self.kind((weights.measurement,)).factor)
         low, high = weights.measurement.ends(number, weights.scale, confidence)
@@ -227,7 +230,12 @@ class Count(AdditiveAggregate):
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct(OfColumn, AdditiveAggregate):
-    """How many values a column has in each group, where each row weighs 1 or more: `Σ_v min(1, A(group, v))`."""
+    """The number of values of a column in each group: `Σ_v min(1, A(group, v))`.
+
+    That is where each row weighs 1 or more.
+
+    Each row weighs 1 or more.
+    """
 
     name: ClassVar[str] = "CountDistinct"
     parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"),)
@@ -321,7 +329,10 @@ class Sum(Clamping):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Clamping):
-    """The mean of the clamped values of each group, from a noisy sum about the middle and a noisy count."""
+    """The mean of the clamped values of each group.
+
+    It is from a noisy sum about the middle and a noisy count.
+    """
 
     name: ClassVar[str] = "Mean"
     parts: ClassVar[tuple[str, ...]] = ("sum", "count")

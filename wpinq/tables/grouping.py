@@ -177,7 +177,7 @@ class Groups:
         return catalogue.apply("where", among, lift(found), Constant(self.type, self.other))
 
     def label(self, record: Symbol, part: str, alone: bool = False) -> Any:
-        """The record that carries a part of an aggregate: with its key, or the key itself where it is the only one."""
+        """The record for a part of an aggregate: with its key, or the key itself if it is alone."""
         if not self.columns:
             return part
         return self.key(record) if alone else (self.key(record), part)
@@ -252,7 +252,10 @@ def _key_of(columns: NamedColumns) -> UserFunction:
 def _domain(
     plan: Node, columns: NamedColumns, traced: Mapping[str, Lambda], keys: GroupKeys
 ) -> KeyDomain | Iterable[object]:
-    """Out of which the groups are listed: in all, or of each column, those that the query fixes need not be given."""
+    """The domain out of which the groups are listed, as a whole or of each column.
+
+    Domains that the query fixes need not be given.
+    """
     if keys is None:
         raise PlanError("by: above= lists groups out of a public domain: give it, by(..., keys=wp.digits(5), above=20)")
     if not isinstance(keys, Mapping):

@@ -87,7 +87,7 @@ class Table(Saved):
         return self.row(key)
 
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
-        """The row of a group, aggregate to estimate; without a key, the one row of a table without groups."""
+        """The row of a group, aggregate to estimate; without a key, the only row of the table."""
         groups = self.tabulation.groups
         (known,) = check_domain([key], groups.type) if groups.columns else (key,)
         if known not in self.canonical:
@@ -105,8 +105,9 @@ class Table(Saved):
         return self.tabulation.aggregates[name].read(self.answers[name], place, confidence)
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
-        """The table as lists: the columns of the groups, then for each aggregate `name`, `name_low`, `name_high` and
-        `name_kind`.
+        """The table as lists: the columns of the groups, then the aggregates.
+
+        Each aggregate has the columns `name`, `name_low`, `name_high` and `name_kind`.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ class Table(Saved):
         return found
 
     def _kind_words(self, name: str) -> str:
-        """What the numbers of an aggregate are; of that which the groups were listed by, how they were."""
+        """The kind of an aggregate's numbers, with the way of listing for that of the listed groups."""
         kind, listing = self.tabulation.kind(name).name, self.tabulation.listing
         return kind if listing is None or name != self.tabulation.lister else f"{kind}, {listing.selection}"
 
@@ -189,7 +190,7 @@ class Table(Saved):
         return "\n".join(f"  {line}" for line in lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The table as plain data: its columns, what was asked, and the answers that the columns are read off."""
+        """The table as plain data: its columns, the request, and the answers under the columns."""
         held = self.to_columns()
         values = {
             # a low end of minus infinity, which a listed weight may have, is null: JSON has no word for it
@@ -277,7 +278,7 @@ def _cell(estimate: Value, low: float | None, high: float | None) -> str:
 
 
 class OpenTable:
-    """A table that was paid for, without a list of groups: it answers for groups as they are asked.
+    """A table without a list of groups, already paid for, that answers for any group.
 
     Every group has an answer, whether or not the data hold it, so an OpenTable cannot say which there are. It
     belongs to its session, as a `Release` does.
@@ -348,9 +349,9 @@ class OpenTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tabulation(Compound):
-    """Aggregates of groups, asked for together: what a session releases as one table, under one bill.
+    """Aggregates of groups together: a session releases them as one table, under one bill.
 
-    Equal where what is asked for is: the query, the groups, the aggregates, and the epsilon of each.
+    Equal where the query, the groups, the aggregates, and the epsilon of each are.
 
     Attributes
     ----------
@@ -394,7 +395,10 @@ class Tabulation(Compound):
 
     @property
     def items(self) -> Mapping[str, Measurement]:
-        """One measurement an aggregate: the parts of a partition cost the largest of them, and all are alike."""
+        """One measurement an aggregate.
+
+        The parts of a partition cost the largest of them, and all are alike.
+        """
         found = {}
         for name, (first, *others) in self.lowered.items():
             each = f", in each of {len(others) + 1} groups" if others else ""
@@ -433,7 +437,10 @@ class Tabulation(Compound):
         return self.aggregates[name].kind(self.lowered[name])
 
     def read(self, released: Sequence[Any]) -> Table | OpenTable:
-        """The table, from what was released for each measurement; one that waits for keys where it has none."""
+        """The table, from the released answers for each measurement.
+
+        It waits for keys where it has none.
+        """
         left = iter(released)
         held = {name: tuple(next(left) for _ in asked) for name, asked in self.lowered.items()}
         if self.keys is not None:

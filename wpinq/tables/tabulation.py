@@ -1,4 +1,4 @@
-"""The way to a tabulation: the records of a query in groups, and aggregates of each that share one epsilon."""
+"""Building a tabulation: groups of a query's records, and aggregates that share an epsilon."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _function(table: Any, type_: Type) -> Lambda:
 
 
 def _applied(function: Lambda) -> UserFunction:
-    """A function of a record, as a query takes it: its record is the one that queries are traced with.
+    """A function of a record, as a query takes it, on the record of tracing.
 
     `Table.load` compares the plans that come of it with those of the answers.
     """

@@ -41,7 +41,7 @@ _ABSENT, _ADDED, _REMOVED = object(), object(), object()
 
 
 class Journal:
-    """An undo log of dictionaries and sorted lists: a proposal is taken back exactly, bit by bit."""
+    """An undo log of dictionaries and sorted lists, which takes back a proposal bit by bit."""
 
     def __init__(self) -> None:
         self._undo: list[tuple[Any, Hashable, Any]] = []
@@ -160,7 +160,10 @@ def settle(weight: Weight) -> Weight | None:
 
 
 class _JoinKernel(_KeyedKernel):
-    """Where a key's norm stays: `(a·B + A·b + a·b) / norm` for changes a and b, and not the whole product."""
+    """The change of a Join, without the whole product where a key's norm stays.
+
+    It is `(a·B + A·b + a·b) / norm` for changes a and b.
+    """
 
     def __init__(self, operator: Join, arithmetic: Arithmetic, journal: Journal) -> None:
         super().__init__(operator, arithmetic, journal)
@@ -192,7 +195,10 @@ class _JoinKernel(_KeyedKernel):
 
 
 class _GroupByKernel(_KeyedKernel):
-    """Each group is kept heaviest first. Prefixes that hold no record whose place changed, or all of them, stay."""
+    """The change of a GroupBy, whose groups are kept heaviest first.
+
+    Prefixes with no record whose place changed, or with all such records, stay.
+    """
 
     def __init__(self, operator: GroupBy, arithmetic: Arithmetic, journal: Journal) -> None:
         super().__init__(operator, arithmetic, journal)
@@ -230,7 +236,10 @@ class _GroupByKernel(_KeyedKernel):
     def _prefixes(
         self, group: SortedList, start: int, most: Placed | None, first: list[Placed], last: Weight
     ) -> Iterator[tuple[tuple[Value, ...], Weight]]:
-        """Those that may change: from the one that ends before `start`, whose next record may be another, to `most`."""
+        """The prefixes that may change, to `most`.
+
+        The first ends before `start`: its next record may be another.
+        """
         stop = len(group) if most is None else group.bisect_right(most)
         following = group[stop][0] if stop < len(group) else 0
         return prefixes(group.islice(start, stop), first, last, following)
@@ -290,7 +299,9 @@ class Evaluator:
         return {name: dict(weights) for name, weights in self._candidate.items()}
 
     def propose(self, changes: Datasets) -> list[Weights]:
-        """Change the candidate; the change of each plan's output. The proposal is pending until commit or rollback.
+        """Change the candidate, and return the change of each plan's output.
+
+        The proposal is pending until commit or rollback.
 
         Parameters
         ----------
@@ -321,7 +332,7 @@ class Evaluator:
         self._journal.rollback()
 
     def resynchronize(self) -> None:
-        """Evaluate afresh on the candidate as it is, which ends the drift of float weights. Commits."""
+        """Evaluate the candidate afresh and commit, which ends the drift of float weights."""
         self._load(self.candidate)
 
     def _load(self, candidate: Datasets) -> None:
@@ -356,7 +367,7 @@ def check_sources(changes: Iterable[str], known: Collection[str]) -> None:
 
 
 def loss(difference: Annotated[float, "float64"], width: Annotated[float, "float64"]) -> Annotated[float, "float64"]:
-    """`u²/(2w)` where |u| is below the width w, else `|u| − w/2`: the absolute value, rounded at its corner.
+    """The absolute value, rounded at its corner: `u²/(2w)` where |u| < w, else `|u| − w/2`.
 
     Source: Huber, Ann. Math. Stat. 1964. The compiled engine takes its source as it stands.
 
@@ -371,7 +382,9 @@ def loss(difference: Annotated[float, "float64"], width: Annotated[float, "float
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`epsilon · Σ_x loss(Q(x) − values[x])` over the domain, the keys of values, is to be small.
+    """A term of a walk's score: `epsilon · Σ_x loss(Q(x) − values[x])`, to be small.
+
+    The sum is over the domain, the keys of `values`.
 
     `outside` is whether weight on records outside the domain counts too, against 0; `width` is that of `loss`, which is
     the absolute value without one.

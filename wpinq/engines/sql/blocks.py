@@ -84,7 +84,10 @@ JoinedTables = tuple[tuple[str, SqlTable], ...]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Tables by alias, a condition on their rows, and the record and weight that each choice of rows gives."""
+    """Tables by alias, a condition on their rows, and each choice's record and weight.
+
+    A choice is of one row from each table.
+    """
 
     tables: JoinedTables
     condition: t.SqlTerm
@@ -122,7 +125,10 @@ def equalities(condition: t.SqlTerm) -> list[tuple[t.SqlTerm, t.SqlTerm]]:
 
 
 def classes(block: Block) -> Callable[[t.SqlTerm], t.SqlTerm]:
-    """The function from a column to the one that stands for all that the condition makes equal to it."""
+    """The function from a column to the representative of its class of equal columns.
+
+    Columns are equal if the condition makes them so.
+    """
     parent: dict[t.SqlTerm, t.SqlTerm] = {}
 
     def find(term: t.SqlTerm) -> t.SqlTerm:
@@ -170,7 +176,10 @@ def output_columns(shape: t.Shape) -> list[t.SqlTerm]:
 
 
 def determines_row(block: Block, shape: t.Shape) -> bool:
-    """Whether the values of a shape determine the row of every table: at most one choice of rows has them."""
+    """Whether the values of a shape determine the row of every table.
+
+    At most one choice of rows then has them.
+    """
     _, rows = closure(block, output_columns(shape))
     return len(rows) == len(block.tables)
 
@@ -182,7 +191,10 @@ def determines_weight(block: Block, shape: t.Shape) -> bool:
 
 
 def output_keys(block: Block, names: list[str]) -> tuple[frozenset[str], ...]:
-    """Sets of output columns that determine the row: dropping from the left first, and from the right."""
+    """Sets of output columns that determine the row, found from the left and from the right.
+
+    Each search drops the columns that are not needed, in its order.
+    """
     positions = list(range(len(names)))
     found = [_least(block, order, determines_row) for order in (positions, positions[::-1])]
     return tuple({frozenset(names[i] for i in kept) for kept in found if kept is not None})
@@ -213,7 +225,10 @@ def few_terms(block: Block) -> set[t.SqlTerm]:
 
 
 def grows(block: Block) -> bool:
-    """Whether the block can have more rows than each of its tables: whether no table's row determines the others."""
+    """Whether the block can have more rows than each of its tables.
+
+    It cannot where some table's row determines all others.
+    """
     for alias, table in block.tables:
         _, rows = closure(block, table.at(alias))
         if rows | {alias} >= {other for other, _ in block.tables}:
@@ -244,7 +259,7 @@ WEIGHT = "w"
 
 @dataclass(frozen=True, slots=True)
 class PartialSums:
-    """The rows of some blocks with equal records added up without rounding, so that adding goes on where it stopped.
+    """Exact sums of the equal records of some blocks' rows, to be added up further.
 
     Attributes
     ----------
@@ -298,7 +313,10 @@ class Relation:
 
     @property
     def linear(self) -> bool:
-        """Whether the absolute weights of the rows add up to the norm: one row a record, or no sign to cancel."""
+        """Whether the absolute weights of the rows add up to the norm.
+
+        They do with one row a record, or with no sign to cancel.
+        """
         return self.unique or self.nonnegative
 
     @property
@@ -309,7 +327,7 @@ class Relation:
 
     @property
     def table(self) -> str | None:
-        """The table that holds the dataset as it stands, each record once; None where it takes a query."""
+        """The table that stores exactly this dataset, each record once; None where it takes a query."""
         if len(self.blocks) != 1 or len(self.blocks[0].tables) != 1:
             return None
         (block,) = self.blocks
@@ -320,7 +338,7 @@ class Relation:
 
 
 def mirrored(relation: Relation) -> bool:
-    """Whether it is a list of pairs in both directions, such that with each (x, y) it has (y, x) at the same weight."""
+    """Whether the relation is a list of pairs, with (y, x) for each (x, y) at the same weight."""
     for block in relation.blocks:
         ((alias, table), *others) = block.tables
         item = t.column(alias, "item", True)
@@ -356,7 +374,7 @@ def reads(blocks: Sequence[Block]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Whether a dataset that is used so often is stored in a table, or stays a query over the tables below."""
+    """Whether a dataset with so many uses is stored in a table, or stays a query over tables."""
 
     relation: Relation
     uses: int
@@ -365,7 +383,10 @@ class Reuse:
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """The Intersect of two relations; without a relation that says it otherwise, both sides are grouped by record."""
+    """The Intersect of two relations.
+
+    Without a `relation` from a rewrite, both sides are grouped by record.
+    """
 
     inputs: tuple[Relation, ...]
     output: Relation
@@ -374,7 +395,10 @@ class Minimum:
 
 @dataclass(frozen=True, slots=True)
 class KeyNorm:
-    """The norm of the records of a block with the key of a row; without a term for it, a table of norms is made."""
+    """The norm of the records of a block with the key of a row.
+
+    Without a term for it, a table of norms is made.
+    """
 
     block: Block
     key: Shape
@@ -384,9 +408,9 @@ class KeyNorm:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape; None: on the grid.
+    """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape.
 
-    `count` is the SQL of the number of those rows.
+    `sql` is the SQL of the sum; None: on the grid. `count` is the SQL of the number of those rows.
     """
 
     block: Block
@@ -398,7 +422,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """A table that holds a dataset, as it is read; and what every record of it weighs, where the plan says so."""
+    """A stored dataset as it is read, and the weight of each record, where the plan knows it."""
 
     table: SqlTable
     each: Fraction | None
@@ -410,7 +434,10 @@ Addend = tuple[Block, tuple[SqlTerm, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Addends:
-    """Rows that are added up, as blocks that exclude each other, and whether where they start was chosen."""
+    """Rows that are added up, as blocks that exclude each other.
+
+    `started` is whether their start was chosen before.
+    """
 
     parts: tuple[Addend, ...]
     started: bool = False
@@ -418,7 +445,9 @@ class Addends:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Rows that are added up, each with some weights; with a place, without the column of the record there.
+    """Rows that are added up, each with some weights.
+
+    With a place, the column of the record there is left out.
 
     A row then stands for one with each of the values 0, 1, … there, which have the weights.
     """
@@ -430,7 +459,10 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """The rows of a query: blocks that exclude each other, and whether where they start was chosen before."""
+    """The rows of a query: blocks that exclude each other.
+
+    `started` is whether their start was chosen before.
+    """
 
     blocks: tuple[Block, ...]
     started: bool = False

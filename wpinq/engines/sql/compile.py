@@ -38,7 +38,7 @@ PLANS_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan, the rewrites to make, its steps that others share, by digest, and whether its output is read by key.
+    """A plan to compile, with its rewrites and the steps that other plans share, by digest.
 
     Steps that are shared with other plans are stored as partial sums where that changes no weight: see
     `Script.partly_summed`. With `keyed`, rows of other records are left out where that helps: see `key_pushdown`.
@@ -155,7 +155,7 @@ def _source(script: Script, operator: Source, output: Relation) -> Relation:
 
 
 def _output(script: Script, result: Relation) -> tuple[str, SqlTable, bool]:
-    """The query of an output, the facts of its rows, and whether it joins tables to more rows than they have."""
+    """The query of an output, the facts of its rows, and whether they outnumber its tables'."""
     grown = result.parts is None and any(grows(block) for block in result.blocks)
     return *script.grouped(result), grown
 
@@ -178,7 +178,10 @@ def _order(script: Script, type_: Type) -> str:
 
 
 def _table(source: str) -> str:
-    """The table of a source. A database may take names that differ in case for one, so other names are spelt in hex."""
+    """The table of a source; names that are not plain lower case are spelt in hex.
+
+    A database may take names that differ in case for one.
+    """
     plain = source.isascii() and source == source.lower()
     return f"source_{source}" if plain else f"sourcex_{source.encode().hex()}"
 
@@ -190,7 +193,7 @@ def source_tables(root: Node) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What to run: statements in order, the query of the output, and the tables that sources must stand in.
+    """The statements of a plan in order, the query of its output, and the tables of its sources.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The SQL dialect: the text of each template. Another database changes this alone."""
+"""The SQL dialect: the text of each template, and all that changes for another database."""
 
 from __future__ import annotations
 
@@ -199,7 +199,10 @@ class Dialect:
         return pieces[0] if len(pieces) == 1 else "(" + " || chr(0) || ".join(pieces) + ")"
 
     def table(self, numbers: Sequence[str], type_name: str) -> str:
-        """A list of numbers as one constant: the database reads its text once, not an expression for each number."""
+        """A list of numbers as one constant, whose text the database reads once.
+
+        An expression for each number would take longer.
+        """
         return f"CAST('[{', '.join(numbers)}]' AS {type_name})"
 
 

@@ -74,7 +74,10 @@ class Emitter:
         return self.dialect.write(term.text, *arguments)
 
     def _map(self, items: str, function: t.SqlTerm, written: dict[bytes, str]) -> str:
-        """A function of each element of a list; what it uses often is put beside the element first, step by step."""
+        """A function of each element of a list.
+
+        Its frequent terms are put beside the element first, step by step.
+        """
         name, (body,) = function.text, function.arguments
         levels = _levels(self.shared([body], set(written), inside=name), [body])
         held = {t.parameter(name).digest: "v"}
@@ -91,10 +94,10 @@ class Emitter:
         return items
 
     def shared(self, roots: Sequence[t.SqlTerm], known: set[bytes], inside: str | None = None) -> list[t.SqlTerm]:
-        """The terms to name so that the text does not blow up: none while it is short; else all that are shared.
+        """The terms to name so that the text does not blow up.
 
-        With `inside`, those in which that parameter is free and no parameter of a function deeper down; without,
-        those in which no parameter is.
+        All that are shared, or none while the text is short. With `inside`, those in which that parameter is free and
+        no parameter of a function deeper down. Without it, those in which no parameter is free.
         """
         sizes = self.lengths(roots, known)
         if sum(sizes[root.digest] for root in roots) <= TEXT_LIMIT:
@@ -212,7 +215,7 @@ _Decision = frozenset[bytes]
 
 
 def visible_columns(record: Mapping[int, t.SqlTerm]) -> list[tuple[t.SqlTerm, frozenset[int]]]:
-    """Terms over one table, each with places of a record, in one of which it stands for every row.
+    """Terms over one table, each with places of a record, one of which it equals in every row.
 
     A record of sorted values has each of them in one of its columns. In general: comparisons decide between two terms
     (`CASE`, `least`, `greatest`), and one comparison decides alike in all columns. Where a term over one table stands
@@ -292,7 +295,7 @@ def can_narrow(blocks: Sequence[Block]) -> bool:
 
 
 def narrowed(emitter: Emitter, block: Block, types: Sequence[str]) -> Block | None:
-    """The rows of a block whose record may have been asked for; None where that filters no table.
+    """The rows of a block whose record may be among the keys; None where that filters no table.
 
     Parameters
     ----------
@@ -359,7 +362,7 @@ def _bounds(term: t.SqlTerm, low: t.SqlTerm | None, high: t.SqlTerm | None) -> I
 def _looking_up(
     emitter: Emitter, block: Block, tables: dict[str, SqlTable], alias: str, filters: Sequence[t.SqlTerm]
 ) -> dict[str, SqlTable]:
-    """The tables that look up at the key of a lookup, with those of their rows alone for which it finds a row."""
+    """The tables that look up at the key of a lookup, with only the rows that find one in it."""
     lookup, find = tables[alias], classes(block)
     if len(lookup.keys) != 1 or len(lookup.keys[0]) != 1:
         return {}
@@ -378,7 +381,10 @@ def _looking_up(
 
 
 def in_ranges(query: str, type_: Type, within: WantedRanges) -> str:
-    """The query of an output without the records outside of some ranges, as far as their ends are plainly written."""
+    """The query of an output without the records outside of some ranges.
+
+    Only ends that can be written plainly are used.
+    """
     wanted = [
         f"{name} BETWEEN {_plain(ends[0])} AND {_plain(ends[1])}"
         for name, ends in zip(column_names(type_), within, strict=False)

@@ -72,19 +72,22 @@ class TableStore(Protocol):
     """What a database must do: make tables, and drop them."""
 
     def stands(self, table: str) -> bool:
-        """Whether a table is there from before. It then stays until it is dropped."""
+        """Whether a table is there from before; it then stays until it is dropped."""
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
-        """Run a statement. Its table is read more than once if it is shared, as far as can be told by now."""
+        """Run a statement, whose table is read more than once if it is shared.
+
+        That is as far as can be seen by now.
+        """
 
     def drop(self, table: str) -> None:
         """Let go of a table that a statement made."""
 
 
 def run(compiled: Compiled, tables: TableStore, on_step: Callable[[str], None] | None) -> None:
-    """Make the tables that the query of a plan's output reads. The sources stand in their tables already.
+    """Make the tables that the query of a plan's output reads, from those of the sources.
 
-    What nobody reads, because what is made of it stands, is not made.
+    A table without a reader, because its users are there already, is not made.
     """
     running = _Execution(compiled, tables)
     steps, announced = compiled.steps, 0
@@ -102,7 +105,10 @@ def run(compiled: Compiled, tables: TableStore, on_step: Callable[[str], None] |
 
 
 def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands: Callable[[str], bool]) -> set[str]:
-    """The tables that statements must make so that some can be read: none that stands, nor what only those read."""
+    """The tables that must be made so that some can be read.
+
+    Tables that are there are left out, and so are those that only they read.
+    """
     found: set[str] = set()
     stack = list(reads)
     while stack:
@@ -157,7 +163,7 @@ class _Execution:
         return self.readers[table] > 1
 
     def drop_unread(self, number: int) -> None:
-        """Drop what no statement from here on reads that makes a table which is needed, nor the query."""
+        """Drop the tables that no needed statement from here on reads, nor the query."""
         unread = {table for table in self.live if max(self._last(table)) < number}
         for table in unread:
             self.tables.drop(table)
@@ -184,16 +190,12 @@ def shared_steps(roots: Sequence[Node]) -> frozenset[bytes]:
 
 
 class Batch:
-    """Plans that are evaluated together, until the last of them is: the tables that they share, and those to keep.
+    """Plans that are evaluated together, with the tables that they share and those to keep.
 
-    Each plan keeps its own program, so that its weights have the bits that they have when it is evaluated alone: they
-    depend on the plan and on the data, never on the company. That leaves to share tables of equal names, and
-    partial sums (`Script.partly_summed`), which are exact, of every step that several steps or outputs read.
-
-    Parameters
-    ----------
-    roots : sequence of Node
-        The plans; one that is evaluated twice is there twice.
+    The batch ends with its last plan. Each plan keeps its own program, so that its weights have the bits that they have
+    when it is evaluated alone. They depend on the plan and on the data, never on the other plans. That leaves to share
+    tables of equal names. Partial sums (`Script.partly_summed`), which are exact, are shared of every step that several
+    steps or outputs read.
     """
 
     def __init__(self, roots: Sequence[Node]) -> None:
@@ -238,7 +240,10 @@ class Batch:
         return [self.plan(root), *map(self.plan, others[: AT_ONCE - 1])]
 
     def begin(self, root: Node) -> None:
-        """One of the plans is evaluated. What it makes may be wanted, until all is known of it."""
+        """Begin the evaluation of one of the plans.
+
+        Until all its steps are known, every table that it makes may be wanted.
+        """
         self._waiting[root] -= 1
         if not self._waiting[root]:
             del self._waiting[root]
@@ -274,9 +279,9 @@ T = TypeVar("T")
 
 
 class SqlEngine(Engine):
-    """What the databases have in common: a table for each dataset that they were given, and one evaluation at a time.
+    """The common part of the databases, with a table for each given dataset.
 
-    Threads take turns.
+    One evaluation runs at a time: threads take turns.
     """
 
     failed: ClassVar[str]
@@ -349,7 +354,10 @@ class SqlEngine(Engine):
 
 
 def check_given(engine: str, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> dict[str, Source]:
-    """The sources of a plan, each of which must have data; refused too is what is not computed in floats."""
+    """The sources of a plan, each of which must have data.
+
+    Arithmetic other than floats is refused, too.
+    """
     if arithmetic.name != FLOAT.name:
         raise PlanError(f'the engine "{engine}" computes in floats; for exact=True use engine="reference"')
     declared = sources([root])

@@ -1,4 +1,4 @@
-"""The script of a plan: statements that create tables, then one query. It runs nothing."""
+"""The script of a plan, which runs nothing: statements that create tables, then one query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RowsQuery = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SqlStatement:
-    """One step: the operator that it belongs to, its query, the table that holds it, and those it reads.
+    """One step: its operator, its query, the table that it creates, and those that it reads.
 
     Of sums, `rows` is the part of the query that gives the rows which are added up.
     """
@@ -44,7 +44,10 @@ class SqlStatement:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One rewrite: its name, the kind of subject that it changes, and how; `rewrites.REWRITES` has them all."""
+    """One rewrite: its name, the kind of subject that it changes, and the function.
+
+    `rewrites.REWRITES` has them all.
+    """
 
     name: str
     of: type
@@ -95,7 +98,7 @@ class Script:
     def select(
         self, block: b.Block, outputs: Sequence[t.SqlTerm], names: Sequence[str], started: bool = False
     ) -> tuple[str, tuple[str, ...]]:
-        """The query of terms over the rows of a block, rewritten for speed; and the tables that it reads."""
+        """The query of terms over the rows of a block, rewritten for speed, and the tables it reads."""
         *shown, last = outputs
         block = replace(block, output=t.RecordShape(None, tuple(shown)), weight=last)
         blocks = self.rewritten(b.QueryRows((block,), started)).blocks
@@ -107,7 +110,10 @@ class Script:
         return " UNION ALL ".join(queries), b.reads(blocks)
 
     def rows(self, block: b.Block) -> tuple[str, tuple[str, ...]]:
-        """The query of a block: its record as `c0`, `c1`, …, its weight as `w`; and the tables that it reads."""
+        """The query of a block, and the tables that it reads.
+
+        Its columns are the record as `c0`, `c1`, …, and the weight as `w`.
+        """
         outputs = list(t.leaves(block.output))
         return self.select(block, [*outputs, block.weight], [*numbered("c", outputs), b.WEIGHT])
 
@@ -152,7 +158,10 @@ class Script:
         return sql, b.SqlTable("", listed, (frozenset(names),), reads=read, rows=rows)
 
     def _summed(self, relation: b.Relation, names: list[str]) -> tuple[str, tuple[str, ...], str]:
-        """The sum over equal records. What is the same in every row is not grouped by."""
+        """The sum over equal records.
+
+        Terms that are the same in every row are not grouped by.
+        """
         blocks = _aligned(relation)
         outputs = [list(t.leaves(block.output)) for block in blocks]
         constant = [
@@ -205,9 +214,9 @@ class Script:
         return self.rewritten(b.SideBySide(block, (weights,)))
 
     def _rows_to_sum(self, added: list[b.Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
-        """The queries of rows that are added up, and the columns of the weights that each of them adds.
+        """The queries of rows that are added up, and the columns of the weights that each adds.
 
-        With `numbers`, a further column `n` says how many those are.
+        With `numbers`, a further column `n` is the number of those weights.
         """
         width = max(len(weights) for addends in added for _, weights in addends.parts)
         further = [f"{b.WEIGHT}{i}" for i in range(1, width)]
@@ -224,10 +233,11 @@ class Script:
     # --- partial sums -----------------------------------------------------------------------------------------------
 
     def partly_summed(self, relation: b.Relation) -> b.Relation:
-        """The dataset with its equal records added up in a table too, without rounding, where there may be any.
+        """The dataset with a table of the exact partial sums of its equal records.
 
-        Whoever adds up what Select, Where and Partition make of it may start from there: to the same float, for
-        numbers of rows are exact, and so is every sum on the grid. What does more with weights reads the rows.
+        It is as it was where each record has one row. Sums over the outputs of Select, Where and Partition may start
+        from the table. They give the same float, for numbers of rows are exact, and so is every sum on the grid.
+        Operators that do more with weights read the rows.
         """
         if relation.unique:
             return relation
@@ -251,7 +261,7 @@ class Script:
         return replace(relation, partial=b.PartialSums(relation.blocks, block, held, relation.mass))
 
     def _sum_of_parts(self, blocks: list[b.Block], relation: b.Relation, parts: b.PartialSums) -> tuple[str, RowsQuery]:
-        """The sum over equal records, as it is taken over the rows of blocks, from their partial sums."""
+        """The sum over equal records from the partial sums of blocks, as it is over their rows."""
         counted = self._counted(blocks, "sum(n)")
         read = [name for name in parts.columns if (name == "h") == (counted is None)]
         total = counted or sums.sum_of_parts_sql("h", relation.mass, self.emitter.dialect)
@@ -281,7 +291,7 @@ def _together(queries: Sequence[RowsQuery]) -> RowsQuery:
 
 
 def numbered(letter: str, items: Sequence[object]) -> list[str]:
-    """A name for each of some items: `c0`, `c1`, …"""
+    """A name for each of some items: `c0`, `c1`, …."""
     return [f"{letter}{i}" for i in range(len(items))]
 
 
@@ -291,7 +301,10 @@ def table_name(query: str) -> str:
 
 
 def grouping(names: Sequence[str]) -> str:
-    """What groups rows by some columns; where there are none, a group without rows is no row either."""
+    """The clause that groups rows by some columns.
+
+    Without columns, a group without rows is no row either.
+    """
     return f" GROUP BY {', '.join(names)}" if names else " HAVING count(*) > 0"
 
 
@@ -303,7 +316,7 @@ STEPS_LIMIT = 2048
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedStep:
-    """The additions of a step to a script: its own alone, for it stands for all steps before it, too.
+    """The additions of one step to a script, which stands for all steps before it, too.
 
     Attributes
     ----------
@@ -321,11 +334,11 @@ class CachedStep:
 
 
 class PrefixCache:
-    """Steps of plans as they were written last: plans that begin alike compile their common steps once.
+    """The most recent steps of plans: plans that begin alike compile their common steps once.
 
-    The additions of a step are a function of the step, of the plan's facts of it, of the number of its users, of
-    whether it is shared, and of the steps before. So a program that goes on from cached steps is, to the letter, the
-    one that is written from the start.
+    The additions of a step are a function of the step, of the plan's facts of it, and of the steps before. The number
+    of its users, and whether it is shared, count too. So a program that goes on from cached steps is, to the letter,
+    the one that is written from the start.
     """
 
     def __init__(self) -> None:
@@ -334,9 +347,9 @@ class PrefixCache:
     def after(
         self, before: CachedStep | None, step: Hashable, script: Script, write: Callable[[], object]
     ) -> CachedStep:
-        """The additions of a step after the one before: from the cache, else by `write`; the script has them then.
+        """Add a step after the one before to the script, from the cache, else by `write`.
 
-        `step` is all that tells this step from others that may come next.
+        `step` is all that distinguishes this step from others that may come next.
         """
         found = self._cached(before, step)
         if found:
@@ -358,9 +371,10 @@ class PrefixCache:
 
 
 def share(own: str) -> str:
-    """The share of the one element of a weighted list, as SQL: of a record of weight 1, what its own weight says.
+    """The SQL of the share of the one element of a weighted list.
 
-    It is `own / greatest(abs(own), 1)`, to the last bit and in a third of the time.
+    It is of a record of weight 1, by the element's own weight: `own / greatest(abs(own), 1)`, to the last bit and in a
+    third of the time.
     """
     return f"CASE WHEN abs({own}) > CAST(1 AS DOUBLE) THEN sign({own}) ELSE {own} END"
 

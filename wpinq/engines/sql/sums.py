@@ -93,9 +93,9 @@ def on_grid(weights: Sequence[SqlTerm], mass: Fraction) -> SqlTerm:
 
 
 def sum_of_parts_sql(part: str, mass: Fraction, dialect: Dialect = DUCKDB) -> str:
-    """The SQL of a sum whose rows were partly added up by `partial_sum_sql`, for the same mass: the same float.
+    """The SQL of a sum whose rows were partly added up by `partial_sum_sql`, for the same mass.
 
-    All sums on the grid are exact, and it is their total alone that is turned into a float.
+    It gives the same float. All sums on the grid are exact, and it is their total alone that is turned into a float.
     """
     return f"{dialect.grid_whole(part)} * {power_of_two(-exponent(mass, SUM_BITS))}"
 
@@ -142,7 +142,7 @@ FUNCTIONS = ("wpinq_sum", "wpinq_share")
 
 
 def list_sum(items: Sequence[float | None] | None) -> float | None:
-    """The correctly rounded sum of the floats that are not null; null where 64 bits cannot say it."""
+    """The correctly rounded sum of the floats that are not null; null beyond 64 bits."""
     if items is None:
         return None
     numbers = [item for item in items if item is not None]
@@ -157,9 +157,9 @@ def list_sum(items: Sequence[float | None] | None) -> float | None:
 
 
 def share(places: Sequence[int] | None, weights: Sequence[float | None] | None) -> list[float] | None:
-    """The share of each element of a weighted list: merged weight over norm at its first place, 0 at its repeats.
+    """The share of each element of a weighted list, at its first place, with 0 at its repeats.
 
-    Merging and norm are exact, for opposite signs may cancel.
+    It is the merged weight over the norm. Merging and norm are exact, for opposite signs may cancel.
     """
     if places is None or weights is None:
         return None
@@ -168,7 +168,10 @@ def share(places: Sequence[int] | None, weights: Sequence[float | None] | None) 
 
 
 def _quick_shares(places: Sequence[int], weights: Sequence[float | None]) -> list[float] | None:
-    """The same for a list without repeats and nulls whose norm a float says exactly: each quotient rounds once."""
+    """The same for a list without repeats and nulls whose norm is exactly a float.
+
+    Each quotient rounds once.
+    """
     given = [weight for weight in weights if weight is not None]
     if len(given) < len(weights) or any(place != i for i, place in enumerate(places, 1)):
         return None

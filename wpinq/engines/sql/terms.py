@@ -179,7 +179,10 @@ def refilled(term: SqlTerm, arguments: tuple[SqlTerm, ...]) -> SqlTerm:
 def substitute(
     replace: Callable[[SqlTerm], SqlTerm | None], kinds: Container[TermKind] = ("column",)
 ) -> Callable[[SqlTerm], SqlTerm]:
-    """The function that puts `replace(term)` for each term of some kinds for which it gives one; work is shared."""
+    """The function that replaces terms of some kinds by `replace(term)`, where that gives one.
+
+    Work is shared.
+    """
     done: dict[bytes, SqlTerm] = {}
 
     def rewrite(root: SqlTerm) -> SqlTerm:
@@ -246,7 +249,10 @@ def map_shape(function_: Callable[[SqlTerm], SqlTerm], shape: Shape) -> Shape:
 
 
 def aligned(shape: Shape, type_: Type) -> Shape:
-    """The value with exactly the columns of its type: a "there" column where, and only where, it can be null."""
+    """The value with exactly the columns of its type.
+
+    It has a "there" column where, and only where, it can be null.
+    """
     type_ = plain(type_)
     if isinstance(shape, SqlTerm) or not isinstance(type_, TupleOf):
         return shape
@@ -315,7 +321,10 @@ def unpack(term: SqlTerm, type_: Type) -> Shape:
 
 
 def coerce(shape: Shape, given: Type, wanted: Type, level: int = 0) -> Shape:
-    """The value as one of a type that it unifies with: null finds its type. Names do not matter."""
+    """The value as one of a type that it unifies with: null finds its type.
+
+    Names do not matter.
+    """
     given, wanted = plain(given), plain(wanted)
     if same_layout(given, wanted):
         return shape
@@ -345,7 +354,7 @@ def merged(left: Type, right: Type) -> Type:
 
 
 def same_layout(left: Type, right: Type) -> bool:
-    """Whether values of both types lie in the same columns, but for those that say "it is there"."""
+    """Whether values of both types lie in the same columns, apart from "there" columns."""
     left, right = plain(left), plain(right)
     if isinstance(left, TupleOf) and isinstance(right, TupleOf):
         pairs = zip(left.elements, right.elements, strict=True)

@@ -1,4 +1,4 @@
-"""Synthetic graphs from answers. Nothing here can reach a session."""
+"""Synthetic graphs from answers, without access to any session."""
 
 from wpinq.graphs.synthesis.method import Bounds as Bounds
 from wpinq.graphs.synthesis.method import Method as Method

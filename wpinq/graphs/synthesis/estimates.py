@@ -61,7 +61,7 @@ def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
 def most_likely(
     negative: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int, most: Floats | None = None
 ) -> Floats:
-    """The point, nowhere above `most`, where a function, given with its gradient, is least, by L-BFGS.
+    """The point, nowhere above `most`, where a function with a gradient is least, by L-BFGS.
 
     A search that thinks it has ended begins anew where it stands, as long as that leads lower: one that met a bound
     from a steep place takes steps too small to tell from an end.
@@ -79,7 +79,7 @@ def most_likely(
 
 
 def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Floats:
-    """The mean of estimates, each weighted by its evidence, of which the natural logarithm is given.
+    """The mean of estimates, each weighted by its evidence, given as a natural logarithm.
 
     Examples
     --------
@@ -142,9 +142,10 @@ class NoisyLargest:
     scale: float
 
     def likely(self, nodes: Floats, hub: int, power: float = 1.0) -> Floats:
-        """The logarithm of how likely each degree 1, 2, … is to be the largest, times that of how likely the answer is.
+        """The log-likelihood of each degree 1, 2, … as the largest, and of the answer given it.
 
-        `nodes` is how many nodes of the curve have each of these degrees; `hub` is 0 where there is none.
+        The sum of both, the first multiplied by `power`. `nodes` is how many nodes of the curve have each of these
+        degrees; `hub` is 0 where there is none.
         """
         above, degree = above_each(nodes) - nodes, np.arange(1, len(nodes) + 1)
         law = -above + np.log(np.maximum(-np.expm1(-nodes), _LEAST))
@@ -184,7 +185,7 @@ class NoisyLargest:
 
 
 def above_each(nodes: Floats) -> Floats:
-    """How many nodes are of degree > y, y = 0, 1, …, by how many are of degree 1, 2, …"""
+    """The number of nodes of degree > y, y = 0, 1, …, from those of degree 1, 2, …."""
     return np.asarray(nodes[::-1].cumsum()[::-1])
 
 
@@ -274,7 +275,10 @@ def estimate_degrees(
 
 
 def _reach(seen: Sequence[int], scale: float, limits: Sequence[int], largest: NoisyLargest | None) -> int:
-    """A degree that the answers rule out to be exceeded: twice what they show, and all that noise may hide."""
+    """A degree beyond all that the answers allow.
+
+    It is twice the largest that they show, and all that noise may hide.
+    """
     reach = 2 * max([*seen, math.ceil(_LEAST_REACH * scale)])
     if largest is not None:
         reach = max(reach, math.ceil(largest.number + _REACH_BEYOND * largest.scale))
@@ -282,7 +286,7 @@ def _reach(seen: Sequence[int], scale: float, limits: Sequence[int], largest: No
 
 
 class _Fitted:
-    """The most likely curve, and the nodes that were taken out of the answers because they are far off it."""
+    """The most likely curve, and the nodes taken out of the answers for being far off it."""
 
     def __init__(self, mass: Floats, scale: float, limits: Sequence[int], top: NoisyLargest | None) -> None:
         self._mass, self._noise, self._top = mass, np.sqrt(2) * scale, top
@@ -303,15 +307,15 @@ class _Fitted:
         self._z = most_likely(self._negative, start, _ITERATIONS, self._most)
 
     def nodes(self) -> Floats:
-        """How many nodes of the curve are of degree 1, 2, …"""
+        """The numbers of nodes of the curve of degree 1, 2, …."""
         return self._nodes(self._z)
 
     def take_out_a_node(self) -> bool:
-        """Take the node out whose degree the curve misses most, if the answers insist that there is one.
+        """Take out the node whose degree the curve misses most, if the answers strongly imply one.
 
-        A curve has no way to a single node far above the others: all that is between them would have to be empty.
-        So it is asked of each degree how much likelier the answers were with one node more there, at first beside the
-        curve as it is, then beside one that is fitted again.
+        A curve has no way to a single node far above the others: all that is between them would have to be empty. So
+        each degree is tried for how much likelier the answers were with one node more there. At first this is beside
+        the curve as it is, then beside one that is fitted again.
         """
         before, mass, hub = self._negative(self._z)[0], self._mass, self._hub
         z, degree, tried = self._z, 0, list[int]()
@@ -363,7 +367,10 @@ class _Fitted:
 
 
 def _misfit(off: Floats, noise: float) -> tuple[Floats, Floats]:
-    """As `laplace_misfit`, of whole numbers: rounded as far as normal noise of `_WHOLE` is as steep as this noise."""
+    """The misfit of whole numbers under Laplace noise, as `laplace_misfit`, but rounded.
+
+    It is rounded as far as normal noise of `_WHOLE` is as steep as this noise.
+    """
     return laplace_misfit(off, max(ROUNDED, np.sqrt(2) * (_WHOLE / noise) ** 2))
 
 
@@ -382,9 +389,10 @@ _ITERATIONS_MIXING = 400
 
 @dataclass(frozen=True)
 class DegreeClasses:
-    """Nodes by degree: a class each for degrees 1 to 4, then two an octave; more where one would hold many edges.
+    """Nodes by degree: a class each for degrees 1 to 4, then two an octave.
 
-    Two degrees share a class only where that has at most a sixteenth of all stubs.
+    There are more where one would hold many edges. Two degrees share a class only where that has at most a sixteenth of
+    all stubs.
 
     Attributes
     ----------
@@ -415,7 +423,9 @@ class DegreeClasses:
         return DegreeClasses(degrees, label, np.bincount(label, degrees).astype(np.float64))
 
     def stub_mean(self, values: Floats) -> Floats:
-        """For each class, the mean over its stubs (a node as often as it has edges) of values by degree.
+        """The mean, over the stubs of each class, of values by degree.
+
+        A node has as many stubs as it has edges.
 
         `values` has a first axis for the degree, and may have a second.
         """
@@ -425,7 +435,7 @@ class DegreeClasses:
 
 
 def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale: float) -> Floats:
-    """The number of stubs of each class of nodes that lead to each other, most likely under noisy joint degrees.
+    """The most likely number of stubs between classes of nodes, under noisy joint degrees.
 
     With `S_p` the stubs of class p and M the number of edges, `x_pq = S_p·S_q/(2M) · exp(u_p + u_q + f(p, q))`: at
     random but for f, a Gaussian field over the log2 of both degrees of standard deviation 3 and a reach of 2, 1 or 1/2
@@ -458,7 +468,7 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
 
 
 def reach_evidence(evidence: Sequence[float]) -> list[float]:
-    """The logarithm of how likely each of `REACHES` counts, from that of the chance of the answers by each.
+    """The log-weight of each of `REACHES`, from the log-likelihood of the answers under each.
 
     The latter is Laplace's approximation. An eighth of it counts, beside odds of e^.3 against each halving of a reach.
     """
@@ -466,10 +476,10 @@ def reach_evidence(evidence: Sequence[float]) -> list[float]:
 
 
 class Field:
-    """The model of `estimate_mixing` with one reach, over variables z: of the field, then one for each class.
+    """The model of `estimate_mixing` with one reach, over variables z.
 
-    A field of the kernel K over classes is `F·z·Fᵀ` with z standard normal and `F·Fᵀ = K`; small directions of K are
-    left out.
+    The variables are those of the field, then one for each class. A field of the kernel K over classes is `F·z·Fᵀ` with
+    z standard normal and `F·Fᵀ = K`. Small directions of K are left out.
     """
 
     def __init__(self, classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, reach: float) -> None:
@@ -486,12 +496,15 @@ class Field:
         self.deviation, self.loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(self.stubs), 1.0)
 
     def fit(self) -> tuple[Floats, float]:
-        """The most likely mixing, and the logarithm of the evidence: of the chance of the answers, by Laplace."""
+        """The most likely mixing, and the logarithm of the evidence.
+
+        The evidence is the likelihood of the answers by Laplace's approximation.
+        """
         z, _, evidence = self.likeliest()
         return self.mixed(z), evidence
 
     def likeliest(self) -> tuple[Floats, Floats, float]:
-        """The most likely variables, the curvature of their likelihood there, and the logarithm of the evidence."""
+        """The most likely variables, the curvature of the likelihood there, and the log-evidence."""
         z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS_MIXING)
         changes = self.changes(z)
         known = np.where(np.arange(len(changes)) < len(self.joint), INFORMATION, 1.0)
@@ -523,7 +536,10 @@ class Field:
         return float(misfit.sum() + 0.5 * (rows @ rows + free @ free)), gradient
 
     def changes(self, z: Floats) -> Floats:
-        """The derivative of the residuals, those of the joint degrees first: a row each, a column for each variable."""
+        """The derivative of the residuals, a row for each residual and a column for each variable.
+
+        The residuals of the joint degrees come first.
+        """
         stubs_to, field, tags, width = self.mixed(z), self.field, self.shares.shape[1], self.field.shape[1]
         bent_ends = (self.shares[:, :, None] * field[:, None, :]).reshape(len(self.stubs), -1)
         bent = (bent_ends.T @ stubs_to @ bent_ends).reshape(tags, width, tags, width).transpose(0, 2, 1, 3)
@@ -539,7 +555,10 @@ class Field:
 
 
 def joint_weights(mixing: Floats, shares: Floats) -> Floats:
-    """The weights of `joint_degrees_by_tag` that a mixing gives, by sorted pair of tags: upper triangle, else 0."""
+    """The weights of `joint_degrees_by_tag` under a mixing, by sorted pair of tags.
+
+    They are in the upper triangle, with 0 elsewhere.
+    """
     both = shares.T @ mixing @ shares
     return np.asarray(np.triu(both, 1) * 4 / 3 + np.diag(np.diag(both)) * 2 / 3)
 
@@ -561,13 +580,13 @@ BENDS, _SLOPE, _ITERATIONS_CLUSTERING = (4.0, 2.0, 1.0, 0.5, 0.25), -0.35, 300
 def estimate_clustering(
     degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
 ) -> Floats:
-    """The share of closed wedges at nodes of each degree that noisy weights of closed wedges make most likely.
+    """The most likely share of closed wedges at nodes of each degree, from noisy weights.
 
-    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 give or take 3/2; its slope there
-    is −0.35 ± 0.5 an octave, because clustering falls with the degree in almost all graphs that people have looked at,
-    by a logit of up to −0.7 an octave (Ravasz and Barabási, Phys. Rev. E 2003); and it changes by 4, 2, 1, 1/2 or 1/4
-    over an octave. The weights say how likely each of these is (Laplace's approximation of the evidence), and the
-    estimates by each are averaged so.
+    The logit of the share is a curve over log2 of the degree. At degree 2 it is 0 ± 3/2, and its slope there is −0.35 ±
+    0.5 an octave. For clustering falls with the degree in almost all measured graphs, by a logit of up to −0.7 an
+    octave (Ravasz and Barabási, Phys. Rev. E 2003). The slope changes by 4, 2, 1, 1/2 or 1/4 over an octave. The
+    weights say how likely each of these is (Laplace's approximation of the evidence), and the estimates by each are
+    averaged so.
 
     Parameters
     ----------
@@ -632,7 +651,10 @@ class ClusteringCurves:
     def of(
         degrees: Integers, weights: Floats, closed: Floats, scale: float, triangles: tuple[float, float] | None = None
     ) -> ClusteringCurves:
-        """The fits; parameters as for `estimate_clustering`. None where no node has a degree above 1."""
+        """The fits, with parameters as for `estimate_clustering`.
+
+        There are none where no node has a degree above 1.
+        """
         nodes = np.bincount(degrees)
         there = np.flatnonzero(nodes)
         there = there[there > 1]
@@ -647,9 +669,10 @@ class ClusteringCurves:
 
 
 def fit_curve(octave: Floats, adds: Floats, closed: Floats, deviation: Floats, bend: float) -> tuple[Floats, float]:
-    """The most likely share at each octave, and the logarithm of the evidence: of the chance of `closed`, by Laplace.
+    """The most likely share at each octave, and the logarithm of the evidence.
 
-    `adds`, of shape (octaves, tags), is what a share of 1 would add to each tag.
+    The evidence is the likelihood of `closed` by Laplace's approximation. `adds`, of shape (octaves, tags), is the
+    weight that a share of 1 would add to each tag.
     """
     curve = clustering_basis(octave, bend)
 

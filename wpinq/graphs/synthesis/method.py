@@ -113,7 +113,7 @@ class Method(ABC):
     stops_at_noise: bool = True
 
     def check(self, settings: Settings) -> None:
-        """Refuse settings that make no sense for what the method fits; to be asked before anything is spent.
+        """Refuse settings that make no sense for the method; call it before anything is spent.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Method(ABC):
             raise PlanError(f"{self.name} cannot stop at the noise level: {NO_NOISE_LEVEL}")
 
     def source(self, node: type = int) -> Query:
-        """The declaration of the protected edges, with nodes of type `int` or `str`. Pure data."""
+        """The declaration of the protected edges, with nodes of type `int` or `str`."""
         return edge_source(self.symmetric, node)
 
     @abstractmethod
@@ -175,7 +175,9 @@ class Method(ABC):
 
     @abstractmethod
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
-        """What all answers together say of the graph. It may take long, and is asked for once a run.
+        """The estimates of the graph from all answers together, made once a run.
+
+        It may take long.
 
         Raises
         ------
@@ -282,12 +284,13 @@ def _down(number: Fraction, grains: int) -> Fraction:
 
 
 def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[str, str]:
-    """The measurements whose noise hides the most that a graph within the bounds could give, each with the reason.
+    """The measurements whose noise exceeds the largest possible answer, each with the reason.
 
-    The most is the bound on the norm of the plan's output (`Operator.norm_bound`), with as many edges at the source as
-    the bounds leave room for. Of a count of triangles it is as many as there is room for; of the largest degree, the
-    bound on it. A measurement is infeasible where the noise of one number is more than that in a tenth of all draws:
-    then an interval of 90 % never rules out that there is nothing.
+    The largest answer is over the graphs within the bounds. It is the bound on the norm of the plan's output
+    (`Operator.norm_bound`), with as many edges at the source as the bounds leave room for. Of a count of triangles it
+    is as many as there is room for; of the largest degree, the bound on it. A measurement is infeasible where the noise
+    of one number is more than that in a tenth of all draws: then an interval of 90 % never rules out that there is
+    nothing.
 
     Parameters
     ----------
@@ -341,7 +344,7 @@ def spend_without(
     shares: Mapping[str, object],
     bounds: Bounds,
 ) -> dict[str, Measurement]:
-    """As `spend`, without those measurements that a method can do without and that are infeasible.
+    """As `spend`, without the infeasible measurements among those that a method can spare.
 
     The others get what they would have cost.
     """
@@ -364,7 +367,7 @@ def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -
 
 
 def _most(nodes: int, degree: int | None) -> tuple[int, Fraction, float]:
-    """The largest degree, the most edges and the most triangles that a graph within the bounds has."""
+    """The largest degree, the most edges and the most triangles of a graph within the bounds."""
     largest = nodes - 1 if degree is None else min(degree, nodes - 1)
     return largest, Fraction(nodes * largest, 2), nodes * largest * (largest - 1) / 6
 

@@ -1,4 +1,4 @@
-"""The synthesis methods by name. A new one is a `Method` and an entry in `METHODS`."""
+"""The synthesis methods by name; a new one is a `Method` and an entry in `METHODS`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ _MOST_KEYS = 2**20
 
 @dataclass(frozen=True)
 class Fit:
-    """A query to fit: from symmetric edges, and the public keys that follow from fitted degrees, None if inferred.
+    """A query to fit, from symmetric edges, with its public keys.
 
-    `tells` says what its answers tell of the statistics of the graph.
+    The keys follow from fitted degrees; they are None if inferred. `tells` gives intervals of the graph's statistics
+    from its answers.
     """
 
     recipe: Recipe
@@ -51,8 +52,9 @@ class Fit:
 
 @dataclass(frozen=True)
 class DegreesThen(Method):
-    """The paper's way (section 5.1): fit the degrees, draw a random graph that has them, and swap its edges until the
-    queries come out as they were released.
+    """The paper's method: fit the degrees, draw a random graph that has them, and swap edges.
+
+    The swaps go on until the queries come out as they were released (paper, section 5.1).
 
     Attributes
     ----------
@@ -119,7 +121,7 @@ class DegreesThen(Method):
         return () if name in answers else keys(fit_degrees(answers))  # the degrees are what they were
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
-        """As `Method.estimate`: degrees that some simple graph has, and the answers to fit as they were released."""
+        """As `Method.estimate`: degrees that some simple graph has, and the released answers to fit."""
         targets = [Target(answered(answers, name)) for name in self.fits]
         fitted = fit_degrees(answers)
 
@@ -134,7 +136,12 @@ class DegreesThen(Method):
 
 
 def _confident(scale: float) -> int:
-    """How many noisy counts it takes for two standard errors of their mean, `2·√2·scale/√n`, to be `_TELLING`."""
+    """The number of noisy counts whose mean has two standard errors of `_TELLING`.
+
+    The two standard errors of the mean of n are `2·√2·scale/√n`.
+
+    The two standard errors of the mean of n are `2·√2·scale/√n`.
+    """
     return math.ceil(8 * (scale / _TELLING) ** 2)
 
 

@@ -24,7 +24,7 @@ CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
 
 
 def fit_degrees(answers: Mapping[str, Answers]) -> Integers:
-    """The degrees that the released `degree_ccdf`, and `degree_sequence` where it was released, fit best.
+    """The best fit of degrees to the released `degree_ccdf` and, if released, `degree_sequence`.
 
     Returns
     -------
@@ -142,7 +142,10 @@ def random_graph(degrees: Integers, rng: np.random.Generator) -> Integers:
 
 
 def graph_of(nodes: int, edges: Integers) -> Any:
-    """The igraph of these edges. Its constructor takes twice as long as `add_edges`, and that longer for an array."""
+    """The igraph of these edges, built by `add_edges`.
+
+    The constructor takes twice as long, and `add_edges` longer for an array.
+    """
     graph = import_igraph().Graph(nodes)
     flat: Any = np.ascontiguousarray(edges, dtype=np.int64)
     graph.add_edges(memoryview(flat))
@@ -155,7 +158,10 @@ def import_igraph() -> Any:
 
 
 def imported(library: str, extra: str) -> Any:
-    """A library, when first used; AnswersError where it is not installed, with the extra that holds it."""
+    """A library, imported on first use.
+
+    AnswersError where it is not installed, with the extra that has it.
+    """
     try:
         return import_module(library)
     except ModuleNotFoundError:
@@ -184,7 +190,10 @@ _TRIES = 200
 
 @dataclass(frozen=True)
 class _Draw:
-    """A graph, how far it is from what was asked (the sum of three relative distances), and factors to draw better."""
+    """A graph, its distance from the targets, and factors for a better draw.
+
+    The distance is the sum of three relative ones.
+    """
 
     edges: Integers
     miss: float
@@ -245,7 +254,7 @@ class _Wanted:
     rng: Generator
 
     def drawn(self, spread: float, shuffle: float, factors: Floats, rounds: int = _ROUNDS) -> _Draw:
-        """The nearest graph of so many rounds, each with better factors on the clustering of classes."""
+        """The nearest graph of some rounds, each with better factors on the clustering of classes."""
         degrees, label, count = self.classes.degrees, self.classes.label, len(self.classes.stubs)
         rng, clustering, wedges = self.rng, self.clustering[degrees], degrees * (degrees - 1) / 2
         wanted = np.bincount(label, clustering * wedges, count)
@@ -280,7 +289,10 @@ def _clustering(edges: Integers, nodes: int) -> Floats:
 
 
 def _triangles_by_part(degree: int) -> Integers:
-    """At [p − 1]: the triangles at a node whose edges go to cliques in parts of p, and one of the rest; rising in p."""
+    """The triangles at a node whose edges go to cliques, by size of part.
+
+    At [p − 1] the edges go to cliques in parts of p, and one of the rest. The numbers rise in p.
+    """
     part = np.arange(1, degree + 1)
     full = degree // part
     rest = degree - full * part
@@ -288,7 +300,7 @@ def _triangles_by_part(degree: int) -> Integers:
 
 
 def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers], rng: Generator) -> Integers:
-    """The size of parts for each node, at random between the two whose triangles enclose the number wanted.
+    """The size of parts for each node, drawn between the two that enclose the wanted triangles.
 
     Degrees rise.
     """
@@ -305,7 +317,10 @@ def _parts(degrees: Integers, wanted: Floats, triangles: Mapping[int, Integers],
 def _cliques(
     degrees: Integers, wanted: Floats, shuffle: float, triangles: Mapping[int, Integers], rng: Generator
 ) -> Integers:
-    """The edges of cliques in which nodes have about the triangles wanted, none with more edges than its degree."""
+    """The edges of cliques in which nodes have about the wanted triangles.
+
+    No node has more edges than its degree.
+    """
     part = _parts(degrees, wanted, triangles, rng)
     full = degrees // part
     rest = degrees - full * part
@@ -397,7 +412,10 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
 
 
 def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
-    """Swap loops and repeated edges away, in place, with edges outside the first `cliques` where possible."""
+    """Swap loops and repeated edges away, in place.
+
+    Where possible, with edges outside the first `cliques`.
+    """
     keys = edges[:, 0] * nodes + edges[:, 1]
     good = np.zeros(len(edges), dtype=bool)
     good[np.unique(keys, return_index=True)[1]] = True

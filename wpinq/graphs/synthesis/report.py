@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 def plot_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
-    """The degree distribution of the synthetic graph: for each degree, the number of nodes of at least that degree.
+    """The degree distribution of the synthetic graph, as numbers of nodes of at least a degree.
 
     Parameters
     ----------
@@ -112,7 +112,9 @@ def plot_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
 
 
 def plot_joint_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
-    """The degrees of the two ends of each edge of the synthetic graph, both ways, as counts on a logarithmic grid.
+    """The degrees of both ends of each edge of the synthetic graph, on a logarithmic grid.
+
+    Edges count both ways.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ def plot_joint_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
 
 
 def plot_trace(graph: SyntheticGraph, quantity: str = "score", axes: Any = None) -> Axes:
-    """A figure along each chain: the score, with what noise alone would leave, or a traced statistic.
+    """A figure along each chain: the score beside the noise level, or a traced statistic.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ STATISTICS = ("nodes", "edges", "largest_degree", "triangles", "assortativity", 
 
 
 def graph_statistics(edges: Any) -> dict[str, float]:
-    """The number of nodes, edges and triangles, the largest degree, assortativity and average clustering.
+    """The numbers of nodes, edges and triangles, largest degree, assortativity and clustering.
 
     Assortativity is the correlation of the degrees of the two ends of an edge, nan where all degrees are equal.
     Average clustering is the mean over nodes of the share of pairs of neighbours that are neighbours, 0 for nodes of
@@ -102,7 +102,7 @@ _STARTS = 32
 
 
 def graph_structure(edges: Integers) -> dict[str, float]:
-    """The number of components, the mean path, the modularity, and the order of the largest core.
+    """The components, mean path, modularity and largest core of a public graph.
 
     The mean path is over the pairs of nodes that a path joins; where a graph has more than about 2,000,000 edges times
     nodes, over the pairs of evenly chosen nodes, 32 or more, with all others. Modularity is that of the communities
@@ -153,7 +153,10 @@ EdgeStatistics = Callable[[Integers], Mapping[str, float]]
 
 
 def traced_statistics(edges: Any) -> dict[str, float]:
-    """Triangles, assortativity and average clustering of a public graph; swaps keep the other `graph_statistics`."""
+    """Triangles, assortativity and average clustering of a public graph.
+
+    Swaps keep the other `graph_statistics`.
+    """
     found = graph_statistics(edges)
     return {name: found[name] for name in ("triangles", "assortativity", "average_clustering")}
 
@@ -211,18 +214,24 @@ class SyntheticGraph:
         return render("synthetic_graph.html", method=self.method.name, rows=rows, warning=warning(self.uncertainty))
 
     def to_networkx(self) -> Any:
-        """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`. Privacy cost: none, it is public."""
+        """The graph as a networkx.Graph; needs `pip install 'wpinq[graphs]'`.
+
+        Privacy cost: none, it is public.
+        """
         graph = imported("networkx", "graphs").Graph()
         graph.add_nodes_from(range(self._nodes))
         graph.add_edges_from(self.edges.tolist())
         return graph
 
     def to_igraph(self) -> Any:
-        """The graph as an undirected igraph.Graph, whose vertices have no names. Privacy cost: none, it is public."""
+        """The graph as an undirected igraph.Graph, whose vertices have no names.
+
+        Privacy cost: none, it is public.
+        """
         return import_igraph().Graph(n=self._nodes, edges=self.edges)
 
     def to_pandas(self) -> Any:
-        """The edges as a pandas.DataFrame with the columns src and dst, an edge a row; needs `wpinq[tables]`.
+        """The edges as a pandas.DataFrame with the columns src and dst; needs `wpinq[tables]`.
 
         Privacy cost: none, it is public.
         """
@@ -250,7 +259,7 @@ def synthesize(
     progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
-    """A public graph that fits answers: degrees, a random graph that has them, and Markov chains towards the rest.
+    """A public graph that fits answers, by Markov chains from random graphs of fitted degrees.
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
     `exp(−beta · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
@@ -473,7 +482,10 @@ def save_note(path: Path, kind: str, content: Mapping[str, Any], version: int = 
 
 @contextmanager
 def loaded_note(path: Path, kind: str, version: int = FORMAT_VERSION) -> Iterator[dict[str, Any]]:
-    """What `save_note` wrote. Whatever fails while it is read, here or where it is used, is a CheckpointError."""
+    """The content of a file by `save_note`.
+
+    Every failure while it is read, here or where it is used, is a CheckpointError.
+    """
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         if (known["format"], known["version"]) != (kind, version):

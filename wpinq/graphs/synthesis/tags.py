@@ -158,7 +158,7 @@ def _normal(curvature: Floats, count: int, rng: Generator) -> Floats:
 
 @lru_cache(maxsize=64)
 def _followed(numbers: int) -> float:
-    """What `Σ max(0, n)²` over so many Laplace variables of standard deviation 1 exceeds in a twentieth of draws."""
+    """The 95 % quantile of `Σ max(0, n)²` over Laplace variables of standard deviation 1."""
     noise = np.random.default_rng(0).laplace(scale=np.sqrt(0.5), size=(_NULL_DRAWS, numbers))
     return float(np.quantile((np.maximum(noise, 0) ** 2).sum(axis=1), 1 - uncertainty.TAIL))
 
@@ -221,7 +221,9 @@ class SmoothedTarget(Target):
 
 @dataclass(frozen=True)
 class Tagged(Method):
-    """Measure degrees, closed wedges by tag and joint degrees by tag; begin from a graph of cliques.
+    """Measure degrees, and wedges and joint degrees by tag; begin from a graph of cliques.
+
+    Wedges are closed ones.
 
     Attributes
     ----------
@@ -243,15 +245,16 @@ class Tagged(Method):
 
     @property
     def shares(self) -> dict[str, Fraction]:  # type: ignore[override]
-        """Of the whole epsilon: for degrees, their largest, closed wedges, joint degrees and triangles."""
+        """The shares of epsilon for degrees, their largest, closed wedges, joint degrees, triangles."""
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
         self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        """As `Method.measurements`. A split without a share for the largest degree or triangles leaves that out.
+        """As `Method.measurements`.
 
-        So do bounds that show it to be infeasible, unless a split has a share for it. The others get its cost.
+        A split without a share for the largest degree or triangles leaves that out. So do bounds that show it to be
+        infeasible, unless a split has a share for it. The others get its cost.
         """
         largest = LARGEST if bounds.degree is None else bounds.degree
         fine, coarse = fine_limits(largest), coarse_limits(largest)
@@ -271,14 +274,14 @@ class Tagged(Method):
         return spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
-        """As `Method.estimate`: degrees first, then how clustered nodes of a degree are and how degrees mix.
+        """As `Method.estimate`: degrees first, then clustering by degree and mixing of degrees.
 
         The largest degree and the count of triangles are not needed: answers without are estimated without.
 
-        The targets are what the last two make of the answers. The answers themselves are noise where there is little
+        The targets are the estimates of clustering and mixing. The answers themselves are noise where there is little
         to count, and a walk that fits them undoes the start. Within the scale of the noise it is the square of a
-        difference that counts. With absolute differences alone a search gives one number up whole, of triangles at
-        high degrees, say, for many small gains elsewhere.
+        difference that counts. With absolute differences alone a search gives one number up whole, of triangles at high
+        degrees, say, for many small gains elsewhere.
         """
         with single_blas_thread():
             return self._estimate(answers)
@@ -324,9 +327,10 @@ class Tagged(Method):
 
 
 def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) -> dict[str, uncertainty.Interval]:
-    """What half masses of degree tell of nodes (the lowest is half of these), edges and the largest degree.
+    """Intervals of the numbers of nodes and edges and of the largest degree, from half masses.
 
-    The last has its own answer as a rule; what masses tell of it is far less.
+    Half masses are of degree; half of the lowest is the number of nodes. The largest degree has its own answer as a
+    rule; masses tell far less of it.
     """
     doubled, scale, terms = 2 * _values(mass), 2 * mass.scale, [1] * len(mass)
     if top is None:
@@ -341,7 +345,7 @@ def degree_intervals(mass: Answers, limits: Sequence[int], top: Answers | None) 
 
 
 def degree_limits(largest: int) -> list[int]:
-    """Limits of tags 0, 1, 2, …, 16, 20, 25, 32, 40, … up to the first that is no less than the largest degree.
+    """Limits of tags 0, 1, 2, …, 16, 20, 25, 32, … up to the first that is at least `largest`.
 
     Examples
     --------
@@ -398,10 +402,11 @@ def _each(parts: Sequence[int], places: int) -> list[float]:
 
 
 def _count(answers: Answers | None, common: float) -> tuple[float, float] | None:
-    """The released number of triangles, if it was, and its deviation where no two nodes have more neighbours in common.
+    """The released number of triangles, if any, and its deviation.
 
-    How many they have nobody bought, and of the largest degree there is an estimate. They are that at most, which is
-    what intervals rest on. On the graphs of the benchmark they are .20 to .92 of it: estimates take them for half.
+    The deviation is for a graph in which no two nodes have more than `common` neighbours in common. That number is not
+    released, but the largest degree has an estimate. It is an upper bound, on which intervals rest. On the graphs of
+    the benchmark the number is .20 to .92 of it: estimates take half.
     """
     if answers is None:
         return None

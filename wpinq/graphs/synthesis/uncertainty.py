@@ -266,13 +266,16 @@ def _quantile(terms: int, chance: float) -> float:
 
 @lru_cache(maxsize=256)
 def _quantile_above(terms: tuple[int, ...]) -> float:
-    """What the sum of bands, each counting half of the one before, exceeds in a twentieth of draws by noise alone."""
+    """The 95 % quantile of the sum of bands of noise, each counting half of the one before."""
     noise = sum((_FALL**place * _noise(count, place) for place, count in enumerate(terms)), np.zeros(_DRAWS))
     return float(np.quantile(noise, 1 - TAIL))
 
 
 def _noise(terms: int, seed: int = 0) -> Floats:
-    """Draws of the sum of so many Laplace variables of scale 1, a difference of gammas: the same every time."""
+    """Draws of the sum of some Laplace variables of scale 1, a difference of gammas.
+
+    They are the same every time.
+    """
     rng = np.random.default_rng(seed)
     return np.asarray(rng.standard_gamma(terms, _DRAWS) - rng.standard_gamma(terms, _DRAWS))
 
@@ -293,7 +296,7 @@ def nothing(answers: Answers, degrees: Integers, largest: float, rng: Generator)
 
 
 def degree_intervals(ccdf: Answers) -> dict[str, Interval]:
-    """What counts of nodes of degree above 0, 1, 2, … tell of nodes, edges and the largest degree."""
+    """Intervals of nodes, edges and the largest degree from the counts of degree above 0, 1, …."""
     values = np.asarray(ccdf.values, dtype=np.float64)
     limits = [0, *(2**k for k in range(1, len(values).bit_length() + 1) if 2**k < len(values)), len(values)]
     terms = np.diff(limits).tolist()
@@ -306,7 +309,7 @@ def degree_intervals(ccdf: Answers) -> dict[str, Interval]:
 
 
 def by_intersect(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-    """Of triangles: each adds from 3/largest to 3/2, and which degrees they have the answer does not tell."""
+    """Of triangles: each adds from 3/largest to 3/2, for the answer does not show their degrees."""
     (weight,) = answers.values
     off = half_width(answers.scale, CONFIDENCE)
     low, high = max(0.0, (weight - off) * 2 / 3), max(0.0, (weight + off) * max(largest, 2.0) / 3)
@@ -314,7 +317,10 @@ def by_intersect(answers: Answers, degrees: Integers, largest: float, rng: Gener
 
 
 def by_degree(bucket: int, answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-    """Of triangles: one of degrees x, y, z adds `3/(x² + y² + z²)`, and in a bucket these may be any."""
+    """Of triangles: one of degrees x, y, z adds `3/(x² + y² + z²)`.
+
+    In a bucket these may be any.
+    """
     places = np.array(list(answers.keys), dtype=np.float64) * bucket
     least, most = np.maximum(places, 2), np.maximum(places + bucket - 1, 2)
     ends = [_sum(answers, (degree**2).sum(axis=1) / 3, rng) for degree in (least, most)]
@@ -322,7 +328,10 @@ def by_degree(bucket: int, answers: Answers, degrees: Integers, largest: float, 
 
 
 def by_joint_degrees(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-    """Of assortativity: a directed edge between degrees x and y adds `1/(2 + 2x + 2y)`, so `Σ xy` has noise alone."""
+    """Of assortativity: a directed edge between degrees x and y adds `1/(2 + 2x + 2y)`.
+
+    So `Σ xy` has noise alone.
+    """
     x, y = np.array(list(answers.keys), dtype=np.float64).T
     fitted = degrees.astype(np.float64)
     stubs = fitted.sum()

@@ -30,11 +30,13 @@ _LONGEST = 300
 
 
 class Product(LinearStrategy):
-    """The Kronecker product `A_1 ⊗ A_2 ⊗ …` of a linear strategy for each attribute. Sensitivity: the product.
+    """The Kronecker product `A_1 ⊗ A_2 ⊗ …` of a linear strategy for each attribute.
+
+    Sensitivity: the product.
 
     One SelectMany exchanges the bins of a record for the product of their columns; a record has one key of each
     strategy. Bins are numbered with the last attribute fastest: `estimate.reshape(sizes)` is the table. Where the
-    product of a record's columns would be longer than 300, further attributes take a SelectMany of their own, which
+    product of a record's columns would be longer than 300, further attributes take a SelectMany of their own. That
     widens the noise by 7.2e-7 for rounding at the default cap.
 
     Parameters
@@ -89,7 +91,10 @@ class Product(LinearStrategy):
         return tuple(product(*(strategy.keys for strategy in self.strategies)))
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program: a SelectMany over the product of the columns. `bin` gives a record of bins."""
+        """The query program: a SelectMany over the product of the columns.
+
+        `bin` gives a record of bins.
+        """
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([self.strategies]):
             current = current.select_many(
@@ -159,7 +164,10 @@ def replaced(record: Any, group: range, keys: tuple[Any, ...], count: int) -> tu
 
 
 def grouped(products: Sequence[Sequence[LinearStrategy]]) -> list[range]:
-    """The attributes, as many at a time as keep the elements of all products below `_LONGEST`; one at least."""
+    """The attributes in groups whose elements of all products stay below `_LONGEST`.
+
+    Each group has one attribute at least.
+    """
     lengths = [[len(strategy.elements(0)) for strategy in strategies] for strategies in products]
     count, groups, start = len(products[0]), [], 0
     for i in range(1, count + 1):
@@ -186,7 +194,9 @@ _SHARE_BITS = 12  # few enough for products of a share and two coefficients of a
 
 
 class UnionOfProducts(LinearStrategy):
-    """Two products over the same attributes, with a share of the weight each. Sensitivity 1.
+    """Two products over the same attributes, with a share of the weight each.
+
+    Sensitivity 1.
 
     One SelectMany exchanges the bins of a record for its columns in both products, with `share` of its weight for the
     first and the rest for the second. So the plan bills one use, and the shares are the split of its budget. The
@@ -251,7 +261,10 @@ class UnionOfProducts(LinearStrategy):
         )
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program: a SelectMany over both columns. `bin` gives a record of bins."""
+        """The query program: a SelectMany over both columns.
+
+        `bin` gives a record of bins.
+        """
         current = attributes_of(source, bin, self.sizes)
         for group in grouped([part.strategies for part in self.products]):
             current = current.select_many(lambda r, group=group: listed(self._exchanged(r, group)))
@@ -262,7 +275,10 @@ class UnionOfProducts(LinearStrategy):
         return len(grouped([part.strategies for part in self.products]))
 
     def _exchanged(self, record: Any, group: range) -> list[Coefficient]:
-        """The elements of both products for a group of attributes; from the second group on, of the record's own."""
+        """The elements of both products for a group of attributes.
+
+        From the second group on, only those of the record's own product.
+        """
         first, count, found = group.start == 0, len(self.sizes), []
         norms = [prod((part.strategies[i].norm for i in group), start=Fraction(1)) for part in self.products]
         # times the norm of the other product: so lists of unlike norms share out a record as they should
@@ -291,7 +307,10 @@ class UnionOfProducts(LinearStrategy):
 
     @cached_property
     def _eigen(self) -> tuple[list[Floats], Floats]:
-        """For each attribute the T with `Tᵀ G T = I` and `Tᵀ H T` diagonal; and the product of these diagonals."""
+        """The T with `Tᵀ G T = I` and `Tᵀ H T` diagonal for each attribute.
+
+        With them comes the product of these diagonals.
+        """
         from scipy.linalg import LinAlgError, eigh
 
         vectors, values = [], []
@@ -335,7 +354,9 @@ class UnionOfProducts(LinearStrategy):
         return total
 
     def with_best_share(self, workload: Workload) -> UnionOfProducts:
-        """The same products with the share of least expected error, for a union of Kronecker workloads.
+        """The same products with the best share for a union of Kronecker workloads.
+
+        The best share has the least expected error.
 
         Examples
         --------
@@ -362,7 +383,9 @@ _NOTHING = 1e-12
 
 
 class Marginals(Strategy):
-    """Views of a table, each with a share of every record's weight. Sensitivity 1.
+    """Views of a table, each with a share of every record's weight.
+
+    Sensitivity 1.
 
     Parameters
     ----------
@@ -456,11 +479,13 @@ class Marginals(Strategy):
 
     @cached_property
     def keys(self) -> tuple[Value, ...]:
-        """The public records (number of the view, number of the cell), the last attribute of a view fastest."""
+        """The public records (number of the view, number of the cell), last attribute fastest."""
         return self.plan.keys
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program: a SelectMany over the measured views. Uses of the source: 1.
+        """The query program: a SelectMany over the measured views.
+
+        Uses of the source: 1.
 
         Parameters
         ----------
@@ -500,7 +525,9 @@ class Marginals(Strategy):
         return self.plan.measured_views(self.answers_of(answers), self.noise(answers, epsilon).scale)
 
     def infer(self, answers: Any) -> ConsistentMarginals:
-        """Consistent marginals: the best linear unbiased estimates of all wanted views, and of any other in them.
+        """Consistent marginals, the best linear unbiased estimates of all wanted views.
+
+        They give any other view inside a wanted or measured one, too.
 
         Parameters
         ----------
@@ -510,7 +537,9 @@ class Marginals(Strategy):
         return ConsistentMarginals(self.plan.measured_views(self.answers_of(answers), 1.0), self.attributes, self.views)
 
     def variance(self, view: Any, epsilon: object) -> float:
-        """The variance of each cell of a view after `infer`, all cells alike, exact and known before.
+        """The variance of each cell of a view after `infer`, exact and known before.
+
+        All cells of a view are alike.
 
         Parameters
         ----------
@@ -528,10 +557,11 @@ class Marginals(Strategy):
         return self.plan.algebra.variance(self.attributes.view(view)) * self.noise(epsilon=epsilon).variance / 2
 
     def half_width(self, view: Any, confidence: float = 0.95, *, epsilon: object) -> float:
-        """Half the width of the interval around each estimated count of a view, the same for all cells and data.
+        """Half the width of the interval around each estimated count of a view.
 
-        Exact for Laplace noise: by Fourier inversion, from the kinds of noise in a cell and how often each is in it.
-        For double-geometric noise never too narrow (see `LinearStrategy.intervals`).
+        It is the same for all cells and data. For Laplace noise it is exact: by Fourier inversion, from the kinds of
+        noise in a cell and how often each is in it. For double-geometric noise it is never too narrow (see
+        `LinearStrategy.intervals`).
 
         Parameters
         ----------
@@ -590,7 +620,7 @@ class Marginals(Strategy):
         return float(sum(given.get(view, 1.0) * norm for view, norm in of_view.items())) * variance
 
     def squared_norm(self, workload: Workload) -> float:
-        """`‖W A⁺‖_F²` of a workload over the table, by the traces of its Gram matrices in each eigenspace."""
+        """`‖W A⁺‖_F²` of a workload over the table, by traces of Gram matrices in each eigenspace."""
         return sum(self._product_norm(part) for part in flattened(workload))
 
     def _product_norm(self, workload: Workload) -> float:

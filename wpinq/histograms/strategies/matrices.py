@@ -1,4 +1,4 @@
-"""Strategies that are given by their coefficients: any matrix, and one optimised for a workload."""
+"""Strategies given by their coefficients: any matrix, and one optimised for a workload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _SLACK_ROW = -1
 
 
 class MatrixMechanism(LinearStrategy):
-    """The rows of a given matrix A as queries. Sensitivity ‖A‖₁, the largest column norm.
+    """The rows of a given matrix A as queries.
+
+    Sensitivity ‖A‖₁, the largest column norm.
 
     `SelectMany(bin → column of A / ‖A‖₁)`: record i weighs `(A x)_i / ‖A‖₁`. Columns of smaller norm give what
     they lack to a record that is not released. The estimate is least squares, `A⁺ y`.
@@ -186,7 +188,9 @@ _START_BRANCHING = 8  # the best start of those tried on all ranges, at 1024 and
 
 
 class PIdentity(LinearStrategy):
-    """The strategy `[I; Θ] · D` with D so that every column sums to 1. Sensitivity 1.
+    """The strategy `[I; Θ] · D` with D so that every column sums to 1.
+
+    Sensitivity 1.
 
     Every bin is asked, and p weighted sums of all bins; the larger Θ, the more of the weight goes to the sums.
 

@@ -1,4 +1,7 @@
-"""What a histogram strategy is: a query program, whose cost the plan bills, and an inference over its answers."""
+"""The interface of histogram strategies: a query program, and inference over its answers.
+
+The plan bills the cost of the program.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,7 @@ class Strategy(ABC):
 
     @property
     def sensitivity(self) -> Fraction:
-        """What a released weight is multiplied by to give an answer; the noise is that over ε in the answers.
+        """The factor from a released weight to an answer; the noise in the answers is that over ε.
 
         It equals the classical sensitivity of the strategy's queries; 1, unless a strategy says otherwise.
         """
@@ -152,7 +155,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program over any query whose records `bin` maps to 0 … domain − 1; other bins are left out."""
+        """The query program over any query whose records `bin` maps to 0 … domain − 1.
+
+        Other bins are left out.
+        """
 
     @abstractmethod
     def infer(self, answers: Any) -> Any:
@@ -193,7 +199,9 @@ class Strategy(ABC):
         return noisy(self.query(source, bin), epsilon, self.keys, mechanism)
 
     def noise(self, answers: Any = None, epsilon: object = None) -> Noise:
-        """The law of the noise in `answers_of(answers)`: `scale`, `step` (None for Laplace noise) and `variance`.
+        """The law of the noise in `answers_of(answers)`: `scale`, `step` and `variance`.
+
+        `step` is None for Laplace noise.
 
         PlanError when a measurement is over other keys than the strategy's.
         """
@@ -201,7 +209,10 @@ class Strategy(ABC):
         return noise_of(known, self.sensitivity, self.keys if isinstance(known, Measurement) else None)
 
     def answers_of(self, answers: Any) -> Floats:
-        """Released weights as answers to the strategy's queries: times the sensitivity. A vector stays as it is."""
+        """The answers to the strategy's queries: released weights times the sensitivity.
+
+        A vector stays as it is.
+        """
         if not isinstance(answers, Answers):
             return vector(answers, "the noisy answers", self.size)
         return np.asarray(self.weights_at(answers, self.keys) * float(self.sensitivity), dtype=np.float64)
@@ -220,7 +231,10 @@ def checked_query(source: object) -> Query:
 
 
 def bins_of(source: Query, bin: UserFunction | None, domain: int) -> Query:
-    """The query of each record's bin, those outside of the domain left out; PlanError when bins are no ints."""
+    """The query of each record's bin, without those outside of the domain.
+
+    PlanError when bins are no ints.
+    """
     bins = checked_query(source) if bin is None else checked_query(source).select(bin)
     if bins.plan.type != INT:
         raise PlanError(f"bins must be integers 0 to {domain - 1}, not {bins.plan.type}: give bin=lambda record: …")
@@ -247,7 +261,7 @@ class LinearStrategy(Strategy):
 
     @abstractmethod
     def elements(self, bin: Any) -> list[Coefficient]:
-        """The column of A of a bin: records with their coefficients, as a lambda over the bin would write them.
+        """The column of A of a bin: records with coefficients, as a lambda over the bin writes them.
 
         Every bin's weights have the norm `norm`. Where columns of A differ in norm, records that are not released
         take what is lacking.
@@ -255,7 +269,10 @@ class LinearStrategy(Strategy):
 
     @property
     def norm(self) -> Fraction:
-        """The norm of every list of `elements`, at least 1: the sensitivity, or a power of two times that."""
+        """The norm of every list of `elements`, at least 1.
+
+        It is the sensitivity, or a power of two times that.
+        """
         return self.sensitivity
 
     def places(self, bin: Any) -> list[Coefficient]:
@@ -285,7 +302,9 @@ class LinearStrategy(Strategy):
         return self.estimate(self.coefficients(vectors))
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program: `SelectMany(bin → its column of A)`. Every record's weight goes to its bin's column.
+        """The query program `SelectMany(bin → its column of A)`.
+
+        Every record's weight goes to its bin's column.
 
         Parameters
         ----------
@@ -308,7 +327,9 @@ class LinearStrategy(Strategy):
         return 1
 
     def declared_nonnegative(self, answers: Any) -> bool:
-        """Whether the plan of Answers proves, from what its sources declare, that no bin weighs less than 0.
+        """Whether the plan of Answers proves that no bin weighs less than 0.
+
+        It follows from the declarations of the sources.
 
         A source says so with one of the facts "nonnegative", "whole_weights" and "unit_weights". Never found from data;
         False for numbers without a plan.
@@ -431,7 +452,10 @@ class LinearStrategy(Strategy):
         return wanted
 
     def squared_norm(self, workload: Workload) -> float:
-        """`‖W A⁺‖_F²`: part by part, range by range where both sides know how, else by columns of the smaller side."""
+        """`‖W A⁺‖_F²`: part by part, by ranges where both sides allow it, else by columns.
+
+        The columns are of the smaller side.
+        """
         if isinstance(workload, Stacked):
             return sum(self.squared_norm(part) for part in workload.workloads)
         ranges = workload.ranges()
@@ -450,7 +474,10 @@ class LinearStrategy(Strategy):
         return total
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats | None:
-        """The variance of the estimate of each range, in units of that of one answer; None without a quick way."""
+        """The variance of the estimate of each range, in units of that of one answer.
+
+        None without a quick way.
+        """
         return None
 
     def intervals(
@@ -515,7 +542,10 @@ class LinearStrategy(Strategy):
 
 
 def proves_nonnegative(plan: Node, passes: int = 0) -> bool:
-    """Whether a plan, of so many SelectMany above a histogram, proves that no weight of that is below 0."""
+    """Whether a plan proves that no weight of the histogram below it is negative.
+
+    `passes` is the number of SelectMany above the histogram.
+    """
     for _ in range(passes):
         if plan.operator.name != "SelectMany":
             return False
@@ -524,7 +554,10 @@ def proves_nonnegative(plan: Node, passes: int = 0) -> bool:
 
 
 def declared_or(strategy: LinearStrategy, answers: Any, nonnegative: Any, otherwise: Any = AnswersError) -> Any:
-    """What "declared" stands for; other ways as they are. `otherwise` is for numbers that have no plan."""
+    """The meaning of "declared" for these answers; other values of `nonnegative` as they are.
+
+    `otherwise` is for numbers that have no plan.
+    """
     if not is_one_of(nonnegative, ("declared",)):
         return nonnegative
     if isinstance(answers, Answers):
@@ -538,7 +571,10 @@ def declared_or(strategy: LinearStrategy, answers: Any, nonnegative: Any, otherw
 
 
 def listed(elements: list[Coefficient]) -> list[Any]:
-    """What a SelectMany is given: the records by themselves where all weigh 1, which engines do faster."""
+    """The list for a SelectMany: the records by themselves where all weigh 1.
+
+    Engines do these faster.
+    """
     if all(isinstance(weight, float) and weight == 1 for _, weight in elements):
         return [key for key, _ in elements]
     return [F.weighted(key, weight) for key, weight in elements]
@@ -549,7 +585,7 @@ def listed(elements: list[Coefficient]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Identity(LinearStrategy):
-    """Every bin by itself, L: `Select(bin)`. Sensitivity 1.
+    """Every bin by itself, L: `Select(bin)`, with sensitivity 1.
 
     Best for bins one by one; the noise of a range grows with its length.
 
@@ -578,7 +614,10 @@ class Identity(LinearStrategy):
         return 0
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program: `Select(bin)`, bins outside of the domain left out. Uses of the source: 1."""
+        """The query program: `Select(bin)`, without bins outside of the domain.
+
+        Uses of the source: 1.
+        """
         return bins_of(source, bin, self.domain)
 
     def elements(self, bin: Any) -> list[Coefficient]:

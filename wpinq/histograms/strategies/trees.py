@@ -21,7 +21,9 @@ from wpinq.runtime.arrays import Floats, Integers
 
 @dataclass(frozen=True)
 class Hierarchical(LinearStrategy):
-    """Every node of a k-ary tree of ranges over the bins, H. Sensitivity ℓ, the number of levels.
+    """Every node of a k-ary tree of ranges over the bins, H.
+
+    Sensitivity ℓ, the number of levels.
 
     `SelectMany(bin → its ℓ ancestors-or-self)`: the record (height, position) weighs 1/ℓ of the records in the
     k^height bins from position · k^height on.
@@ -132,7 +134,7 @@ class Hierarchical(LinearStrategy):
 
 @dataclass(frozen=True)
 class Wavelet(LinearStrategy):
-    """The Haar wavelet (Privelet). Sensitivity 1 + ⌈log₂ n⌉.
+    """The Haar wavelet (Privelet), with sensitivity 1 + ⌈log₂ n⌉.
 
     The coefficient of a node, `(mean of left − mean of right)/2`, times the number W of leaves below it is
     `Σ left − Σ right`, and the base coefficient, the mean, times n is the total. Those are what is asked: the
@@ -219,15 +221,19 @@ class Wavelet(LinearStrategy):
         return sums
 
     def _partial(self, height: int) -> bool:
-        """Whether the last node of a height reaches beyond the domain, so that its detail tells something of totals."""
+        """Whether the last node of a height reaches beyond the domain.
+
+        Its detail then has information on totals.
+        """
         return self.domain % (1 << height) > 0
 
     @cached_property
     def _last(self) -> Floats:
-        """What the total of the last node of each height takes of the total and of the last nodes' details, from 1 on.
+        """The shares of the total and of the last nodes' details in the last node's total.
 
-        Least squares over these: a detail is the total of its node less twice the right child's, which is the last node
-        below; and where there is no right child, that of the left one, which is the node's own.
+        There is a row for each height, from 1 on for details. It is least squares over these. A detail is the total of
+        its node less twice the right child's, which is the last node below. Where there is no right child, it is that
+        of the left one, which is the node's own.
         """
         alone = np.array([self._nodes(h - 1) % 2 for h in range(1, self.heights + 1)], dtype=np.int64)
         different = np.cumsum([0, *(1 - alone)])

@@ -1,4 +1,4 @@
-"""Counts without what they belong to: sorted counts, and how many groups there are of each size."""
+"""Counts without their groups: sorted counts, and the number of groups of each size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from wpinq.runtime.arrays import Floats, Integers
 
 @dataclass(frozen=True)
 class Sorted(Strategy):
-    """The counts in ascending order, S (unattributed histogram, degree sequence). Sensitivity 1.
+    """The counts in ascending order, S (unattributed histogram, degree sequence).
+
+    Sensitivity 1.
 
     `Select(bin).Shave(1).Select(index)` is the number of bins with more than i records; again
     `Shave(1).Select(index)` is the (j + 1)-th largest count.
@@ -58,7 +60,10 @@ class Sorted(Strategy):
         return tuple(range(self.domain - 1, -1, -1))
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program: record j weighs the (j + 1)-th largest count. Uses of the source: 1."""
+        """The query program: record j weighs the (j + 1)-th largest count.
+
+        Uses of the source: 1.
+        """
         above = bins_of(source, bin, self.domain).shave(1.0).select(lambda piece: piece.index)
         return above.shave(1.0).select(lambda piece: piece.index)
 
@@ -82,14 +87,17 @@ class Sorted(Strategy):
         return isotonic(self.answers_of(answers), p, lower, upper)
 
     def expected_error(self, workload: Any, epsilon: object) -> float:
-        """Refused: the error depends on how often counts repeat, which is not known before. See `error_bound`."""
+        """Refused: the error depends on how often counts repeat, which is not known before.
+
+        See `error_bound`.
+        """
         raise PlanError("the error of sorted counts depends on the data: error_bound(epsilon) bounds it for all data")
 
     def error_bound(self, epsilon: object) -> float:
-        """An upper bound on the expected total squared error for all data, `2n/ε²`: that of the noisy counts.
+        """An upper bound on the expected total squared error for all data, `2n/ε²`.
 
-        `epsilon` is a number, or what `measure` gave: with double-geometric noise the bound is n times its variance.
-        A projection on a convex set that holds the truth never moves away from it.
+        It is the error of the noisy counts. `epsilon` is a number, or what `measure` gave: with double-geometric noise
+        the bound is n times its variance. A projection on a convex set that holds the truth never moves away from it.
 
         Examples
         --------
@@ -99,7 +107,10 @@ class Sorted(Strategy):
         return self.domain * self.noise(epsilon=epsilon).variance
 
     def interval(self, answers: Any, confidence: float = 0.95, epsilon: object = None, seed: int = 0) -> Bootstrap:
-        """Intervals around the sorted counts, by parametric bootstrap with noise of the same law and so approximate."""
+        """Approximate intervals around the sorted counts, by parametric bootstrap.
+
+        Its noise is of the same law.
+        """
         noise = self.noise(answers, epsilon)
         return bootstrap(self.infer(answers), np.asarray, self.infer, noise, confidence, seed=seed)
 
@@ -178,7 +189,10 @@ class CountOfCounts(Strategy):
         return tuple(range(self.groups - 1, -1, -1))
 
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program over items; `bin` gives an item's group, of any type. Uses of the source: 1."""
+        """The query program over items; `bin` gives an item's group, of any type.
+
+        Uses of the source: 1.
+        """
         group = (lambda record: record) if bin is None else bin
         if self.method == "naive":
             sizes = checked_query(source).group_by(group, lambda items: F.count(items))
@@ -190,7 +204,7 @@ class CountOfCounts(Strategy):
         return bounded.shave(1.0).select(lambda piece: piece.index)
 
     def answers_of(self, answers: Any) -> Floats:
-        """The noisy numbers as they are fitted: H from size 1 on, H_c from size 0 to K − 1, H_g ascending.
+        """The noisy numbers to fit: H from size 1, H_c from size 0 to K − 1, H_g ascending.
 
         Of Answers of the cumulative method, `H_c[i] = G − weight of i`. A vector stays as it is.
         """
@@ -198,7 +212,7 @@ class CountOfCounts(Strategy):
         return self.groups - values if isinstance(answers, Answers) and self.method == "cumulative" else values
 
     def answers_from(self, histogram: Integers) -> Floats:
-        """The noiseless numbers, as `answers_of` gives them, of a public number of groups of each size.
+        """The noiseless numbers of a public number of groups of each size, as in `answers_of`.
 
         AnswersError when those are not K + 1 integers of at least 0, of sum G.
         """
@@ -211,7 +225,10 @@ class CountOfCounts(Strategy):
         return np.asarray(counts[1:] if self.method == "naive" else np.cumsum(counts)[:-1], dtype=np.float64)
 
     def expected_error(self, workload: Any, epsilon: object) -> float:
-        """Refused: the error depends on the sizes, which are not known before. See `simulated_distance`."""
+        """Refused: the error depends on the sizes, which are not known before.
+
+        See `simulated_distance`.
+        """
         raise PlanError(
             "the error of counts of counts depends on the data: simulated_distance(strategy, epsilon, guess) says what "
             "it would be on a public guess"
@@ -267,7 +284,9 @@ class CountOfCounts(Strategy):
 
 
 def earth_movers_distance(first: Any, second: Any) -> float:
-    """The least number of items to add or remove to turn one histogram of sizes into another, `‖H_c − H_c'‖₁`.
+    """The least number of items to add or remove between two histograms of sizes.
+
+    It is `‖H_c − H_c'‖₁`.
 
     Parameters
     ----------
@@ -352,7 +371,9 @@ class HierarchicalCounts:
         return tuple((i, key) for i, node in enumerate(self.nodes[level]) for key in node.keys)
 
     def query(self, source: Query, level: int, group: Callable[..., Any], location: Callable[..., Any]) -> Query:
-        """The query program of one level: the strategy of all its nodes side by side. Uses of the source: 1.
+        """The query program of one level: the strategy of all its nodes side by side.
+
+        Uses of the source: 1.
 
         Parameters
         ----------
@@ -392,7 +413,9 @@ class HierarchicalCounts:
         location: Callable[..., Any],
         mechanism: Mechanism = "laplace",
     ) -> tuple[Measurement, ...]:
-        """A measurement for each level with its own epsilon. Privacy cost: the sum of the epsilons a use.
+        """A measurement for each level with its own epsilon.
+
+        Privacy cost: the sum of the epsilons a use.
 
         Parameters
         ----------

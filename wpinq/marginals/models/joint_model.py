@@ -1,4 +1,7 @@
-"""The interface of joint models; the full table of one probability a cell; and trees, by exact belief propagation."""
+"""The interface of joint models, with two of them: the full table, and trees.
+
+The full table has one probability a cell. Trees are fitted by exact belief propagation.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ class FitTarget:
 
     @staticmethod
     def of(views: Sequence[MeasuredView], attributes: Attributes, stop: float | None) -> FitTarget:
-        """From measured views; `stop` is the loss to stop at over that of the truth, `stopping_ratio` where None."""
+        """The target of measured views.
+
+        `stop` is the loss to stop at over that of the truth, `stopping_ratio` where None.
+        """
         held = tuple(measured for measured in views if measured.view)
         if not held:
             raise AnswersError("a joint model needs a measured view of one attribute at least: measure some")
@@ -111,7 +117,10 @@ def stopping_ratio(views: Sequence[MeasuredView], total: float) -> float:
 
 
 def _rank(views: Sequence[MeasuredView]) -> int:
-    """How many independent numbers the views have together: `Π_{i∈S} (n_i − 1)` for every S that one of them holds."""
+    """The number of independent numbers that the views have together.
+
+    It is the sum of `Π_{i∈S} (n_i − 1)` over every S inside one of them.
+    """
     dimensions: dict[View, int] = {}
     for measured in views:
         many = [(i, size - 1) for i, size in zip(measured.view, measured.counts.shape, strict=True) if size > 1]
@@ -144,7 +153,7 @@ _SETTLED = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Descent:
-    """Where mirror descent ended: a potential for each view, the loss, and the steps that were taken."""
+    """The end of a mirror descent: a potential for each view, the loss, and the steps taken."""
 
     potentials: list[Floats]
     loss: float
@@ -184,7 +193,7 @@ def mirror_descent(target: FitTarget, beliefs: Beliefs, steps: int) -> Descent:
 
 
 def loss_and_slopes(target: FitTarget, beliefs: list[Floats]) -> tuple[float, list[Floats]]:
-    """The loss of a model with these probabilities of the views' cells, and its derivatives by them."""
+    """The loss of a model with these probabilities of the views' cells, and its derivatives."""
     loss, slopes = 0.0, []
     for measured, shares in zip(target.views, beliefs, strict=True):
         gap = target.total * shares - measured.counts
@@ -194,7 +203,10 @@ def loss_and_slopes(target: FitTarget, beliefs: list[Floats]) -> tuple[float, li
 
 
 def starting_potentials(target: FitTarget) -> list[Floats]:
-    """Potentials of the product of the single shares: each attribute's in the first view that holds it."""
+    """Potentials of the product of the single shares.
+
+    Each attribute's are in the first view that has it.
+    """
     potentials = [np.zeros_like(measured.counts, dtype=np.float64) for measured in target.views]
     waiting = set(range(len(target.attributes.sizes)))
     for potential, measured in zip(potentials, target.views, strict=True):
@@ -213,7 +225,9 @@ MOST_CELLS = 2**26
 
 @dataclass(eq=False, repr=False)
 class JointModel(ABC):
-    """A distribution over all records of a table, and how many there are: fitted to noisy marginals by `fit`.
+    """A distribution over all records of a table, fitted to noisy marginals by `fit`.
+
+    `total` is the number of records.
 
     Its marginals are never negative, and agree wherever they overlap. It is made of released numbers alone, so whatever
     is read off it costs no privacy.
@@ -245,7 +259,9 @@ class JointModel(ABC):
         return f"<{type(self).__name__}: {len(self.attributes.sizes)} attributes, {len(self.measured)} views measured>"
 
     def marginal(self, view: Any) -> Floats:
-        """The expected counts of any view, measured or not: an axis an attribute, in ascending order of place.
+        """The expected counts of any view, measured or not.
+
+        There is an axis an attribute, in ascending order of place.
 
         At least 0; of the sum `total`, and the same sums wherever two views overlap, up to rounding.
         """
@@ -257,12 +273,17 @@ class JointModel(ABC):
         return np.asarray(self.total * self._shares(wanted))
 
     def supported(self, view: Any) -> bool:
-        """Whether a measured view holds all of these attributes. If not, the marginal follows from the model only."""
+        """Whether a measured view has all of these attributes.
+
+        If not, the marginal follows from the model only.
+        """
         wanted = set(self.attributes.view(view))
         return not wanted or any(wanted <= set(each.view) for each in self.measured)
 
     def draw(self, rows: int | None = None, seed: int = 0) -> Integers:
-        """Rows of codes, stratified: their marginals are closer to the model's than those of independent draws.
+        """Rows of codes, stratified.
+
+        Their marginals are closer to the model's than those of independent draws.
 
         Parameters
         ----------
@@ -312,7 +333,10 @@ class JointModel(ABC):
 
 
 def check_rows(rows: object, attributes: int) -> None:
-    """Refuse numbers of rows that no array holds: their codes are at most 2³⁰ together, which take 8 GiB."""
+    """Refuse numbers of rows that are too large for an array.
+
+    Their codes are at most 2³⁰ together, which take 8 GiB.
+    """
     many = count_of(rows, "the rows to draw", 1, MOST_RECORDS)
     if many * attributes > MOST_BINS:
         raise AnswersError(
@@ -322,7 +346,9 @@ def check_rows(rows: object, attributes: int) -> None:
 
 
 def systematic(shares: Floats, number: int, random: np.random.Generator) -> Integers:
-    """That many members of a distribution, ascending: each as often as its share of the number, rounded up or down.
+    """So many members of a distribution, ascending, each as often as its share of the number.
+
+    Numbers are rounded up or down.
 
     Examples
     --------
@@ -400,7 +426,9 @@ def _sums(shares: Floats, view: View) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Attributes with the one each depends on: trees, one for each set of attributes that pairs connect.
+    """Attributes with the one that each depends on, as trees.
+
+    There is a tree for each set of attributes that pairs connect.
 
     Attributes
     ----------
@@ -415,7 +443,9 @@ class Forest:
 
     @staticmethod
     def of(attributes: Attributes, views: Sequence[View]) -> Forest:
-        """From the views that were measured; AnswersError where their pairs close a circle, or one is larger.
+        """The forest of the measured views.
+
+        AnswersError where their pairs close a circle, or a view is larger.
 
         Examples
         --------
@@ -449,7 +479,9 @@ class Forest:
 
 @dataclass(eq=False, repr=False)
 class TreeModel(JointModel):
-    """A distribution in which every attribute depends on one other: `p(record) = Π_i p(record_i | record_parent(i))`.
+    """A distribution in which every attribute depends on one other.
+
+    `p(record) = Π_i p(record_i | record_parent(i))`.
 
     Attributes
     ----------
@@ -485,7 +517,10 @@ class TreeModel(JointModel):
         return np.asarray(shaped.transpose(np.argsort(places)) if places else shaped.reshape(()))
 
     def _needed(self, root: int, view: set[int]) -> dict[int, list[int]]:
-        """For each attribute from a root down that the view is at or below, the children of which that holds too."""
+        """The attributes from a root down that the view is at or below.
+
+        With each are its children for which that holds, too.
+        """
         needed: dict[int, list[int]] = {}
         for place in reversed(self.forest.order):
             inside = [child for child in sorted(needed) if self.forest.parents[child] == place]
@@ -494,7 +529,10 @@ class TreeModel(JointModel):
         return needed if root in needed else {}
 
     def _below(self, place: int, view: set[int], needed: dict[int, list[int]]) -> tuple[Floats, list[int]]:
-        """The joint shares of the view's attributes below one, given each of its values; and these attributes."""
+        """The joint shares of the view's attributes below one, given each of its values.
+
+        With them come these attributes.
+        """
         found, places = np.ones((self.attributes.sizes[place], 1)), []
         for child in needed[place]:
             below, inner = self._below(child, view, needed)
@@ -542,7 +580,9 @@ def fit_tree(target: FitTarget, steps: int) -> TreeModel:
 def propagate(
     attributes: Attributes, forest: Forest, views: Sequence[View], potentials: Sequence[Floats]
 ) -> tuple[Floats, ...]:
-    """Belief propagation: of each attribute its shares given the one above, under `p ∝ exp(Σ_a θ_a)`.
+    """Belief propagation: the shares of each attribute given the one above.
+
+    They are under `p ∝ exp(Σ_a θ_a)`.
 
     Examples
     --------

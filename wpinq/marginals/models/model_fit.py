@@ -55,7 +55,9 @@ def digital_net(points: int, dimensions: int) -> Integers:
 
 
 def shifted_ranks(net: Integers, random: np.random.Generator) -> Integers:
-    """For the points of a net, moved by a random shift, their ranks in each dimension: each from 0 on, once.
+    """The ranks in each dimension of the points of a net, after a random shift.
+
+    Each rank from 0 on occurs once.
 
     Notes
     -----
@@ -84,7 +86,7 @@ Shares = NDArray[Any]
 
 @dataclass(eq=False, repr=False)
 class MixtureModel(JointModel):
-    """A mixture of products: `p(record) = 1/K Σ_k Π_i p_{k,i}(record_i)`. What `fit` gives unless told otherwise.
+    """A mixture of products, the default model: `p(record) = 1/K Σ_k Π_i p_{k,i}(record_i)`.
 
     Attributes
     ----------
@@ -118,7 +120,10 @@ class MixtureModel(JointModel):
 
 
 def fit_mixture(target: FitTarget, components: int, members: int, steps: int, seed: int) -> MixtureModel:
-    """Several mixtures, each from its own random start, as one: what differs from start to start averages out."""
+    """Several mixtures as one, each from its own random start.
+
+    Differences from start to start average out.
+    """
     found = [_MixtureFit(target, components, np.random.default_rng([seed, member])) for member in range(members)]
     taken = [member.run(steps) for member in found]
     parts = zip(*(member.shares(np.float64) for member in found), strict=True)
@@ -131,7 +136,10 @@ def fit_mixture(target: FitTarget, components: int, members: int, steps: int, se
 
 @dataclass(slots=True)
 class _CutView:
-    """A measured view in the units of a fit: counts over those of one kind, cut into two groups of attributes."""
+    """A measured view in the units of a fit, cut into two groups of attributes.
+
+    The units are counts over those of one kind.
+    """
 
     left: View
     right: View
@@ -140,7 +148,10 @@ class _CutView:
 
 
 class _MixtureFit:
-    """One mixture on its way: Adam on the logarithms of the shares, in floats of 32 bits for speed."""
+    """The fit of one mixture, by Adam on the logarithms of the shares.
+
+    Floats have 32 bits for speed.
+    """
 
     def __init__(self, target: FitTarget, components: int, random: np.random.Generator, kind: Any = np.float32) -> None:
         sizes = target.attributes.sizes
@@ -179,7 +190,10 @@ class _MixtureFit:
         return loss, gradient
 
     def run(self, steps: int) -> int:
-        """Steps until the loss is at the limit, the last third of them ever smaller; how many were taken."""
+        """Take steps until the loss is at the limit, and return their number.
+
+        The last third of them are ever smaller.
+        """
         first, second = np.zeros_like(self.logits), np.zeros_like(self.logits)
         for step in range(1, steps + 1):
             loss, gradient = self.loss_and_gradient()
@@ -208,7 +222,10 @@ def _softmax(logits: Shares) -> Shares:
 
 
 def product_of(parts: Sequence[Shares], kinds: int = 0) -> Shares:
-    """Within each kind, the shares of the cells of several attributes, the last fastest; of none, 1 a kind."""
+    """The shares of the cells of several attributes within each kind, the last fastest.
+
+    Without attributes there is 1 a kind.
+    """
     if not parts:
         return np.ones((kinds, 1), dtype=np.float32)
     found = parts[0]
@@ -239,7 +256,7 @@ _COMPONENTS, _MEMBERS = 50, 4
 
 
 def check_model(model: str, attributes: Attributes, views: Sequence[View]) -> None:
-    """Refuse, before anything is measured, a model that cannot be fitted to these views of a table.
+    """Refuse a model that cannot be fitted to these views of a table, before measuring.
 
     Examples
     --------
@@ -264,7 +281,7 @@ def fit(
     members: int | None = None,
     seed: int = 0,
 ) -> JointModel:
-    """A distribution over all records whose marginals are close to noisy ones: non-negative, and one with another.
+    """A consistent, non-negative distribution over all records, close to noisy marginals.
 
     It minimises `½ Σ_a ‖m_a − y_a‖² / (2 b_a²)` over the distributions of a model, from the product of the fitted
     single marginals on, and stops before it follows the noise.

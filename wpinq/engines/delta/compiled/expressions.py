@@ -27,13 +27,14 @@ GROUP_KEY = 2
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """A function that has no form over words: Python computes it once for each argument, and a table keeps the value.
+    """A function without a form over words, computed by Python once for each argument.
 
-    Generated code looks a value up. Where it is missing, the arguments are put in a table, the proposal is undone,
-    Python computes, and the proposal is made again. So functions of strings and lists compile, whose values are numbers
-    in a dictionary. A reducer that has no running form is a function of a group. The group goes by two sums of mixed
-    words, 128 bits, which no order changes. `member` is the type of the members of a group, where it is a function of
-    one.
+    A table keeps its values, and generated code looks them up. Where one is missing, the arguments are put in a table
+    and the proposal is undone. Python computes, and the proposal is made again. So functions of strings and lists
+    compile; their values are numbers in a dictionary.
+
+    A reducer that has no running form is a function of a group. The group goes by two sums of mixed words, 128 bits,
+    which no order changes. `member` is the type of the members of a group, where it is a function of one.
     """
 
     number: int
@@ -99,7 +100,10 @@ def memo_of(
 
 
 def looked_up(writer: code.Writer, memo: Memo, words: Sequence[str]) -> list[str]:
-    """Write the look-up of a value; names of its words. Where it is missing, the routine being written ends."""
+    """Write the look-up of a value, and name its words.
+
+    Where the value is missing, the routine being written ends.
+    """
     size = memo.key_width
     key = [writer.bind(word) for word in words]
     row = writer.bind(call(finding(size), memo.table, *key), "r")
@@ -121,7 +125,10 @@ def length_of(writer: code.Writer, type_: ListOf, word: str) -> str:
 
 
 def element_of(writer: code.Writer, type_: ListOf, word: str, index: str) -> list[str]:
-    """Write the words of an element of a list. Whoever learns its length learns its elements too."""
+    """Write the words of an element of a list.
+
+    The elements are learnt with the list's length.
+    """
     memo = memo_of(
         writer.dictionary, ("element", repr(type_)), (type_, INT), type_.element, lambda items, at: items[at]
     )
@@ -138,7 +145,10 @@ def elements(dictionary: code.Dictionary, memo: Memo, row: Sequence[int]) -> Ite
 
 
 def group_looked_up(writer: code.Writer, memo: Memo) -> list[str]:
-    """Write the look-up of a reducer's value; where it is missing, its members are noted if there is room for all."""
+    """Write the look-up of a reducer's value.
+
+    Where it is missing, its members are noted if there is room for all.
+    """
     size = memo.missing_width - GROUP_KEY
     row = writer.bind(call(finding(GROUP_KEY), memo.table, "group_a", "group_b"), "r")
     with writer.block(f"if {row} == 0:"):
@@ -155,7 +165,10 @@ def group_looked_up(writer: code.Writer, memo: Memo) -> list[str]:
 
 
 def emit(writer: code.Writer, expr: Expr) -> code.ValueCode:
-    """Write what computes a primitive expression; gives the value. Variables must be known to the writer."""
+    """Write the computation of a primitive expression, and return its value.
+
+    The writer must know its variables.
+    """
     known = writer.known.get(expr.digest)
     if known is not None:
         return known
@@ -200,7 +213,7 @@ _RULES: dict[str, ScalarRule] = {}
 
 
 def _rule(primitive: str) -> Callable[[ScalarRule], ScalarRule]:
-    """Declare the rule of a primitive. One that has none is a memo."""
+    """Declare the rule of a primitive; a primitive without a rule is a memo."""
     return lambda rule: _RULES.setdefault(primitive, rule)
 
 
@@ -214,7 +227,10 @@ def _scalars(arguments: list[code.ValueCode]) -> list[code.ScalarCode]:
 def _strict(
     writer: code.Writer, kind: str, arguments: list[code.ValueCode], value: str, fits: str | None = None
 ) -> code.ScalarCode:
-    """A scalar that is there where the arguments are and `fits` holds. `{0}`, `{1}` stand for them."""
+    """A scalar that is present where its arguments are and `fits` holds.
+
+    `{0}`, `{1}` stand for the arguments.
+    """
     terms = _scalars(arguments)
     if any(term.kind == "null" for term in terms):
         return code.absent(kind)

@@ -67,7 +67,10 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class MinMax:
-    """The smaller or larger of two weights. `both` is whether the smaller is 0 where either is."""
+    """The smaller or larger of two weights.
+
+    `both` is whether the smaller is 0 where either is.
+    """
 
     left: Formula
     right: Formula
@@ -107,9 +110,10 @@ class Expander:
             self.constant[step] = self._is_constant(step)
 
     def _is_nonnegative(self, step: st.Step) -> bool:
-        """What the operator says of its sign, given that of the candidate, whatever its sources declare.
+        """Whether a step has no negative weight, by its operator's rule and the candidate's sign.
 
-        Fixed shares of no negative weight are told from the step, which has computed them.
+        The declarations of sources play no part. Fixed shares without negative weights are seen from the step, which
+        has computed them.
         """
         if isinstance(step, st.SourceStep):
             return self.assumptions.nonnegative
@@ -131,7 +135,7 @@ class Expander:
         return isinstance(step, st.GroupStep) and self.constant[step.inputs[0]]
 
     def root(self, step: st.JoinStep | st.ExtremeStep) -> tuple[Formula, NamedWords]:
-        """The formula of a Join or extreme whose output is passed on, and what writes the words of the output."""
+        """The formula of a Join or extreme whose output is passed on, with the writer of its words."""
         left, right = (self._child(below) for below in step.inputs)
         if isinstance(step, st.ExtremeStep):
             formula, variables = self._extreme(step, left, right)
@@ -187,7 +191,7 @@ class Expander:
         return formula, tuple(_follow(same, v) for v in (*left.variables, *right.variables))
 
     def _fixed(self, key: tuple[int, ...], formulas: tuple[Formula, ...]) -> set[int]:
-        """The variables that the key fixes: its own, and those of the one record that a GroupBy has for them."""
+        """The variables that the key fixes: its own, and those of a GroupBy's one record for it."""
         fixed, before = set(key), -1
         while len(fixed) != before:
             before = len(fixed)
@@ -280,7 +284,10 @@ def required(formula: Formula) -> list[Atom]:
 
 
 def required_with(formula: Formula, entry: Lookup) -> list[Atom]:
-    """Atoms that are all non-zero wherever a change of this entry can change the formula, the entry's own aside."""
+    """The atoms that are non-zero wherever a change of this entry changes the formula.
+
+    The entry's own atom is left out.
+    """
     return list(dict.fromkeys(atom for atom in _required_with(formula, entry) or [] if atom != entry))
 
 

@@ -119,7 +119,10 @@ def row_at(state: rt.Int64s, h: rt.Int64, row: rt.Int64) -> rt.Int64:
 def link(
     state: rt.Int64s, h: rt.Int64, row: rt.Int64, at: rt.Int64, ix: rt.Int64, ix_row: rt.Int64, k: rt.Int64
 ) -> None:
-    """Put the row first in the list of an index entry; the links stand at `at` in a row, the head at k."""
+    """Put a row first in the list of an index entry.
+
+    The links stand at `at` in a row, and the head at `k`.
+    """
     if row == 0 or ix_row == 0:
         return
     base, head_at = row_at(state, h, row), row_at(state, ix, ix_row) + k

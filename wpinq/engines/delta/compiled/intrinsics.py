@@ -17,7 +17,10 @@ _OPTIONS = {"error_model": "numpy", "nogil": True}
 
 
 class _ArraysApart(Pipeline):  # type: ignore[misc]
-    """Compiling where no two arrays that a routine is given overlap: loops over several need not look."""
+    """A compiler pipeline for routines whose array arguments never overlap.
+
+    Loops over several arrays then need no check for overlap.
+    """
 
     def define_pipelines(self) -> Any:
         """What numba asks of a pipeline."""

@@ -33,7 +33,7 @@ _PARAMETER = "a weighted element is the parameter of a map; write F.weighted in 
 
 
 def loop(writer: Writer, expr: Expr, body: Callable[[ListElement], None]) -> None:
-    """Write the loop that runs `body` once for each element, in order. A null list has none."""
+    """Write the loop that runs `body` once for each element, in order; a null list has none."""
     if isinstance(expr, Constant):
         assert isinstance(expr.type, ListOf)
         for item in expr.value or ():
@@ -111,14 +111,17 @@ def _range(writer: Writer, expr: Call, body: Callable[[ListElement], None]) -> N
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An element of a list that is written out, and what the parameters of maps over it are, each by the last."""
+    """An element of a list that is written out, with the values of the maps' parameters over it.
+
+    Each value is given in terms of the one before.
+    """
 
     expr: Expr
     given: tuple[tuple[Variable, Expr], ...] = ()
 
 
 def written(expr: Expr, bound: int) -> list[Item] | None:
-    """The first elements of a list that is written out, or mapped over one that is; None where it is another list."""
+    """The first elements of a list that is written out, or mapped over one that is, else None."""
     if isinstance(expr, Constant) and isinstance(expr.type, ListOf):
         return [Item(Constant(expr.type.element, item)) for item in (expr.value or ())[:bound]]
     if not isinstance(expr, Call) or expr.name not in ("list", "map"):
@@ -173,7 +176,10 @@ def value_of(writer: Writer, element: ListElement) -> ValueCode:
 
 
 def split(element: Expr) -> tuple[Expr, Expr]:
-    """Record and weight of a weighted element. Where a condition chooses the element, it chooses each of them."""
+    """Record and weight of a weighted element.
+
+    Where a condition chooses the element, it chooses each of them.
+    """
     parts: dict[bytes, tuple[Expr, Expr]] = {}
     for node in walk(element):  # each node once, however often it is shared
         if not isinstance(node, Call) or not isinstance(node.type, Weighted):
@@ -191,7 +197,10 @@ def split(element: Expr) -> tuple[Expr, Expr]:
 
 
 def _chosen(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """What the condition chooses; without it where both are the same, so that one weight is known to be one."""
+    """The choice of a condition, or the value itself where both branches are the same.
+
+    So one weight is known to be one.
+    """
     return yes if yes == no else build.call("where", condition, yes, no)
 
 
@@ -217,7 +226,10 @@ EmitRecord = Callable[[Sequence[str], str], None]
 
 @dataclass(frozen=True, slots=True)
 class ListLoop:
-    """A SelectMany as loops over the elements of its list: from records of one type, records that fit another."""
+    """A SelectMany as loops over the elements of its list.
+
+    It takes records of one type and gives records that fit another.
+    """
 
     operator: SelectMany
     wanted: Type
@@ -276,7 +288,7 @@ def loop_widths(
     words: Sequence[str],
     body: Callable[[str, str], None],
 ) -> None:
-    """Write the loop over the widths of a Shave that a record has: the number of each, and the code of it."""
+    """Write the loop over the widths of a record in a Shave: the number and the code of each."""
     writer.known[function.parameters[0].digest] = from_words(type_, words)
     index, writer.most = writer.bind("-1", "n"), bound
 

@@ -21,7 +21,7 @@ CACHE_VARIABLE = "WPINQ_CACHE"
 
 
 def import_module(text: str) -> ModuleType:
-    """The module of this text. Its file stands in a folder that only its user may write."""
+    """Import the module of this text from a file in a folder that only its user may write."""
     if importlib.util.find_spec("numba") is None:
         raise CannotCompile(f"the compiled engine needs numba: {install('synthesis')}; the python engine runs without")
     import numba

@@ -36,8 +36,10 @@ CACHE_LINES = 256
 
 
 def apart(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy that begins a cache line and shares none with another array: threads that write side by side slow each
-    other down, and so does a row on more lines than it needs."""
+    """A copy that begins a cache line and shares none with another array.
+
+    Threads that write side by side slow each other down, and so does a row on more lines than it needs.
+    """
     margin = CACHE_LINES // array.itemsize
     held = np.zeros(array.size + 2 * margin, dtype=array.dtype)
     first = -held.ctypes.data % CACHE_LINES // array.itemsize
@@ -47,7 +49,9 @@ def apart(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class CannotCompile(PlanError):
-    """A plan, or numba itself, is out of the compiled engine's reach. The message names the step and the reason.
+    """A plan, or numba itself, is out of the compiled engine's reach.
+
+    The message names the step and the reason.
 
     The python engine (`wpinq.engines.delta.Evaluator`) runs every plan; a caller that falls back to it shows
     this message.
@@ -64,7 +68,7 @@ _lock = Lock()
 
 
 def name(spelling: str, kind: str = "value") -> str:
-    """The character of a name. Names of two kinds have two, though they be spelled alike.
+    """The character of a name; names of two kinds have two, though they be spelled alike.
 
     Examples
     --------
@@ -250,7 +254,7 @@ def call_by_name(routine: Routine | Callable[..., Any], **given: str) -> str:
 
 
 def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apart: bool = False) -> str:
-    """The text of a module: the entry points among the routines, what they reach, each after those it calls.
+    """The text of a module: its entry points and what they reach, callees first.
 
     `apart` says that no routine of it is ever given two arrays that overlap, one of which it writes.
     """

@@ -1,4 +1,4 @@
-"""Steps over columns: the input of the code generators. `plan_steps` makes them of plans."""
+"""Steps over columns, made of plans by `lower`: the input of the code generators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RUNNING = ("length", "sum_list", "min_list", "max_list")
 
 
 class Group:
-    """A group that grows record by record, and the reductions of it that a reducer asks for, as code.
+    """A group that grows record by record, and the reductions of it in a reducer, as code.
 
     `record` is the type of the records, whose words may have a key's after them; `key` has the words of the group's.
     """
@@ -163,7 +163,7 @@ class Image:
 
 @dataclass(eq=False)
 class Step:
-    """One step: its number, what it is called in messages, the words of its records, and its inputs."""
+    """One step: its number, its name in messages, the words of its records, and its inputs."""
 
     number: int
     name: str
@@ -204,7 +204,10 @@ class SumStep(Step):
 
 @dataclass(eq=False)
 class JoinStep(Step):
-    """Pairs by key. `write(writer, left words, right words)` gives the output's words."""
+    """Pairs by key.
+
+    `write(writer, left words, right words)` gives the output's words.
+    """
 
     keys: tuple[tuple[int, ...], tuple[int, ...]]
     write: Callable[[Writer, Sequence[str], Sequence[str]], list[str]]
@@ -220,7 +223,10 @@ class ExtremeStep(Step):
 
 @dataclass(eq=False)
 class ShaveStep(Step):
-    """Pieces. `widths` writes the loop over the widths of a record; None for a constant width."""
+    """Pieces.
+
+    `widths` writes the loop over the widths of a record; None for a constant width.
+    """
 
     constant: float
     limit: int | None
@@ -229,7 +235,7 @@ class ShaveStep(Step):
 
 @dataclass(eq=False)
 class GroupStep(Step):
-    """Prefixes of the records of a key, reduced. The key's words come first in the output."""
+    """Prefixes of the records of a key, reduced; the key's words come first in the output."""
 
     key: tuple[int, ...]
     group: Callable[[Writer, Sequence[str]], Group]
@@ -237,7 +243,9 @@ class GroupStep(Step):
 
 @dataclass
 class Steps:
-    """The steps of several plans, inputs before users, the step of each plan, and a plan of each step that has one.
+    """The steps of several plans, inputs before users, and the step of each plan.
+
+    `nodes` has a plan of each step that has one.
 
     `name` is what the steps that are being added are called in messages.
     """
@@ -309,14 +317,18 @@ def _call(writer: Writer, function: Lambda, *records: ValueCode) -> ValueCode:
 
 
 def _applied(function: Lambda, wanted: Type, type_: Type, writer: Writer, words: Sequence[str]) -> list[str]:
-    """The words of a function's value at a record, laid out as a type that differs at most in what may be null."""
+    """The words of a function's value at a record, in the layout of a wanted type.
+
+    The wanted type differs at most in what may be null.
+    """
     return to_words(shaped(_call(writer, function, from_words(type_, words)), wanted), wanted)
 
 
 def _probe(steps: Steps, size: int, compute: RecordWords) -> tuple[int, tuple[int, ...] | None]:
-    """The width of what is computed from so many words; and which of them each output word is, where that is all.
+    """The width of what is computed from so many words, and the permutation where it is one.
 
-    It also finds out what cannot be compiled.
+    The permutation has, for each output word, the place of its input word; it is None where a word is computed. Errors
+    of what cannot be compiled are raised here.
     """
     words = words_of("c", size)
     places = {word: i for i, word in enumerate(words)}
@@ -376,7 +388,7 @@ def _unnamed(type_: Type) -> Type:
 
 
 def _with_key(steps: Steps, below: Step, key: Lambda, type_: Type, wanted: Type) -> tuple[Step, tuple[int, ...]]:
-    """The step and the numbers of its key's columns; where a key is computed, a step that adds them."""
+    """The step and the numbers of its key's columns, with a step that adds computed ones."""
     compute = partial(_applied, key, wanted, type_)
     _, permutation = _probe(steps, below.width, compute)
     if permutation is not None and len(set(permutation)) == len(permutation):
@@ -409,7 +421,10 @@ def _select_many(steps: Steps, operator: ops.SelectMany, wanted: Type, type_: Ty
 
 
 def _images(operator: ops.SelectMany, wanted: Type, type_: Type) -> tuple[Image, ...]:
-    """The outputs of a record, where their number and weights are the same for all, and no weight is negative."""
+    """The outputs of a record, where their number and weights are the same for all records.
+
+    Empty where they are not, or where a weight is negative.
+    """
     items = lists.written(operator.function.core.body, operator.bound)
     if items is None:
         return ()

@@ -52,7 +52,10 @@ class Rows:
 
 
 class Dictionary:
-    """Strings and lists by number, in order of first use; and the memos of functions of them (see `Memo`)."""
+    """Strings and lists by number, in order of first use, and the memos of functions of them.
+
+    See `Memo`.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -132,7 +135,7 @@ LINES_LIMIT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ScalarCode:
-    """A scalar: the code of its value, and the code that says whether it is there (None: always).
+    """A scalar: the code of its value, and the code of whether it is present (None: always).
 
     `word` and `flag` name the words that hold it and whether it is there, where it came so from a record.
     """

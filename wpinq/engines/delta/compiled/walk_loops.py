@@ -115,12 +115,12 @@ def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], p
 
 
 def edge_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], process: rt.Routine) -> list[rt.Routine]:
-    """The loop of an `EdgeWalk`, and what it calls. Edges stand in the first `tallies[3]` rows.
+    """The loop of an `EdgeWalk`, and the routines that it calls.
 
-    With probability `changing` it adds or removes one, either with probability 1/2; else it replaces one. A pair to add
-    is drawn uniformly out of n² ordered ones and refused where it is a loop or an edge. So of m edges a pair is added
-    with density 1/n² · 2 · 1/2 and an edge removed with density 1/m · 1/2, and a replacement is as likely as its
-    reverse.
+    Edges stand in the first `tallies[3]` rows. With probability `changing` it adds or removes one, either with
+    probability 1/2; else it replaces one. A pair to add is drawn uniformly out of n² ordered ones and refused where it
+    is a loop or an edge. So of m edges a pair is added with density 1/n² · 2 · 1/2, and an edge removed with density
+    1/m · 1/2. A replacement is as likely as its reverse.
     """
     begin, change, present = _begin(outputs), _change_edge(moved), _has_edge(kept)
     arguments = {rt.STATE: rt.INT64S, "edges": rt.UINT32_ROWS, **_COMMON, "power": rt.FLOAT64, "changing": rt.FLOAT64}

@@ -56,7 +56,10 @@ MOST_STEPS = 1 << 30
 
 
 class GraphWalk(ABC):
-    """A walk over graphs: see `SwapWalk` and `EdgeWalk`. `_engine` keeps the outputs up to date."""
+    """A walk over graphs, by swaps (`SwapWalk`) or over single edges (`EdgeWalk`).
+
+    `_engine` keeps the outputs up to date.
+    """
 
     note = "the compiled engine, a chunk a call"
     _engine: CompiledEvaluator | NeighbourWalk
@@ -73,7 +76,7 @@ class GraphWalk(ABC):
         self._tallies: Integers = rt.apart(np.zeros(5, dtype=np.int64))
 
     def run(self, steps: int, power: float) -> WalkProgress:
-        """Do so many steps at this power; the walk so far. Other threads run meanwhile."""
+        """Do so many steps at this power, and return the walk so far; other threads run meanwhile."""
         if steps < 0 or not 0 <= power < math.inf:
             raise PlanError("a walk takes a number of steps and a finite power, both at least 0")
         for start in range(0, steps, MOST_STEPS):
@@ -98,7 +101,7 @@ class GraphWalk(ABC):
 
     @property
     def edge_array(self) -> NDArray[Any]:
-        """The graph as it is, an array of shape (edges, 2): of integers where the vertices are, else of objects."""
+        """The current edges, an array of shape (edges, 2): integers if vertices are, else objects."""
         return self._vertices.named(self._numbers())
 
     @property
@@ -115,7 +118,9 @@ class GraphWalk(ABC):
         return self._engine.memory
 
     def save(self) -> dict[str, NDArray[Any]]:
-        """What `restore` takes. The walk is evaluated afresh, so that both go on from the same bits.
+        """The state for `restore`.
+
+        The walk is evaluated afresh, so that both go on from the same bits.
 
         Returns
         -------
@@ -244,11 +249,14 @@ class SwapWalk(GraphWalk):
 
     @property
     def specialised(self) -> bool:
-        """Whether the plan allowed the loop over neighbour lists (see `adjacency`); tables serve all others."""
+        """Whether the walk runs over neighbour lists (see `adjacency`); tables serve all others."""
         return isinstance(self._engine, NeighbourWalk)
 
     def resynchronize(self) -> None:
-        """Evaluate afresh, which ends the drift of weights. Neighbour lists follow the order of the edges again."""
+        """Evaluate afresh, which ends the drift of weights.
+
+        Neighbour lists follow the order of the edges again.
+        """
         if isinstance(self._engine, NeighbourWalk):
             self._engine.resynchronize()
         else:

@@ -32,7 +32,7 @@ from wpinq.runtime.signals import interruptible
 
 @dataclass(slots=True)
 class Work:
-    """One evaluation of a plan, which may be attempted twice: its data, its batch, its keys, the steps announced."""
+    """One evaluation of a plan, which may be attempted twice, with its data and options."""
 
     plan: Plan
     batch: Batch | None
@@ -109,7 +109,9 @@ class Database(SqlEngine):
     @staticmethod
     @lru_cache(maxsize=1024)
     def check(root: Node) -> None:
-        """Refuse a plan that DuckDB cannot run, from the plan alone: its program is run on no data at all.
+        """Refuse a plan that DuckDB cannot run, from the plan alone.
+
+        Its program is run on no data at all.
 
         Raises
         ------
@@ -128,12 +130,14 @@ class Database(SqlEngine):
         check_with(root, REWRITES)
 
     def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
-        """Refuse plans that DuckDB cannot run: their programs are tried, those of plans that are run together so.
+        """Refuse plans that DuckDB cannot run, by running their programs on no data.
 
-        Whether plans are refused hangs on no data. What is refused was refused in a DuckDB that has none: together,
-        and then one by one. And what runs on no data beside what is held would run there, too: the statements are the
-        same and so are the settings, and of the memory, of which both may take as much, data leave less and threads
-        take more. So that other DuckDB opens only where something fails, or under a limit of this one's own.
+        Plans that are run together are tried together. Refusals never depend on data: what is refused was refused in a
+        DuckDB that has none, together and then one by one.
+
+        Plans that run on no data beside other data would run there, too. Statements and settings are the same, and both
+        may take as much memory. Data leave less of it, and threads take more. So that other DuckDB opens only where
+        something fails, or under a limit of this one's own.
         """
         self._admit([root for root, together in plans if together])
         for root in [root for root, together in plans if not together]:
@@ -152,7 +156,10 @@ class Database(SqlEngine):
         self._admitted.update(new)
 
     def _ran(self, roots: Sequence[Node], rewrites: tuple[Rewrite, ...]) -> bool:
-        """Whether the programs of plans run here on no data, out of sight of any. After a failure it is shut."""
+        """Whether the programs of plans run here on no data, with no data in sight.
+
+        After a failure the database is shut.
+        """
         import duckdb
 
         ran: bool | None = None
@@ -170,7 +177,7 @@ class Database(SqlEngine):
 
     @staticmethod
     def rest() -> None:
-        """Shut every DuckDB of the process: their threads end with them, and each opens again when it is used."""
+        """Shut every DuckDB of the process, and so its threads; each opens again on its next use."""
         for database in list(_databases):
             with database._lock:
                 database._shut()
@@ -182,7 +189,10 @@ class Database(SqlEngine):
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
     ) -> Weights:
-        """The output of a plan on public data, of which nothing is kept: in one database for all of them."""
+        """The output of a plan on public data, which are not kept.
+
+        One database serves all of them.
+        """
         try:
             return _public.evaluate(root, data, arithmetic)
         finally:
@@ -190,7 +200,7 @@ class Database(SqlEngine):
                 _public.forget(name)
 
     def close(self) -> None:
-        """Let go of the data and of what was spilled, once what is being evaluated is done. It stays closed."""
+        """Delete the data and the spilled files after the running evaluation, and stay closed."""
         with self._lock:
             self._closed = True
             self._shut()
@@ -245,7 +255,7 @@ class Database(SqlEngine):
         return self._in_turn(attempt)
 
     def open(self) -> Instance:
-        """Open it now rather than when it is first used, so that what is wrong with its options shows."""
+        """Open it now rather than on its first use, so that faults of its options show."""
         with self._lock:
             return self._opened()
 
@@ -315,7 +325,10 @@ class Database(SqlEngine):
         unload(instance.connection, table, weights)
 
     def forget(self, name: str) -> None:
-        """Let go of the dataset of a source; and of the instance where that fails, or Ctrl-C leaves half of it."""
+        """Forget the dataset of a source.
+
+        Where that fails, or Ctrl-C leaves half of it, the instance is shut.
+        """
         try:
             super().forget(name)
         except BaseException:
@@ -364,10 +377,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class UnoptimisedDatabase(Database):
-    """A DuckDB on one thread that makes no rewrites, so that bounds on the rows of steps hold for its rows.
+    """A DuckDB on one thread without rewrites, whose rows are within the bounds of the steps.
 
-    The rewrites choose another order of joins, and leave steps out or merge them: mostly fewer rows, which no
-    declaration bounds. Without them each step's output is a table of its own. The weights are the same to the last bit.
+    The rewrites choose another order of joins, and leave steps out or merge them. That mostly makes fewer rows, which
+    no declaration bounds. Without them each step's output is a table of its own. The weights are the same to the last
+    bit.
     """
 
     rewrites = ()

@@ -55,11 +55,11 @@ class _State:
 
 
 class Connection:
-    """A connection to DuckDB, in which a statement that calls Python, or reads its objects, runs on one thread.
+    """A connection to DuckDB that runs a statement on one thread if it uses Python.
 
-    Such a thread holds Python's global lock while it asks for memory. Where that has to be spilled, it waits for locks
-    of DuckDB's, which another thread may hold while it spills, and waits for the global lock (see `spill`). The calls
-    of Python take turns on any number of threads.
+    Such a statement calls Python or reads its objects. Its thread holds Python's global lock while it asks for memory.
+    Where memory has to be spilled, it waits for locks of DuckDB's. Another thread may hold these while it spills, and
+    wait for the global lock (see `spill`). The calls of Python take turns on any number of threads.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -69,7 +69,10 @@ class Connection:
         self._state = _State(threads, threads)
 
     def beside(self) -> Connection:
-        """Another connection to the same DuckDB, with temporary tables and views of its own; one runs at a time."""
+        """Another connection to the same DuckDB, with temporary tables and views of its own.
+
+        One of them runs at a time.
+        """
         other = Connection.__new__(Connection)
         other._connection, other._state = self._connection.cursor(), self._state
         stop_progress_bar(other._connection)
@@ -95,9 +98,9 @@ class Connection:
 
 
 def load(connection: Any, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-    """Have a source's dataset stand under a name: columns that are held as they are, Python rows in a table.
+    """Provide a source's dataset under a table's name.
 
-    Records of weight 0 are left out.
+    Stored columns become a view and Python rows a table. Records of weight 0 are left out.
     """
     import numpy as np
 
@@ -256,7 +259,9 @@ class Instance:
         self.connection.execute(f"SET disabled_optimizers = '{left_out}'")
 
     def abandon(self) -> None:
-        """Forget it in a forked child, where its threads are gone: closing it there would crash the child.
+        """Forget the instance in a forked child, where closing it would crash.
+
+        Its threads are gone there.
 
         Its connections are never destroyed; the parent keeps its files, of which the child had a handle each.
         """
@@ -267,7 +272,7 @@ class Instance:
 
 
 def check_options(memory_limit: str | None, threads: int | None) -> None:
-    """Refuse what cannot be a memory limit ("2GB", "500 MiB", "50%") or a number of threads (1 or more)."""
+    """Refuse an invalid memory limit ("2GB", "500 MiB", "50%") or number of threads (1 or more)."""
     if memory_limit is not None and not (isinstance(memory_limit, str) and _MEMORY.fullmatch(memory_limit.strip())):
         raise PlanError('a memory limit is a text such as "2GB" or "500MiB"')
     if threads is not None and (type(threads) is not int or threads < 1):
@@ -338,7 +343,7 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]
             file.close()
 
     def ls(self, path: str) -> list[dict[str, str]]:
-        """The files there are, without the folder's path, as DuckDB lists those of the operating system."""
+        """The files, without the folder's path, as DuckDB lists those of the operating system."""
         return [{"name": name.rpartition("/")[2], "type": "file"} for name in list(self._files)]
 
     def isfile(self, path: str) -> bool:
@@ -358,13 +363,17 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]
         return datetime.datetime.fromtimestamp(0, datetime.UTC)
 
     def touch(self, path: str, truncate: bool = True) -> None:
-        """DuckDB tells that the end of a file is free, not from where on: it stays, and is written again."""
+        """Ignore DuckDB's note that the end of a file is free.
+
+        The note does not have the place where the end begins. The file stays, and is written again.
+        """
 
 
 class _Opened:
-    """A file as DuckDB holds it. It seeks before each reading and writing, of which several threads have one under way.
+    """An open file of DuckDB's, with a position for each thread.
 
-    Closing it is nothing, for DuckDB opens it again by its name.
+    DuckDB seeks before each reading and writing, and several threads may have one under way. Closing does nothing, for
+    DuckDB opens the file again by its name.
     """
 
     def __init__(self, number: int) -> None:

@@ -40,10 +40,10 @@ _TEXT = re.compile(r"'[^']*'")
 
 
 def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Value], narrowed: bool = False) -> Weights:
-    """The weights of some records in what a query may read from: a semi-join with a table of them.
+    """The weights of some records, by a semi-join with a table of their keys.
 
-    Nulls are found as values are. One record, as a Release is asked for most, takes no join, nor do a few that lie in
-    one column. What is narrowed wants to be told the keys itself (see `key_pushdown`).
+    Nulls are found as values are. One record, the most frequent case, takes no join, nor do a few that lie in one
+    column. A narrowed query takes the keys as parameters (see `key_pushdown`).
     """
     flatten = flattener(type_)
     records = [flatten(key) for key in keys if key is not None or type_.nullable]
@@ -71,7 +71,7 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
 
 
 def narrowing(query: str, lists: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """What a narrowed query is told of keys, from their columns `keys0`, `keys1`, …"""
+    """The parameters of a narrowed query, from the columns of its keys, `keys0`, `keys1`, …."""
     given: dict[str, Any] = {}
     for end, place in _NARROWING.findall(_TEXT.sub("", query)):
         asked = lists.get(f"keys{place}", [])
@@ -153,7 +153,7 @@ def _text_bytes(value: Value) -> int:
 
 @dataclass(slots=True)
 class TableCache:
-    """What stands in an open DuckDB but for its sources: what `running.run` asks of it, and what stays afterwards.
+    """The tables of an open DuckDB besides its sources, and those that stay after a run.
 
     Attributes
     ----------
@@ -200,7 +200,10 @@ class TableCache:
         self.tables[name] = _CachedTable(self._below[name], rows)
 
     def drop(self, table: str) -> None:
-        """A table is read no more: it is kept while it is wanted or there is room, those used last before others."""
+        """Mark a table as not read by any plan, and trim the tables that are kept.
+
+        It is kept while it is wanted or there is room, those used last before others.
+        """
         if table != self.last:
             self.idle[table] = None
             self.tables[table].size = self._size(table, self.tables[table].rows)
@@ -270,7 +273,10 @@ class TableCache:
         return held
 
     def keep_sums(self, of_plan: Hashable, alike: Mapping[Hashable, RowsToSum | None], step: str) -> Result:
-        """Store what several plans add up of the same rows, whose tables were made; the result of one of them."""
+        """Store the sums of several plans over the same rows, and return the result of one of them.
+
+        The tables of the rows were made.
+        """
         added = {plan: rows for plan, rows in alike.items() if rows is not None}
         statement, read_from = at_once(step, list(added.values()), DUCKDB)
         self.create(statement, True)
@@ -286,7 +292,10 @@ class TableCache:
         return self.results[of_plan]
 
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
-        """What some records weigh. A small result is read once for all of the askings after the first."""
+        """The weights of some records in a result.
+
+        A small result is read once, for all requests after the first.
+        """
         if result.queried and result.weights is None and not result.size and self._is_small(result.table):
             result.hold(fetch(self.connection, f"SELECT * FROM {result.read_from}", type_), self.room)
             self._trim_results()
@@ -296,7 +305,7 @@ class TableCache:
         return fetch_keys(self.connection, result.read_from, type_, keys)
 
     def _trim_results(self) -> None:
-        """Let go of the results in Python that were made first, where they take more than there is room for."""
+        """Drop the oldest results in Python until the others fit the room."""
         total = sum(held.size for held in self.results.values() if held.weights)
         for plan, held in list(self.results.items())[:-1]:
             if total <= self.room:
@@ -411,10 +420,10 @@ def query_keys(
 
 
 def _try(tables: TableCache, query: str) -> None:
-    """Run a query to see that it can be, unless one was that differs from it in small whole numbers alone.
+    """Run a query as a test, unless one was run that differs in small whole numbers alone.
 
-    Whether DuckDB can run it hangs on none of these, except that a list may be as long as one says: what makes lists is
-    always run.
+    Whether DuckDB can run it does not depend on these, except that they may be the length of a list. So queries that
+    make lists are always run.
     """
     shape = query if "range(" in query or "list" in query else _NUMBERS.sub("CAST(0 AS BIGINT)", query)
     if shape not in tables.tried:

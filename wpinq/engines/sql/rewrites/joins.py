@@ -28,7 +28,7 @@ def order_tables(script: Script, rows: b.QueryRows) -> b.QueryRows:
 
 
 def spanning(block: b.Block) -> b.Block:
-    """Columns that must be equal are each compared with the first of them, which is read for them everywhere else."""
+    """Compare each of some equal columns with the first of them, and read the first elsewhere."""
     find = b.classes(block)
     members: dict[t.SqlTerm, list[t.SqlTerm]] = {}
     others = []
@@ -97,7 +97,7 @@ Pairs = list[tuple[t.SqlTerm, str]]
 
 
 def order_by_row(script: Script, rows: b.QueryRows) -> b.QueryRows:
-    """A cycle of tables becomes two blocks of different join order, each for the rows where it is better.
+    """Split a cycle of tables into two blocks of different join order, each for its better rows.
 
     Before: `FROM a, b, c WHERE …`.
     After: `FROM a, b, c WHERE … AND b.n <= c.n`, and a second block `FROM a, c, b WHERE … AND c.n < b.n`.
@@ -169,7 +169,7 @@ def _counts(script: Script, table: b.SqlTable, pairs: Pairs) -> b.SqlTable:
 
 
 def intersect_as_join(script: Script, minimum: b.Minimum) -> b.Minimum:
-    """An Intersect is the join of its sides on the whole record, and the negative records that only one side has.
+    """Write an Intersect as the join of its sides, and the negative records of one side alone.
 
     Before: `SELECT c0, least(coalesce(max(w) FILTER (side = 0), 0), …) FROM (A UNION ALL B) GROUP BY c0`.
     After: `SELECT a.c0, least(a.w, b.w) FROM A AS a, B AS b WHERE a.c0 = b.c0`.
@@ -225,7 +225,7 @@ def _alone(script: Script, side: b.Relation, partner: b.Relation) -> b.Block:
 
 
 def filter_by_partner(script: Script, minimum: b.Minimum) -> b.Minimum:
-    """Rows of a side that its partner does not have are left out before equal records are added up.
+    """Leave out the rows of a side whose record its partner lacks, before records are added up.
 
     Before: `FROM (SELECT c0, sum(w) FROM A GROUP BY c0) AS a, B AS b WHERE a.c0 = b.c0`.
     After: `FROM (SELECT a.c0, sum(a.w) FROM A AS a, B AS b WHERE a.c0 = b.c0 GROUP BY a.c0) AS a, B AS b WHERE …`.
@@ -260,7 +260,10 @@ def _grows(relation: b.Relation) -> bool:
 
 
 def _filtered(script: Script, partner: b.Relation, side: b.Relation, type_: Type) -> tuple[b.Relation, b.Relation]:
-    """The partner, and the side with no more rows than it lets through; as they are where there is nothing to gain."""
+    """The partner, and the side with only the rows that the partner lets through.
+
+    Both are as they are where there is nothing to gain.
+    """
     if side.unique or not side.nonnegative or not _grows(side) or (partner.unique and _grows(partner)):
         return partner, side
     partner = script.once(partner)
@@ -291,7 +294,10 @@ def _telling(side: b.Relation, records: list[list[t.SqlTerm]]) -> list[int]:
 
 
 def _values(script: Script, block: b.Block, terms: list[t.SqlTerm]) -> b.SqlTable:
-    """The values of some terms in the rows of a block, each once: in its table, if they stand so there, or stored."""
+    """The values of some terms in the rows of a block, each once.
+
+    They are in its table, if they stand so there, or are stored.
+    """
     table = block.tables[0][1]
     if len(block.tables) == 1 and block.condition == t.TRUE and not table.reads:
         held = [(term.text, term.nullable) for term in terms if term.kind == "column"]
@@ -307,7 +313,7 @@ def _values(script: Script, block: b.Block, terms: list[t.SqlTerm]) -> b.SqlTabl
 
 
 def fuse(script: Script, reuse: b.Reuse) -> b.Reuse:
-    """A dataset with one user stays a query. So does a join that grows, however many use it.
+    """Keep a dataset with one user as a query, and a join that grows, however many use it.
 
     Before: `CREATE TABLE t AS SELECT c0 + 1 AS c0, w FROM s; SELECT c0, w FROM t WHERE c0 > 5`.
     After: `SELECT s.c0 + 1, s.w FROM s WHERE s.c0 + 1 > 5`.

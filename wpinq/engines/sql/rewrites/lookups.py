@@ -12,7 +12,10 @@ from wpinq.engines.sql.script import Script, numbered
 
 @dataclass(frozen=True, slots=True)
 class _Alternative:
-    """Lookups at one key: the tables by alias, and for each the columns of its key in the order of the first's."""
+    """Lookups at one key: the tables by alias, and the columns of the key in each.
+
+    The columns are in the order of the first table's.
+    """
 
     tables: tuple[tuple[str, SqlTable], ...]
     keys: tuple[tuple[str, ...], ...]
@@ -229,7 +232,10 @@ def _two(
 
 
 def _excludes(held: list[t.SqlTerm], condition: t.SqlTerm) -> bool:
-    """Whether conditions say that a further one does not hold: one of two values comes before the other, not after."""
+    """Whether conditions exclude a further one.
+
+    Of two values, one comes before the other, not after it.
+    """
     return t.negated(condition) in held or (
         condition.text == "less" and t.call("less", *reversed(condition.arguments)) in held
     )
@@ -239,7 +245,7 @@ def _excludes(held: list[t.SqlTerm], condition: t.SqlTerm) -> bool:
 
 
 def cut_wanted_records(script: Script, rows: QueryRows) -> QueryRows:
-    """Of records that are added up to be cut by a Shave, those without partners in the Join behind it are left out.
+    """Leave out records before a Shave that have no partners in the Join behind it.
 
     Before: `FROM A, pieces(SELECT c0, count(*) FROM B GROUP BY c0) AS p, norms AS n WHERE A.c0 = p.c0 AND A.c0 = n.c0`.
     After: `… pieces(SELECT c0, count(*) FROM B SEMI JOIN norms AS k ON B.c0 = k.c0 GROUP BY c0) AS p …`.
@@ -298,7 +304,7 @@ def _is_plain(term: t.SqlTerm) -> bool:
 
 
 def _filtered(block: Block, alias: str) -> bool:
-    """Whether the condition says something of the rows of the other tables, beside how they are joined."""
+    """Whether the condition restricts the rows of the other tables, apart from their joins."""
     said = [t.columns(part) for part in t.conjuncts(block.condition) if not links(part)]
     return any(found and all(term.scope != alias for term in found) for found in said)
 

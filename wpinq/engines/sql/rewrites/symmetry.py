@@ -43,7 +43,9 @@ _CHOICES_LIMIT = 256
 
 
 class NormalForms:
-    """Numbers of terms over columns of which some are known to be equal: equal numbers mean equal values.
+    """Numbers of terms, where equal numbers mean equal values.
+
+    Some of the columns that terms read are known to be equal.
 
     Two terms get one number where they differ only in
 
@@ -200,7 +202,7 @@ def core_columns(block: b.Block) -> list[t.SqlTerm]:
 
 
 def places(block: b.Block, alias: str, table: b.SqlTable, *terms: t.SqlTerm) -> list[t.SqlTerm]:
-    """The columns of a table of a block that are equal to some terms, one for each; empty where one has none."""
+    """The columns of a table of a block that equal some terms; empty where one has none."""
     find = b.classes(block)
     held = {find(term): term for term in table.at(alias)}
     found = [held.get(find(term)) for term in terms]
@@ -225,7 +227,9 @@ def _linked_alike(linked: list[t.SqlTerm], find: Callable[[t.SqlTerm], t.SqlTerm
 
 
 def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b.Block, dict[str, str]] | None:
-    """The block with the lookups that images of its own need, and where all of its tables go; None if one is not there.
+    """The block with the lookups of its images, and the images of all its tables.
+
+    None if a lookup is not there.
 
     A lookup goes to one of the same table, at the image of its key.
     """
@@ -262,7 +266,10 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
 
 
 def _covers(block: b.Block, lookup: b.SqlTable, key: list[t.SqlTerm]) -> bool:
-    """Whether a lookup has a row for these values, since some table that it was made from has them in one row."""
+    """Whether a lookup surely has a row for these values.
+
+    It has, if a table that it was made from has them in one row.
+    """
     if lookup.covers is None:
         return False
     source, names = lookup.covers
@@ -297,7 +304,9 @@ def _differ(block: b.Block, term: t.SqlTerm) -> bool:
 
 
 def one_an_orbit(script: Script, addends: b.Addends) -> b.Addends:
-    """Each block as one or as several that exclude each other, each with the weights that one of its rows adds.
+    """Read one row of each orbit of a block's symmetries, with the weights of all of them.
+
+    A block becomes one or several that exclude each other.
 
     Before: `SELECT …, sum(w) FROM e AS a, e AS b, e AS c WHERE a → b → c → a`.
     After: `SELECT …, sum(w) + sum(w1) + sum(w2) FROM e AS a, … WHERE a → b → c → a AND a < b AND a < c`.
@@ -325,7 +334,10 @@ def _parts(script: Script, block: b.Block) -> list[b.Addend]:
 
 
 def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
-    """The tables of a block, those with the orbit's first column in front, only with rows in which it is the least."""
+    """The tables of a block, first those with the orbit's first column.
+
+    These have only the rows in which that column is the least.
+    """
     block, (least, *images) = found.block, found.orbit
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
     counts = _counts(script, {(dict(block.tables)[alias].source, here.text): None for alias, here in held.items()})
@@ -361,7 +373,10 @@ def _ordered(
 
 
 def _from_loops(script: Script, block: b.Block, equality: t.SqlTerm) -> b.JoinedTables:
-    """The tables of a block, first one that holds both sides of an equality, only with rows that satisfy it."""
+    """The tables of a block, first one that has both sides of an equality.
+
+    It has only the rows that satisfy the equality.
+    """
     held = {
         alias: pair for alias, table in core_tables(block) if (pair := places(block, alias, table, *equality.arguments))
     }

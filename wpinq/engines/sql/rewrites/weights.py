@@ -12,12 +12,12 @@ from wpinq.engines.sql.script import Script, grouping
 
 
 def read_equal_weights(script: Script, stored: b.StoredTable) -> b.StoredTable:
-    """A stored dataset of which all records weigh the same is read as one of that constant weight.
+    """Read a stored dataset whose records all weigh the same as one of that constant weight.
 
     Before: `SELECT t.c0, t.w FROM t`. After: `SELECT t.c0, 0.5 FROM t`.
 
-    An edge list that declares `unit_weights` and `simple` so has degrees that are functions of the vertex, and paths
-    that need no sum. `symmetrize` and half-edges keep this: no record is in a simple list and in its reverse.
+    An edge list that declares `unit_weights` and `simple` so has degrees that are functions of the vertex. Its paths
+    need no sum. `symmetrize` and half-edges keep this: no record is in a simple list and in its reverse.
 
     Needs: `equal_weights` of the plan's properties, and a weight that a float can say; never the data. A program chosen
     by the content of a table would take more time, or memory, where one record is there.
@@ -103,7 +103,7 @@ VALUES_LIMIT = 8
 
 
 def put_side_by_side(script: Script, rows: b.SideBySide) -> b.SideBySide:
-    """The rows with the weights of one column's values side by side, where there is such a column."""
+    """Put the weights of one column's values side by side, where there is such a column."""
     block = rows.block
     if not b.grows(block):
         return rows
@@ -113,7 +113,7 @@ def put_side_by_side(script: Script, rows: b.SideBySide) -> b.SideBySide:
 
 
 def _places(block: b.Block, weights: tuple[t.SqlTerm, ...]) -> Iterator[tuple[int, str, b.SqlTable, int]]:
-    """The output columns of few values that may go, each with its place, its table and the number of values."""
+    """The output columns of few values that may go: place, alias, table, and number of values."""
     terms = list(t.leaves(block.output))
     for place, term in enumerate(terms):
         for alias, table in block.tables:
@@ -145,7 +145,10 @@ def _put(script: Script, rows: b.SideBySide, place: int, of: tuple[str, b.SqlTab
 
 
 def _pieces(script: Script, table: b.SqlTable, value: str, count: int) -> b.SqlTable:
-    """The table with one row for all values of one column: beside the others, the weight at each, null if none is."""
+    """The table with one row for all values of one column, beside the other columns.
+
+    It has the weight at each value, null where there is none.
+    """
     quote = script.emitter.dialect.quote
     keys = [(name, nullable) for name, nullable in table.columns if name != value]
     weights = [f"w{i}" for i in range(count)]

@@ -27,7 +27,10 @@ _GROUP = "g"
 
 @dataclass(frozen=True, slots=True)
 class _ReducedTerm:
-    """One number or value kept of a group: how it is taken over rows, and over the distinct weights of a prefix."""
+    """One number or value kept of a group.
+
+    `first` takes it over rows, and `then` over the distinct weights of a prefix.
+    """
 
     first: str
     then: str
@@ -91,7 +94,7 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
 
 
 def _aggregates(reduce: Lambda, block: Block, dialect: Dialect) -> dict[bytes, _ReducedTerm] | None:
-    """What must be kept of a group for the reducer, by the digest of the expression that asks; None: the records."""
+    """The aggregates of a group for the reducer, by digest of expression; None: the records."""
     core = reduce.core
     found: dict[bytes, _ReducedTerm] = {}
     for node in walk(core.body):

@@ -37,7 +37,7 @@ def _as(node: Call, shapes: tuple[t.Shape, ...], *types: Type) -> list[t.SqlTerm
 
 
 def _small_integer(node: Call) -> str | None:
-    """The second argument as text, where it is a positive constant that leaves room below 64 bits."""
+    """The second argument as text, where it is a positive constant with room below 64 bits."""
     divisor = node.arguments[1]
     if isinstance(divisor, Constant) and divisor.type == INT and 0 < divisor.value < 2**62:
         return str(divisor.value)
@@ -159,7 +159,10 @@ def _where(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
 
 @_rule("not")
 def _not(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
-    """Not (a and b) is (not a) or (not b), for null too. Of that a database computes b only where a leaves it open."""
+    """Not (a and b) is (not a) or (not b), for null too.
+
+    Of that a database computes b only where a leaves it open.
+    """
     (given,) = _as(node, shapes, BOOL)
     return t.call("or", *map(t.negated, given.arguments)) if given.text == "and" else t.negated(given)
 
@@ -231,7 +234,10 @@ def _sort_list(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
 
 
 def canonical(items: t.SqlTerm, element: Type) -> t.SqlTerm:
-    """A list in canonical order: as the database sorts, where it sorts so, else by a key beside each element."""
+    """A list in canonical order, by the database's sort where that agrees.
+
+    Else the list is sorted by a key beside each element.
+    """
     if not isinstance(plain(element), (ListOf, TupleOf)):
         return t.call("sort", items)
     inside, sorted_ = t.parameter("k"), t.parameter("p")
@@ -269,9 +275,10 @@ def constant(value: object, type_: Type, dialect: Dialect) -> t.Shape:
 
 
 def lower(script: Script, lambda_: Lambda, *arguments: t.Shape) -> t.Shape:
-    """The value of a function on arguments, as terms. Shared parts are lowered once, at any depth.
+    """The value of a function on arguments, as terms.
 
-    Every term of a parameter of an inner lambda counts as able to be null: rules are null-safe.
+    Shared parts are lowered once, at any depth. Every term of a parameter of an inner lambda counts as able to be null:
+    rules are null-safe.
     """
     core = lambda_.core
     bound = {variable.level: shape for variable, shape in zip(core.parameters, arguments, strict=True)}
@@ -279,7 +286,10 @@ def lower(script: Script, lambda_: Lambda, *arguments: t.Shape) -> t.Shape:
 
 
 def lower_with(core: Lambda, bound: Mapping[int, t.Shape], known: Mapping[bytes, t.Shape], dialect: Dialect) -> t.Shape:
-    """The value of a function whose variables are bound by level; what `known` has, by digest, is taken from there."""
+    """The value of a function whose variables are bound by level.
+
+    Expressions in `known`, by digest, are taken from there.
+    """
     done: dict[bytes, t.Shape] = {}
     for node in walk(core.body):
         done[node.digest] = known[node.digest] if node.digest in known else _lower(node, done, bound, dialect)

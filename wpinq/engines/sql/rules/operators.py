@@ -33,7 +33,10 @@ TABLES_LIMIT = 6
 
 @singledispatch
 def relation_of(operator: Operator, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
-    """The relation of an operator's output. `output` carries the output's type, mass and sign, and no blocks."""
+    """The relation of an operator's output.
+
+    `output` carries the output's type, mass and sign, and no blocks.
+    """
     raise Unsupported("the operator has no rule in SQL")
 
 
@@ -97,7 +100,10 @@ def _(operator: ops.Shave, script: Script, inputs: list[b.Relation], output: b.R
 @relation_of.register(ops.Concat)
 @relation_of.register(ops.Except)
 def _(operator: Combination, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
-    """Rounds nothing by itself: a sum of two relations is their blocks together, and signs are exact."""
+    """Rounds nothing by itself: a sum of two relations is their blocks together.
+
+    Signs are exact.
+    """
     blocks = []
     for relation, coefficient in zip(inputs, operator.coefficients, strict=True):
         for block in relation.blocks:
@@ -135,7 +141,10 @@ def _(operator: ops.Union | ops.Intersect, script: Script, inputs: list[b.Relati
 
 @relation_of.register
 def _(operator: ops.Join, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
-    """A product, a quotient, a sum of two norms, their three roundings: 6 u relative, and one for `sums.norm_sql`."""
+    """Rounds by 6 u relative, and once more for `sums.norm_sql`.
+
+    The 6 u are for a product, a quotient, a sum of two norms, and their three roundings.
+    """
     sides: list[b.Block] = []
     keys: list[t.Shape] = []
     norms: list[t.SqlTerm] = []
@@ -188,7 +197,10 @@ def _norm(
 
 
 def _covered(block: b.Block, key: dict[str, t.SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
-    """The table and the columns of which a block has all values under a key's names, where it is the table as it is."""
+    """The table and columns that have all values of a block under a key's names.
+
+    None where the block is not a table as it is.
+    """
     ((_, table), *others) = block.tables
     if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in key.values()):
         return None

@@ -63,7 +63,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
 
 
 def _items_apart(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
-    """The elements that a list is written with, where constants tell them apart; none where it is another list.
+    """The elements of a written list, if constants distinguish them; else none.
 
     Elements are pairs of a record and its weight. No two records are equal, so there is nothing to merge.
     """
@@ -80,7 +80,10 @@ def _told_apart(records: Sequence[t.SqlTerm]) -> bool:
 
 
 def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
-    """The constants of terms of one type, one of each, place by place, where all hold one that is not null."""
+    """The constants of terms of one type, place by place.
+
+    A place counts where all terms have one there that is not null.
+    """
     if all(term.kind == "literal" and not term.nullable for term in terms):
         yield [term.text for term in terms]
     elif terms[0].text.startswith("struct:") and len({term.text for term in terms}) == 1:
@@ -89,16 +92,16 @@ def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
 
 
 def _known_shares(operator: SelectMany, apart: Sequence[t.SqlTerm]) -> list[t.SqlTerm]:
-    """The shares of elements that are all different, where the plan tells them; none where it does not."""
+    """The shares of elements that are all different, where the plan has them; else none."""
     return [t.number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
 
 
 def _one_weighted(script: Script, block: Block, item: t.SqlTerm, others: Sequence[t.SqlTerm], record: Type) -> Block:
-    """One element of each row's list, without a list: the share of `_weighted`, in the same steps.
+    """One element of each row's list, without a list.
 
-    Beside one other the norm is a sum of two floats, and where that is at most 1 the share is the weight itself: had
-    the sum been rounded down to 1, it is off by no more than the quotient would have been. Where it is more, the norm
-    has to be exact.
+    Its weight is the share of `_weighted`, in the same steps. Beside one other the norm is a sum of two floats. Where
+    that is at most 1, the share is the weight itself. Had the sum been rounded down to 1, it is off by no more than the
+    quotient would have been. Where it is more, the norm has to be exact.
     """
     packed, own = item.arguments
     terms = list(t.leaves(t.aligned(_unpacked(packed, record), record)))
@@ -133,7 +136,7 @@ def _unpacked(term: t.SqlTerm, type_: Type) -> t.Shape:
 
 
 def _both_ways(items: t.SqlTerm) -> bool:
-    """Whether the elements of a list are pairs, and with each also that of the same two terms the other way round."""
+    """Whether the elements of a list are pairs, each with its reverse in the list."""
     while items.text.startswith("cast:"):
         (items,) = items.arguments
     if not items.text.startswith("list:") or any(item.text != "struct:2" for item in items.arguments):

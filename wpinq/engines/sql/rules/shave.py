@@ -108,7 +108,7 @@ def _result(
 
 
 def _constant_piece(block: Block, width: float) -> t.SqlTerm | None:
-    """The weight of every piece, where the plan knows that all records weigh one multiple of the width."""
+    """The weight of every piece, where all records weigh one multiple of the width by the plan."""
     if block.weight.kind != "literal":
         return None
     weight = t.number_value(block.weight)

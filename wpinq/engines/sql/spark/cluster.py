@@ -45,9 +45,9 @@ DEPTH_LIMIT = 100
 
 
 class SparkDatabase(SqlEngine):
-    """A Spark session of its own that evaluates plans and keeps the datasets that it was given for the next ones.
+    """A Spark session of its own that evaluates plans and keeps its datasets for the next ones.
 
-    It is made from the active Spark session when it is first used; where none is active, one is started as
+    It is made from the active Spark session when it is first used. Where none is active, one is started as
     `spark-submit` or the environment says. Threads take turns.
 
     Examples
@@ -111,7 +111,7 @@ class SparkDatabase(SqlEngine):
             raise PlanError(f'the engine "spark" cannot run this plan: {problem}; or use engine="reference"')
 
     def open(self) -> session.Started:
-        """Find Spark now rather than when it is first used, so that what is missing, or was stopped, shows."""
+        """Find Spark now rather than on its first use, so that a missing or stopped one shows."""
         with self._lock:
             if self._started is None:
                 self._started = session.start()
@@ -120,7 +120,10 @@ class SparkDatabase(SqlEngine):
             return self._started
 
     def close(self) -> None:
-        """Let go of all data. The Spark session that was there before goes on; one that was stopped is no trouble."""
+        """Drop all data, and leave a Spark session that was there before running.
+
+        A session that was stopped is no error.
+        """
         with self._lock:
             self._closed = True
             self._shut()
@@ -189,7 +192,10 @@ class SparkDatabase(SqlEngine):
         return checked
 
     def _sweep(self) -> None:
-        """Let go of rows of datasets that are gone: never while a release that began before may still read them."""
+        """Drop the rows of datasets that are gone.
+
+        It never runs while a release that began before may still read them.
+        """
         for data, frame in self._kept:
             if data() is None:
                 session.let_go(frame)
@@ -237,7 +243,7 @@ class SparkDatabase(SqlEngine):
         return self._in_turn(attempt)
 
     def _run(self, plan: Plan, on_step: Callable[[str], None] | None) -> Compiled:
-        """The tables of a plan's output, in the views of the plans that are evaluated together with it."""
+        """Make the tables of a plan's output, in the views that its batch shares."""
         if self._views is None:
             self._views = session.SparkViews(self.open().session)
         views = self._views
@@ -261,11 +267,11 @@ class SparkDatabase(SqlEngine):
             self._shut()
 
     def dry_run(self, root: Node) -> None:
-        """Refuse a plan whose program is too much for Spark: it is planned over tables without rows, and not run.
+        """Refuse a plan whose program is too much for Spark, by planning it over empty tables.
 
-        Spark reads, analyses, optimises and plans a query by functions that call themselves once a step and once a
-        function inside another, and how deep they can is a matter of its Java. What it makes of the plan then, Java
-        code, it does without where it fails.
+        It is not run. Spark reads, analyses, optimises and plans a query by functions that call themselves once a step,
+        and once a function inside another. Their possible depth is a matter of its Java. The Java code that it makes of
+        the plan then is optional: Spark does without it where it fails.
 
         Raises
         ------
@@ -314,5 +320,8 @@ def _enclosed(query: str) -> str:
 
 
 def _depth(sql: str) -> int:
-    """How many parentheses stand inside one another; strings, which are written as hexadecimals, have none."""
+    """The depth of nested parentheses in SQL.
+
+    Strings are written as hexadecimals, and so have none.
+    """
     return max(accumulate((sign == "(") - (sign == ")") for sign in sql if sign in "()"), default=0)

@@ -1,4 +1,4 @@
-"""The SQL of Spark. Weights and records have the bits that DuckDB gives them.
+"""The SQL of Spark, with the same bits of weights and records as DuckDB.
 
 What differs, beside names:
 

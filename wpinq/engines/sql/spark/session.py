@@ -65,7 +65,10 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Started:
-    """Two Spark sessions of the engine's own, one of them for no data: their views and settings are nobody else's."""
+    """Two Spark sessions of the engine's own, with their own views and settings.
+
+    One of them is for no data.
+    """
 
     session: Any
     dry_run: Any
@@ -141,9 +144,10 @@ def _silence(context: Any) -> None:
 
 
 def _progress_is_off(context: Any) -> bool:
-    """Stop the progress bar in the console, which Spark has on wherever Python started it; and whether that worked.
+    """Stop the progress bar in the console, and return whether that worked.
 
-    The setting is read when Spark starts, and the bar is no part of its public interface.
+    Spark has it on wherever Python started it. The setting is read when Spark starts, and the bar is no part of its
+    public interface.
     """
     try:
         bar = context._jsc.sc().progressBar()
@@ -155,7 +159,10 @@ def _progress_is_off(context: Any) -> bool:
 
 
 def _register(session: Any) -> None:
-    """The two functions that SQL cannot say. They travel whole, so that workers need not have wpinq."""
+    """Register the two functions that SQL cannot express.
+
+    They travel whole, so that workers need not have wpinq.
+    """
     from pyspark import cloudpickle
     from pyspark.sql.types import ArrayType, DoubleType
 
@@ -182,7 +189,10 @@ def frame_of(spark: Any, source: Source, weights: object) -> Any:
 
 
 def no_rows(spark: Any, source: Source) -> Any:
-    """A frame like that of a source's dataset, without rows, of which Spark cannot tell beforehand that it has none."""
+    """A frame like that of a source's dataset, without rows.
+
+    Spark cannot tell beforehand that it has none.
+    """
     kinds = [*zip(column_names(source.record), map(type_in_spark, column_types(source.record)), strict=True)]
     columns = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in [*kinds, ("w", "DOUBLE")])
     return _adopted(spark, spark.sql(f"SELECT {columns} FROM range(0, 1, 1, 1) WHERE id < 0"))
@@ -198,13 +208,13 @@ def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
 
 
 def _adopted(spark: Any, frame: Any) -> Any:
-    """A frame of another session's as one of this session's: the same rows, read by the executors."""
+    """A frame of another session as one of this session, with rows read by the executors."""
     held = frame._jdf
     return type(frame)(spark._jsparkSession.createDataFrame(held.rdd(), held.schema()), spark)
 
 
 def let_go(frame: Any) -> None:
-    """Have Spark forget the rows that it holds of a frame (`localCheckpoint`). No trouble where Spark is gone."""
+    """Have Spark forget the stored rows of a frame (`localCheckpoint`); no error if it is gone."""
     with contextlib.suppress(Exception):
         frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
@@ -226,7 +236,10 @@ def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str,
 
 
 def _made(spark: Any, table: Any) -> Any:
-    """A frame of an Arrow table, without the engine's session, and its views, becoming the user's active one."""
+    """A frame of an Arrow table, made without changing the user's active session.
+
+    Else the engine's session, and its views, would become the active one.
+    """
     class_ = type(spark)
     java, active = class_._get_j_spark_session_class(spark._jvm), class_.getActiveSession()
     try:
@@ -282,7 +295,7 @@ class SparkViews(ExitStack):
         return table in self._made
 
     def create(self, statement: SqlStatement, shared: bool) -> None:
-        """Name the query of a statement. Its rows are made when they are first asked for."""
+        """Name the query of a statement, whose rows are made on first use."""
         frame = self._spark.sql(statement.query)
         self._made.add(statement.creates)
         if shared or statement.creates in self.kept:
@@ -328,11 +341,11 @@ def _read(spark: Any, type_: Type, query: str) -> Weights:
 
 
 def fetch_rank_weights(spark: Any, compiled: Compiled, candidates: Sequence[Value]) -> RankWeights:
-    """The weight of the records before, at and after each candidate, without rounding: not of null, nor below 0.
+    """The weight of the records before, at and after each candidate, without rounding.
 
-    Spark adds up the weights at each candidate and between neighbours, and no record leaves the cluster. Sums are
-    exact: a weight is an integer of at most 55 bits, scaled by a power of two that its size tells, and integers are
-    added by power.
+    Null records and weights below 0 do not count. Spark adds up the weights at each candidate and between neighbours,
+    and no record leaves the cluster. Sums are exact. A weight is an integer of at most 55 bits, scaled by a power of
+    two that its size tells. Integers are added by power.
     """
     found = {order_key(candidate): candidate for candidate in candidates if candidate is not None}
     places = [found[key] for key in sorted(found)]
@@ -347,7 +360,10 @@ def fetch_rank_weights(spark: Any, compiled: Compiled, candidates: Sequence[Valu
 
 
 def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
-    """The query of the sums by slot and by power of two. Spark orders structs and lists as the canonical order does."""
+    """The query of the sums by slot and by power of two.
+
+    Spark orders structs and lists as the canonical order does.
+    """
     kinds = [type_in_spark(generic) for generic in column_types(compiled.type)]
     struct = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
     key = ", ".join(f"'k{i}', c{i}" for i, _ in enumerate(kinds))

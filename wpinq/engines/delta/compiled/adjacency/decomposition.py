@@ -217,7 +217,10 @@ class Summand:
 
 @dataclass(frozen=True, slots=True)
 class ShapeTerm:
-    """A sum over directed edges (u, v), over triangles in every order, or over wedges, the middle vertex second."""
+    """A sum over directed edges (u, v), triangles in every order, or wedges.
+
+    The middle vertex of a wedge comes second.
+    """
 
     summand: Summand
     vertices: tuple[int, ...]
@@ -225,9 +228,10 @@ class ShapeTerm:
 
 @dataclass(frozen=True, slots=True)
 class PairTerm:
-    """A sum over pairs that are edges: `held` is the record of the sum over common neighbours that it looks up.
+    """A sum over pairs that are edges.
 
-    `ends` are the positions, among the columns of what is held, of the pair's two vertices.
+    `held` is the record of the sum over common neighbours that it looks up. `ends` are the positions of the pair's two
+    vertices among the columns of `held`.
     """
 
     summand: Summand
@@ -288,7 +292,7 @@ class Decomposition:
         raise OutOfReach("links of another shape")
 
     def pattern(self, formula: fm.Formula) -> tuple[set[frozenset[int]], list[int]]:
-        """The pairs of vertices that must be linked, and the vertices. Every link must be required."""
+        """The pairs of vertices that must be linked, and the vertices; every link must be required."""
         links = [atom for atom in dict.fromkeys(fm.atoms_of(formula)) if self.is_link(atom)]
         if not set(links) <= set(fm.required(formula)):
             raise OutOfReach("a formula that is not 0 without its edges")
@@ -353,7 +357,7 @@ _LEAST = 1e-100
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """A plan without its last step, where that does no more than to scale weights by public factors.
+    """A plan without its last step, where that step only scales weights by public factors.
 
     `loss(w·x − v; width) = w · loss(x − v/w; width/w)`, so that goals of the plan below say the same.
 
@@ -381,7 +385,10 @@ class Rescaled:
         return Rescaled(plan, None)
 
     def factors(self, records: Sequence[Value]) -> Floats:
-        """What weight 1 of each record becomes; OutOfReach where that is next to nothing, or of another sign."""
+        """The factor of each record: the weight that weight 1 of it becomes.
+
+        OutOfReach where a factor is next to nothing, or negative.
+        """
         if self.last is None:
             return np.ones(len(records))
         images = self.last.images(FLOAT)

@@ -35,10 +35,10 @@ class InvariantList:
 
 @dataclass(frozen=True, slots=True)
 class NormPart:
-    """What one side of a join adds to the norm of a vertex: `value` times a count, for a degree d.
+    """The part of a vertex's norm from one side of a join: `value` times a count.
 
-    `kind` says what: the value itself ("own"), d values ("each"), d(d − 1) of them ("pairs"), or d times a number which
-    is one and the same for all neighbours ("spread", which is checked).
+    `kind` names the count for a degree d: the value itself ("own"), d values ("each"), or d(d − 1) of them ("pairs").
+    The fourth is d times a number that is the same for all neighbours ("spread"), which is checked.
     """
 
     norm: int
@@ -48,7 +48,10 @@ class NormPart:
 
 @dataclass
 class Registry:
-    """The lists, norms and parts of norms of one module; a list that is a number holds the tags of rows."""
+    """The lists, norms and parts of norms of one module.
+
+    A list that is a number has the tags of rows.
+    """
 
     lists: list[InvariantList | int] = field(default_factory=list)
     norms: list[JoinStep] = field(default_factory=list)
@@ -294,7 +297,10 @@ class TagLists:
 
     @property
     def joined(self) -> dict[str, NDArray[Any]]:
-        """`words`: those of the tags of all lists; `sizes`: for each list, how many tags, and where they begin."""
+        """The words of the tags of all lists, and the sizes and starts of the lists.
+
+        `words` has a row for each tag. `sizes` has, for each list, the number of its tags and the row of the first.
+        """
         starts = np.concatenate([[0], np.cumsum([len(words) for words in self.words])]).astype(np.int64)
         joined = np.zeros((max(1, starts[-1]), max([1, *(words.shape[1] for words in self.words)])), dtype=np.int64)
         for start, words in zip(starts[:-1], self.words, strict=True):

@@ -24,9 +24,9 @@ CONSTANTS = rt.name("CONSTANTS")
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """A place that passes something on: for which plan (None: the row of a pair), by which lists, how many words.
+    """A place that passes words on: to a plan, or to the row of a pair (`target` None).
 
-    `lines` compute the words of every combination of tags of the lists.
+    `lines` compute the `width` words of every combination of tags of the lists.
     """
 
     target: int | None
@@ -38,7 +38,10 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class TaggedEdge:
-    """An edge with a tag, beside a row: what it weighs by its tags, and which columns of the row they are."""
+    """An edge with a tag, beside a row.
+
+    `shares` are its weights by tags, and `columns` are the columns of the row that the tags are.
+    """
 
     pair: int
     shares: dict[tuple[int, ...], float]
@@ -228,7 +231,7 @@ class WalkCode:
     def emission(
         self, writer: fc.FormulaWriter, target: int | None, pair: int, lines: Sequence[str], words: Sequence[str]
     ) -> tuple[int, str]:
-        """The number of a place that passes on these words, and the code of where in `maps` they stand."""
+        """The number of a place that passes on these words, and the code of its position in `maps`."""
         used = rt.names_in(*lines, *words)
         if any(vertex in used or wr.label(vertex) in used for vertex in writer.vertices.values()):
             raise dc.OutOfReach("vertices in the output")
@@ -276,7 +279,10 @@ class WalkCode:
 
 
 def generate(steps: Steps, source: str, symmetric: bool) -> WalkCode:
-    """The walk over neighbour lists for some plans; OutOfReach where it is no such walk for one of them."""
+    """The walk over neighbour lists for some plans.
+
+    OutOfReach where it is no such walk for one of them.
+    """
     sources = [step for step in steps.all if isinstance(step, SourceStep)]
     if [(step.source, step.width) for step in sources] != [(source, 2)]:
         raise dc.OutOfReach("sources of another shape")

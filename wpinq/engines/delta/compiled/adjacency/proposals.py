@@ -85,7 +85,7 @@ def list_common(
     marks: rt.Uint32Rows,
     common: rt.Uint64Rows,
 ) -> None:
-    """List the neighbours of a vertex that are marked on either side: how many, then their places.
+    """List the neighbours of a vertex that are marked on either side: their number, then places.
 
     Few are, so nearly every entry is written over by the next: that is faster than to ask, which no processor guesses.
     """
@@ -246,7 +246,7 @@ def note_events(
     held_edges: rt.Uint64s,
     counts: rt.Int64s,
 ) -> None:
-    """Note the events at the common neighbours of the pair that a vertex loses, and of the pair that it wins.
+    """Note the events at the common neighbours of the pairs that a vertex loses and wins.
 
     A pair is the vertex and another, with the side on which the neighbours of that one are marked. `other` is the
     vertex that the swap parts from the one that is won. `fresh` sums the new row.
@@ -312,7 +312,10 @@ def sum_rows(
     rows: rt.Float64Rows,
     weights: rt.Float64Rows,
 ) -> None:
-    """Sum the row of an edge over the common neighbours of its ends, those of the first being marked."""
+    """Sum the row of an edge over the common neighbours of its ends.
+
+    The neighbours of its first end are marked.
+    """
     v = edges[edge, 1]
     for k in range(starts[v], starts[v + ONE]):
         w = neighbours[k]

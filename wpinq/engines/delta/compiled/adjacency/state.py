@@ -35,7 +35,10 @@ Numbers = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vertices:
-    """The labels of vertices, of one type, numbered in order: sorted and distinct integers, or objects."""
+    """The labels of vertices, of one type, numbered in order.
+
+    Labels are sorted and distinct integers, or objects.
+    """
 
     labels: NDArray[Any]
     type: Type
@@ -50,12 +53,14 @@ class Vertices:
         return dictionary.encode_all(self.labels.tolist(), self.type)
 
     def named(self, ends: Numbers) -> NDArray[Any]:
-        """Edges by label, as an array of shape (edges, 2): of integers where labels are, else of objects."""
+        """Edges by label, as an array of shape (edges, 2): integers where labels are, else objects."""
         return np.asarray(self.labels[ends])
 
 
 def numbered(edges: Edges, type_: Type, least: int, others: Sequence[Value] | None = None) -> tuple[Vertices, Numbers]:
-    """The vertices of edges and the edges by number; `others` are vertices that may have no edge.
+    """The vertices of edges, and the edges by number.
+
+    `others` are vertices that may have no edge.
 
     Raises
     ------
@@ -167,7 +172,10 @@ class NeighbourWalk:
     # --- set up -----------------------------------------------------------------------------------------------
 
     def _evaluate_invariants(self, symmetric: bool) -> dict[Step, Rows]:
-        """The records of invariant steps, by each operator's own meaning; what is linear follows from degrees."""
+        """The records of invariant steps, by each operator's own meaning.
+
+        Steps that are linear in the edges follow from the degrees.
+        """
         steps = [held.step for held in self._code.registry.lists if isinstance(held, InvariantList)]
         steps += [self._steps.roots[number] for number in self._code.invariant]
         if any(step not in self._steps.nodes for step in steps):
@@ -190,7 +198,10 @@ class NeighbourWalk:
         return {step: self._dictionary.rows(output(node), node.type) for step, node in nodes.items()}
 
     def _by_degree(self, node: Node, images: Images) -> Weights:
-        """Each vertex gives its image as often as its degree; each edge, the images that hold neither end."""
+        """The output of a linear step from the degrees.
+
+        Each vertex gives its image as often as its degree. Each edge gives the images without an end of it.
+        """
         found: dict[Value, list[Weight]] = {}
         for words, share in images.items():
             if X in words:
@@ -220,7 +231,10 @@ class NeighbourWalk:
             inverses[part.norm] = np.divide(1.0, norm, out=np.zeros(count), where=norm > 0)
 
     def _numbered(self, wanted: Sequence[int], width: int, first: int) -> Integers:
-        """The distinct records of some emissions; `maps` has their numbers, from the first on, by the tags of each."""
+        """The distinct records of some emissions, numbered from `first`.
+
+        `maps` gets their numbers by the tags of each emission.
+        """
         found = [np.zeros((0, width), dtype=np.int64)]
         for number in wanted:
             emission = self._code.emissions[number]
@@ -241,7 +255,10 @@ class NeighbourWalk:
         return self._tags.words[self._code.registry.list_of(pair)]
 
     def _lay_out_rows(self) -> None:
-        """`row_starts`: where a row begins: an entry for each tag, then their total. `shares` of edges with tags."""
+        """Lay out the rows of pairs, and the `shares` of edges with tags.
+
+        `row_starts` has where each row begins. A row has an entry for each tag, then their total.
+        """
         code = self._code
         self._maps = [np.zeros(0, dtype=np.int64) for _ in code.emissions]
         for pair, term in enumerate(code.pairs):
@@ -263,7 +280,7 @@ class NeighbourWalk:
         self._width = width
 
     def _lay_out_outputs(self) -> None:
-        """Outputs by number: first those of the first plan, and so on; where each emission passes things on to."""
+        """Number the outputs, plan by plan, and set where each emission passes things on to."""
         code = self._code
         self._records: list[Integers] = []
         self._spans: list[slice] = []

@@ -46,7 +46,10 @@ GOALS, PRICES, WIDTHS = (_array(each, rt.FLOAT64S) for each in ("goals", "prices
 
 @dataclass
 class TermLines:
-    """What the terms come to: for an edge (u, v), a triangle (u, v, w), a vertex v of a row, the row of an edge."""
+    """The lines of terms, by shape.
+
+    The shapes: an edge (u, v), a triangle (u, v, w), a vertex v of a row, and the row of an edge.
+    """
 
     edges: list[str] = field(default_factory=list)
     triangles: list[str] = field(default_factory=list)
@@ -60,7 +63,10 @@ def label(vertex: str) -> str:
 
 
 def routine(spelling: str, given: Mapping[str, str], lines: Sequence[str], **options: object) -> rt.Routine:
-    """A routine of these arguments and of the arrays that its lines hold; labels of vertices are looked up."""
+    """A routine of these arguments and of the arrays that its lines name.
+
+    Labels of vertices are looked up.
+    """
     vertices = [rt.name(argument) for argument, type_ in given.items() if type_ == rt.UINT32]
     used = set(rt.names_in(*lines))
     looked_up = [f"    {label(v)} = {LABELS}[{v}, 0]" for v in vertices if label(v) in used]
@@ -187,7 +193,10 @@ class WalkRoutines:
         return [rt.call_by_name(self._edge, u=one, v=other, sign=sign, stamp=stamp) for one, other in ((u, v), (v, u))]
 
     def _list_common(self, writer: Writer) -> None:
-        """The neighbours of b and of q that are neighbours of a or p; all that is lost or won is at these."""
+        """List the neighbours of b and of q that are neighbours of a or p.
+
+        All that is lost or won is at these.
+        """
         listed = [rt.call_by_name(proposals.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
         if self._triangle is None and self._close is None:
             writer.when("closing > 0.0", *listed)
@@ -197,7 +206,10 @@ class WalkRoutines:
     def _change_triangles(
         self, writer: Writer, near: str, lost: tuple[str, int], won: tuple[str, int], other: str
     ) -> None:
-        """The common neighbours of the pair that a vertex loses, and of the pair that it wins; see `note_events`."""
+        """Change the triangles at the common neighbours of the pairs that a vertex loses and wins.
+
+        See `note_events`.
+        """
         if self._triangle is None:
             return
         row = lost[1]

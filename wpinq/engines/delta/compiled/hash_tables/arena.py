@@ -91,7 +91,7 @@ class HashTables:
 
 
 class Arena:
-    """The array of words. It is laid out anew whenever a table or the log has to grow."""
+    """The array of words, laid out anew whenever a table or the log has to grow."""
 
     def __init__(self, tables: HashTables) -> None:
         self.tables = tables

@@ -12,10 +12,10 @@ from wpinq.engines.delta.compiled.routine import FLOAT64, CannotCompile, spelled
 
 
 def write_delta(delta: Delta, design: Design) -> None:
-    """One routine for each entry: `delta_k_p(the entry's words, its old weight, its new weight)`.
+    """Write `delta_k_p(words, old weight, new weight)`, one routine for each entry.
 
-    Entries of one table whose routines walk through the same records share one: the first has the others' work too
-    (for TbI, the common neighbours of an edge's ends serve all three places of the edge in a triangle).
+    Entries of one table whose routines walk through the same records share one: the first has the others' work too. For
+    TbI, the common neighbours of an edge's ends serve all three places of the edge in a triangle.
     """
     walks: dict[tuple[object, ...], list[int]] = {}
     for number in range(len(delta.lookups)):
@@ -75,9 +75,10 @@ class _Place:
             self.names.setdefault(variable, f"x{i}")
 
     def walk_alone(self) -> tuple[object, ...] | None:
-        """Write the walk through the records that change, filters left for later; what tells it from others.
+        """Write the walk through the records that change, and return its identity.
 
-        None where it walks through nothing, or where what is passed on is summed first.
+        Filters are left for later. The identity is None where it walks through nothing, or where what is passed on is
+        summed first.
         """
         self.deferred = True
         self._bind()
@@ -184,7 +185,10 @@ class _Place:
         self._weigh(atom, writer.bind(f"as_float(load(state, {base} + {table.width}))", "w"))
 
     def _weigh(self, entry: fm.Lookup, weight: str) -> None:
-        """Note an entry's weights; where it is the very record that changes, those are what it was and will be."""
+        """Note an entry's weights before and after the change.
+
+        They differ only where the entry is the record that changes.
+        """
         mine = self.entry
         if self.deferred:
             self.met.append((entry, weight))
@@ -207,7 +211,7 @@ class _Place:
         self.weights[entry] = before, after
 
     def _further(self, entry: fm.Lookup) -> list[fm.Atom]:
-        """What must hold a record for the place of another entry to come by it, and need not for this one."""
+        """The atoms that another entry's place requires for a record, and this place does not."""
         mine = [self.entry, *fm.required_with(self.delta.formula, self.entry)]
         return [atom for atom in fm.required_with(self.delta.formula, entry) if atom not in mine]
 

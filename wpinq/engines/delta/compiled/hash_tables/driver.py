@@ -220,7 +220,7 @@ class Driver:
         return np.concatenate(numbers), np.concatenate(words), weights
 
     def load(self, changes: SourceChanges) -> int:
-        """Make changes of an empty candidate, and keep them: the heaviest first, so that no norm grows far."""
+        """Make changes of an empty candidate and keep them, heaviest first: no norm grows far."""
         order = np.argsort(-np.abs(changes[2]), kind="stable")
         with self._unchecked():
             for start in range(0, len(order), BATCH):

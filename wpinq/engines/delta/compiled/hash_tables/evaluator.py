@@ -123,11 +123,16 @@ class CompiledEvaluator:
 
     @property
     def score(self) -> float:
-        """`Σ_i price_i · loss(Q_i(candidate) − values_i)`, the pending proposal included. See `set_goals`."""
+        """`Σ_i price_i · loss(Q_i(candidate) − values_i)`, the pending proposal included.
+
+        See `set_goals`.
+        """
         return self._driver.score
 
     def propose(self, changes: Datasets) -> list[FloatWeights]:
-        """Change the candidate; the change of each plan's output. Pending until commit or rollback.
+        """Change the candidate, and return the change of each plan's output.
+
+        The proposal is pending until commit or rollback.
 
         Parameters
         ----------
@@ -157,12 +162,14 @@ class CompiledEvaluator:
         self._driver.rollback()
 
     def resynchronize(self) -> None:
-        """Evaluate afresh on the candidate as it is, which ends the drift of weights. Commits."""
+        """Evaluate the candidate afresh and commit, which ends the drift of weights."""
         self._load(self._held())
         self._kept = None
 
     def set_goals(self, goals: Sequence[Goal]) -> None:
-        """Score the outputs: `Σ_i epsilon_i · Σ_x loss(Q_i(x) − values_i(x))` over the records of values_i.
+        """Score the outputs: `Σ_i epsilon_i · Σ_x loss(Q_i(x) − values_i(x))`.
+
+        The sum over x is over the records of values_i.
 
         Parameters
         ----------

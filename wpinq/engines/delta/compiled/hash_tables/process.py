@@ -122,7 +122,7 @@ def _process_norm(design: Design, join: JoinStep) -> None:
 
 
 def _read_change(writer: Writer, kept: HashTable, moved: HashTable, words: Sequence[str]) -> None:
-    """Read change m of a table: the record, its row if it has one, and its weight before and after."""
+    """Read change m of a table: the record, its row if any, and its weight before and after."""
     writer.when("load(state, STATUS) != 0", "break")
     writer.line(f"base = {moved.row('m')}", f"change = as_float(load(state, base + {kept.width}))")
     writer.when("abs(change) < DUST", "continue")
