@@ -19,9 +19,29 @@ def test_the_layers_are_those_of_the_import_contract() -> None:
         {f"wpinq.{module}" for module in re.findall(r"`([\w.]+)`", modules)}
         for modules in re.findall(r"^\| \d+ \| (.*) \|$", page, flags=re.M)
     ]
+    assert shown == layers_of_the_contract()
+
+
+def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = page.split("```text\n")[1].split("```")[0].splitlines()
+    drawn = " > ".join(re.split(" {2,}", row.strip())[0] for row in rows)
+    assert layers_in(drawn) == layers_of_the_contract()
+    swapped, moved = (
+        drawn.replace("marginals > tables", "tables > marginals"),
+        drawn.replace("api.query | kernel", "kernel > api.query"),
+    )
+    assert all(layers_in(wrong) != layers_of_the_contract() for wrong in (swapped, moved))
+
+
+def layers_in(drawn: str) -> list[set[str]]:
+    return [{f"wpinq.{module.strip()}" for module in layer.split("|")} for layer in drawn.split(">")]
+
+
+def layers_of_the_contract() -> list[set[str]]:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     (layers,) = (c["layers"] for c in contracts["contracts"] if c["name"] == "Imports point one way")
-    assert shown == [{module.strip() for module in layer.split("|")} for layer in layers]
+    return [{module.strip() for module in layer.split("|")} for layer in layers]
 
 
 def test_what_the_page_says_is_imported_late_is() -> None:
