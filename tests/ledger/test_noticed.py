@@ -173,6 +173,15 @@ def test_of_a_long_ledger_early_contents_are_left_to_verify(
         assert by_verify(long)
 
 
+def test_an_early_opening_is_verified_with_what_it_declares(long: pathlib.Path) -> None:
+    edited(
+        long,
+        """UPDATE entries SET content = replace(content, '"unit":"u"', '"unit":"v"') WHERE kind = 'open account'""",
+    )
+    edited(long, "UPDATE accounts SET unit = 'v' WHERE unit = 'u'")
+    assert at_opening(long)
+
+
 def test_a_long_ledger_is_verified_from_its_last_batches_on(long: pathlib.Path) -> None:
     with Ledger(long) as ledger:
         ledger.verify()

@@ -36,7 +36,7 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
 
 
 def load_program(options: argparse.Namespace) -> Program:
-    """The text program that a command names, with its parameters, and bounds on the records of its sources."""
+    """The text program of a command, with its parameters and the bounds of its sources."""
     path: Path = options.program
     try:
         text = path.read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def beside(path: Path, ending: str) -> Path:
 
 
 def add_ledger(add: Callable[..., Any], source: str) -> None:
-    """Add, by the `add_argument` of a group, what a synthesis is told of its ledger and its engine."""
+    """Add the options of ledger and engine of a synthesis, by `add_argument` of a group."""
     add("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
     add("--budget", metavar="EPSILON", help=f"of the source{source} in the ledger; required with it")
     add("--data-version", metavar="VERSION", help="your word for this state of the data")
@@ -87,7 +87,7 @@ def check_readable(path: Path) -> None:
 
 
 def ledger_notice(options: argparse.Namespace) -> str:
-    """The notice on the ledger of a synthesis: none, or a new one; refused where its options contradict each other."""
+    """The notice on the ledger of a synthesis, or a refusal of contradictory options."""
     if (options.ledger is None) != (options.budget is None):
         raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
     if options.data_version is not None and options.ledger is None:
@@ -106,7 +106,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_distinct(written: Iterable[Path], read: Iterable[Path | None]) -> None:
-    """Refuse to write one file twice, or over one that is read, or over a database or what is kept beside one.
+    """Refuse to write one file twice, or over an input, a database or a file next to one.
 
     A ledger that is written over gives its budget back, whether this command was told of that ledger or not. Without
     its log it has lost debits, and without its head nothing tells whether it has.
@@ -144,7 +144,10 @@ def _identity(path: Path) -> object:
 
 
 def is_new(ledger: Path) -> bool:
-    """Whether a ledger is to be made. LedgerError where it cannot be, or the file can be none."""
+    """Whether a ledger is to be made.
+
+    LedgerError where it cannot be, or where the file can be no ledger.
+    """
     return not place.exists(os.path.abspath(ledger), None, create=True)
 
 
@@ -191,7 +194,7 @@ EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
 
 
 def tell(message: str) -> None:
-    """Say something on stderr, if anybody listens: what becomes of an answer must not hang on that."""
+    """Write to stderr if it is open: no answer depends on that."""
     if sys.stderr is not None:  # print would turn to stdout, where the answers go
         with contextlib.suppress(OSError, ValueError):
             print(message, file=sys.stderr, flush=True)
@@ -205,13 +208,13 @@ def unwritten(error: OSError, consequence: str) -> WpinqError:
 
 
 def check_stdout() -> None:
-    """Refuse to begin what costs something where stdout is closed: its answers would go nowhere, and nobody be told."""
+    """Refuse a command that costs something where stdout is closed: its answers would be lost."""
     if sys.stdout is None or sys.stdout.closed:
         raise UsageError("stdout is closed, so answers could not be printed: open it, or send it to a file")
 
 
 def abandon_stdout() -> None:
-    """Let what is still to be written to stdout go: Python would try again at its end, and end otherwise than we do."""
+    """Drop unwritten output: at its end Python would try again and change the exit status."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`wpinq ledger`: budgets shown and changed; ledgers verified, copied, restored and carried to a new file."""
+"""`wpinq ledger`: show and set budgets; verify, copy, restore and carry ledgers."""
 
 from __future__ import annotations
 
@@ -150,14 +150,20 @@ def _carry(options: argparse.Namespace) -> None:
 
 
 def _more(measurements: Mapping[str, Measurement | Compound], accounts: Sequence[Balance]) -> dict[str, int]:
-    """How many more releases of each, and of all as one, the budgets cover; stored answers stay free."""
+    """The number of further releases of each measurement and of all, within the budgets.
+
+    Stored answers stay free.
+    """
     left = {each.account: each.remaining for each in accounts}
     more = {name: bill(measurement).times(left) for name, measurement in measurements.items()}
     return {**more, "all together": bill(measurements).times(left)} if len(more) > 1 else more
 
 
 def _promised(accounts: Sequence[Balance]) -> Iterator[str]:
-    """The accounts that analysts may find exhausted, which reveals other analysts' spending: for the curator."""
+    """The accounts that analysts may find exhausted, for the curator alone.
+
+    Exhaustion reveals the spending of other analysts.
+    """
     for payer in accounts:
         of_analysts = (each for each in accounts if each.account.startswith(f"{payer.account}@"))
         together = sum((each.remaining for each in of_analysts), Fraction())

@@ -1,5 +1,4 @@
-"""The command line: run a text program under budgets, explain it, declare data, look after a ledger,
-synthesise a graph or the rows of a table.
+"""The command line: `wpinq run`, `explain`, `schema`, `ledger`, `synthesize` and `serve`.
 
 Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
 command line is checked before a ledger is made or data are read.

@@ -23,7 +23,7 @@ from wpinq.tables.released import Table
 
 
 def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, Path]:
-    """Release to file, from `FILE` where there is one release, and `NAME=FILE`; refused before anything is spent."""
+    """Release to file, from `FILE` or `NAME=FILE`; a refusal comes before any debit."""
     found: dict[str, Path] = {}
     for item in given:
         name, equals, file = item.partition("=")

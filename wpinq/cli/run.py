@@ -162,7 +162,7 @@ def _spent(debited: Mapping[str, Fraction]) -> str:
 
 
 def _kept(answers: Mapping[str, RunResult], folder: Path | None, ledger: Path, replayed: bool) -> str:
-    """How to have answers that could not be printed: from the folder of `--save`, the ledger, or a folder beside it."""
+    """The way to answers that could not be printed: a folder of `--save`, or the ledger."""
     if folder is not None:
         return f"The answers are saved in {folder}"
     if replayed:
@@ -207,7 +207,7 @@ def _print_answers(
 
 
 def _write_files(answers: Mapping[str, RunResult], saved: Mapping[str, Path], outputs: Mapping[str, Path]) -> list[str]:
-    """Write answers to the files of `--save` and of `--output`; the files that could not be written."""
+    """Write answers to `--save` and `--output`; the result is the files that failed."""
     files = [(answers[name].save, path) for name, path in saved.items()]
     files += [(partial(write_answers, answers[name]), path) for name, path in outputs.items()]
     unwritten_files = []

@@ -1,4 +1,4 @@
-"""`wpinq synthesize`: measure a protected graph, forget it, and make a public one that fits the answers."""
+"""`wpinq synthesize`: measure a protected graph, forget it, and fit a public one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ _NODES: dict[str, type] = {"int": int, "str": str}
 
 @dataclass(frozen=True, slots=True)
 class MeasuringOptions:
-    """What is to be measured, as the command line says it; see `measure_graph`. Paths are absolute."""
+    """The measurements that the command line asks for; see `measure_graph`.
+
+    Paths are absolute.
+    """
 
     graph: str
     epsilon: str
@@ -113,7 +116,9 @@ def measure(measuring: MeasuringOptions, fitting: FittingOptions, folder: Path, 
 
 
 def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
-    """Measure what a run asked for that ended while it measured. The ledger gives back what was paid for.
+    """Repeat the measurements of a run that was interrupted.
+
+    The ledger gives back all that was paid for.
 
     Raises
     ------
@@ -270,7 +275,7 @@ def _again(options: argparse.Namespace, folder: Path) -> str:
 
 
 def _import_igraph(own_process: bool) -> None:
-    """Import igraph. In a process of our own without matplotlib, which igraph loads to draw with: nobody asks it to."""
+    """Import igraph without matplotlib, in this process, which draws nothing."""
     hidden = own_process and not {"igraph", "matplotlib"} & set(sys.modules)
     if hidden:
         sys.modules["matplotlib"] = None  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""`wpinq synthesize-table`: measure marginals of a protected table, forget it, and draw public rows that fit them."""
+"""`wpinq synthesize-table`: measure marginals of a table, forget it, and draw public rows."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def _type(word: str, given: str) -> types.Type:
 
 
 def _values(text: str, type_: types.Type, given: str) -> list[Any]:
-    """Values with commas between; those with commas inside stand in double quotes, and `0..14` are all ints between."""
+    """Values with commas between; `0..14` are all ints between.
+
+    A value with a comma stands in double quotes.
+    """
     found: list[Any] = []
     try:
         items = next(csv.reader([text], strict=True), [])
@@ -311,7 +314,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
 
 
 def _source(options: argparse.Namespace) -> Query:
-    """The source: all columns that can be fields, each of which may be null, so that no row is unfit for one that is.
+    """The source of all columns that can be fields, each nullable, so that every row fits.
 
     All, and not the attributes alone: then any choice of these is asked of one account.
     """

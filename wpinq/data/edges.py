@@ -1,4 +1,4 @@
-"""Edge lists: pairs of nodes from text files, csv, parquet, tables, rows and graph objects, and how to read them."""
+"""Edge lists: pairs of nodes from files, tables, rows and graph objects."""
 
 from __future__ import annotations
 
@@ -47,12 +47,15 @@ class GraphEdges:
 
 
 def is_graph(data: object) -> bool:
-    """Whether an object is a graph library's: a graph, or a view of one, which may look like a mapping or rows."""
+    """Whether an object is a graph of a library, or a view of one.
+
+    A view may look like a mapping or rows.
+    """
     return _library(data) is not None
 
 
 def own_direction(data: Any) -> bool | None:
-    """Whether the edges of a graph object are directed, as it says itself; None where it does not."""
+    """Whether the edges of a graph object are directed; None where it does not say."""
     library, graph = _library(data), graph_of(data)
     if library not in ("networkx", "igraph") or not isinstance(graph, import_module(library).Graph):
         return None
@@ -328,7 +331,9 @@ class EdgeList:
         return self.records(TupleOf((None, None), (_NODES[node], _NODES[node])))
 
     def relation(self, connection: Any, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
-        """A relation of the edges as records of a source's type, in a DuckDB with a place for the staging table.
+        """A relation of the edges as records of a source's type, in a DuckDB connection.
+
+        The connection has a place for the staging table.
 
         Where a person is declared, it is of rows of `person.identified(type_)`.
         """
@@ -456,7 +461,10 @@ _READ = "auto_detect=false, header=false, quote='', escape='', comment='', nulls
 
 
 def _text_relation(connection: Any, path: Path, type_: TupleOf, stack: ExitStack) -> Relation:
-    """The edges of a text file, as they stand. DuckDB reads files with one kind of line, Python any other."""
+    """The edges of a text file, as they stand.
+
+    DuckDB reads files with one kind of line, Python any other.
+    """
     layout, what, node = Layout.of(type_), str(path), type_.elements[0]
     casts = [of_text(f"g{i}", node) for i in (0, 1)]
     file = open_file(path, stack)
@@ -486,7 +494,10 @@ def _text_relation(connection: Any, path: Path, type_: TupleOf, stack: ExitStack
 
 
 def _shape(file: Any) -> tuple[int, str, int] | None:
-    """The lines before the first edge, the separator of its columns, and their number; None if it is odd."""
+    """The number of lines before the first edge, the separator and the number of columns.
+
+    None of an irregular file.
+    """
     file.seek(0)
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b"")):
         line = line.removeprefix(_BOM) if number == 0 else line
@@ -501,7 +512,7 @@ def _shape(file: Any) -> tuple[int, str, int] | None:
 
 
 def _pairs(content: bytes, path: Path, node: Type) -> Iterator[tuple[int, Sequence[str] | str]]:
-    """The lines of edges by number, each with the text of both nodes; or with the reason why it has none."""
+    """The lines of edges by number, each with the text of both nodes or a refusal's reason."""
     if b"\0" in content:
         is_text = content.decode(errors="ignore").encode() == content
         raise SourceRejected(f"{path} {ZEROS if is_text else NO_TEXT}")

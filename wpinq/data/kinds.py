@@ -177,7 +177,7 @@ def duckdb_kind(kind: Any) -> ColumnKind:
 
 
 def type_of_kind(kind: ColumnKind, library: str, questions: list[str]) -> types.Type:
-    """The type that a kind of column means; the questions that it leaves are added to `questions`."""
+    """The type of a kind of column; its open questions are added to `questions`."""
     if isinstance(kind, list):
         return types.ListOf(type_of_kind(kind[0], library, questions))
     if isinstance(kind, dict):

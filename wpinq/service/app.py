@@ -49,7 +49,7 @@ def security_headers(encrypted: bool) -> list[tuple[bytes, bytes]]:
 
 
 def create_app(dispatcher: Dispatcher) -> FastAPI:
-    """The application. The middleware puts the user into the state of each request."""
+    """The application; its middleware puts the user into the state of each request."""
     app = FastAPI(
         title="wpinq service",
         version=wpinq.__version__,

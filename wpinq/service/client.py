@@ -28,7 +28,7 @@ from wpinq.tables.tabulation import Table, Tabulation
 
 
 class ServiceError(WpinqError):
-    """A service could not be reached, or refused for a reason of its own, such as a token that it does not know.
+    """A service could not be reached, or refused for its own reason, such as a wrong token.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ServiceError(WpinqError):
 
 
 class ServiceConnection:
-    """An analyst's access to a service; made by `connect`. It holds a token, which no repr shows.
+    """An analyst's access to a service, made by `connect`; no repr shows its token.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None 
 
 
 def _error_of(status: int, body: bytes) -> WpinqError:
-    """The error of the library that the service tells of, where there is one of this name; else ServiceError."""
+    """The error of the library by the name that the service gives; else ServiceError."""
     try:
         told = json.loads(body)["error"]
         kind, message = str(told["kind"]), str(told["message"])

@@ -1,4 +1,4 @@
-"""The configuration of a service: a TOML file of sources and their data, files, address and limits."""
+"""The configuration of a service: sources with their data, files, address and limits."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Configuration(ServiceSection):
 
 
 def read_configuration(path: Path) -> Configuration:
-    """The service that a file declares. Paths in it are taken from its folder.
+    """The service that a file declares; relative paths start at the folder of the file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The dispatcher of the web process: requests go to planners and release workers, and failures suspend their sources.
+"""The dispatcher: requests go to planners and release workers; failures suspend sources.
 
 The web process holds no protected data and reads no program.
 """
@@ -161,7 +161,10 @@ class Dispatcher:
     async def release(
         self, request: Mapping[str, Any], analyst: str, label: str | None, check_known: Check
     ) -> dict[str, Any]:
-        """The answers of a release, after a planner accepted it. The token is checked as in `explain`."""
+        """The answers of a release, after a planner accepted it.
+
+        The token is checked as in `explain`.
+        """
         if seconds := self._release_rates.wait(analyst):
             raise too_often(seconds)
         plan = await self.explain(request, analyst, check_known)
@@ -186,7 +189,7 @@ class Dispatcher:
         return read_answer(answer)
 
     def _suspend_unanswered(self) -> None:
-        """Suspend the sources of releases that were in flight when another web process or the whole service died."""
+        """Suspend the sources of releases that were in flight when a web process died."""
         for name in self._inflight.names():
             if self._inflight.lives(name):
                 threading.Thread(target=self._suspend_after, args=(name,), daemon=True).start()
@@ -194,12 +197,12 @@ class Dispatcher:
                 self._suspend(name)
 
     def _suspend_after(self, name: str) -> None:
-        """Wait for a worker whose web process died: nobody else would suspend the sources of its release."""
+        """Wait for a worker of a dead web process, and suspend its sources if it fails."""
         self._inflight.wait(name)
         self._suspend(name)
 
     def _suspend(self, name: str) -> bool:
-        """Suspend the sources of a release without an answer; False where they were suspended already.
+        """Suspend the sources of a release without an answer; False where they were before.
 
         Without a record, no data were read, or every reading has its answer.
         """

@@ -1,4 +1,4 @@
-"""Errors in one shape: a refusal has words that follow from plans and declarations only, or a constant."""
+"""Errors in one shape: a constant, or words that follow from plans and declarations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failure() -> Refusal:
 
 
 def refusal_of(error: BaseException) -> Refusal:
-    """What a caller is told of an error: its own words where they follow from public things, else the constant."""
+    """The public words of an error: its own where they follow from public facts."""
     if not isinstance(error, _SHOWN):
         return failure()
     status = 409 if isinstance(error, _CONFLICTS) else 400

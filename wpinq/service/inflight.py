@@ -1,4 +1,4 @@
-"""Releases in flight: a record of each, durable before the debit, and removed at a normal end.
+"""Releases in flight: a record of each, durable before the debit, removed at its end.
 
 A worker that dies over a release cannot suspend its sources itself, and its parents may die as well. So the process
 that finds a record suspends the sources in it: the web process of the request, or else the next one that starts.

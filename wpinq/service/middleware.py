@@ -1,4 +1,4 @@
-"""The guard before the application: tokens, rates, sizes, slow clients, security headers, one shape of errors.
+"""The middleware: tokens, rates, sizes, slow clients, security headers, error format.
 
 The token is checked before anything of the body is read. Every failure becomes one shape of JSON.
 """

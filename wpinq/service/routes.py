@@ -1,4 +1,4 @@
-"""The routes of analysts and of curators, and their dependencies: the user by role, and the dispatcher."""
+"""The routes of analysts and of curators, with the user and the dispatcher they need."""
 
 from __future__ import annotations
 

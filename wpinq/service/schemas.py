@@ -30,7 +30,7 @@ from wpinq.tables.released import Table
 
 
 def _cell(value: Any) -> float | str | None:
-    """A value as JSON has it: a number that is not finite, or too large for a browser to be exact, is text."""
+    """A value for JSON: a number that is not finite, or too large for a browser, is text."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):

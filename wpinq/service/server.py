@@ -1,4 +1,4 @@
-"""The first process of the service, and its web server: uvicorn with TLS, and limits on slow clients."""
+"""The first process of the service, and its web server: uvicorn with TLS and limits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def server_context(configuration: Configuration) -> ssl.SSLContext | None:
 
 
 def _check_private(key: Path) -> None:
-    """Refuse a key that others can read; a group may where the key is another's, as a system's keys are root's."""
+    """Refuse a private key that others can read.
+
+    The group may, where the key is another user's, as system keys are root's.
+    """
     try:
         status = key.stat()
     except OSError:
@@ -94,7 +97,7 @@ def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
 
 
 def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type[asyncio.Protocol]:
-    """uvicorn's protocol for connections that say in time what they want, of which there are so many at most.
+    """The protocol of uvicorn for a bounded number of connections with bounded waiting.
 
     Encryption begins here, and not in the event loop, so that a connection counts, and has to hurry, from its start.
     """

@@ -1,4 +1,4 @@
-"""The supervisor: forks children for one task each, and another one in the place of each that ends.
+"""The supervisor: forks a child for each task, and replaces each child that ends.
 
 The parent has no threads and has seen no request, so each child starts from clean memory, also after kill -9. Children
 die with their parent.
@@ -48,7 +48,7 @@ class StopAsked(BaseException):
 
 
 class Supervisor:
-    """The children of this process. An end with an error is logged."""
+    """The children of this process; an end with an error is logged."""
 
     def __init__(self) -> None:
         self._roles: dict[int, Role] = {}
@@ -73,7 +73,10 @@ class Supervisor:
                 return role
 
     def tend_until(self, number: int) -> Role | None:
-        """As `tend`, until a signal comes that this process keeps blocked: then None. No child is forked half."""
+        """As `tend`, until a blocked signal of this process comes: then None.
+
+        No fork is interrupted.
+        """
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         asked = False
         while not asked:

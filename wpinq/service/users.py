@@ -1,4 +1,4 @@
-"""Users: names, roles and hashes of tokens, in one SQLite file for its owner alone; and their admission."""
+"""Users: names, roles and hashes of tokens, in an SQLite file that only its owner reads."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ class User:
 
 
 class UserStore:
-    """Analysts and curators, and the hashes of their tokens. Made where it is not there; usable from every thread.
+    """Analysts and curators, and the hashes of their tokens, for every thread.
+
+    The file is made where there is none.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ class UserStore:
         return token
 
     def remove(self, name: str) -> None:
-        """Revoke a token. The name stays taken: its account in the ledger is the user's."""
+        """Revoke a token; the name stays taken, because it names an account of the ledger."""
         self._change(name, None)
 
     def all(self) -> tuple[User, ...]:
@@ -156,7 +158,7 @@ class UserStore:
         return tuple(User(name, role, added, bool(admitted)) for name, role, added, admitted in rows)
 
     def find(self, token: str) -> User | None:
-        """The user with a token, if there is one. All hashes are compared, each in constant time."""
+        """The user with a token, or None; all hashes are compared, each in constant time."""
         if len(token) > LONGEST:
             return None
         shown, found = token_hash(token), None
@@ -178,7 +180,7 @@ class UserStore:
         return status.st_dev, status.st_ino
 
     def _check_there(self) -> None:
-        """Refuse a file that is no longer at its place: what the curator changes there would not be seen."""
+        """Refuse a file that was moved or replaced, because its changes would not be seen."""
         if self._there() != self._identity:
             raise UsersError(
                 f"{self._path} was removed or replaced while it was open, so nobody is known: start the service again"
@@ -190,7 +192,7 @@ class UserStore:
 
     @contextmanager
     def _held(self, what: str) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread at a time. Every statement is a transaction of its own."""
+        """The connection, for one thread at a time; every statement is a transaction."""
         with self._lock:
             self._check_there()
             try:
@@ -202,7 +204,9 @@ class UserStore:
 def admit(
     users: UserStore, ledger: Ledger, name: str, role: UserRole, budgets: Mapping[str, str], actor: str = CURATOR
 ) -> str:
-    """A new user with a token, an analyst with budgets too; the token. A wrong budget changes nothing.
+    """The token of a new user; an analyst gets budgets, too.
+
+    A wrong budget changes nothing.
 
     Each act on a user is an entry of the ledger, with the curator's name.
 
@@ -234,7 +238,7 @@ def remove(users: UserStore, ledger: Ledger, name: str, actor: str = CURATOR) ->
 
 
 def set_budgets(ledger: Ledger, budgets: Mapping[str, str], analyst: str | None = None, actor: str = CURATOR) -> None:
-    """Set budgets of accounts, or of an analyst within them; all of them, or none where one is wrong."""
+    """Set budgets of accounts, or of an analyst within them: all of them or none."""
     _check(ledger, budgets)
     for account, budget in budgets.items():
         ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst, actor=actor)

@@ -71,7 +71,7 @@ class PlannerWorker:
         return found
 
     def _admission(self, releases: Releases, fresh: bool) -> dict[str, Any]:
-        """The time of a release worker, or why the limits do not admit it: the same whatever the data are."""
+        """The time of a release worker, or the reason of the limits against it; without data."""
         batch = prepare_batch(releases, self.declared, fresh)
         try:
             held = [self._seconds(order) for order in batch.prepared]
@@ -103,7 +103,10 @@ GRACE = 60.0
 def _release(
     session: Session, inflight: InflightReleases, queries: Mapping[str, Query], sent: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The answer to a request for one release. Each process opens the ledger of the session anew."""
+    """The answer to a request for one release.
+
+    Each process opens the ledger of the session anew.
+    """
     # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
     signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
     signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
@@ -172,7 +175,10 @@ def _protect(configuration: Configuration) -> Session:
 
 
 def read_declared(ready: socket.socket) -> dict[str, DeclaredSource]:
-    """The declared sources, once their data are protected; the data worker's error where they cannot be."""
+    """The declared sources, after their data are protected.
+
+    Raises the data worker's error where they cannot be.
+    """
     sent = receive(ready)
     if not sent:
         raise DataWorkerDied("the data could not be protected: the process that reads them died, as for want of memory")

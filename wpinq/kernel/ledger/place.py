@@ -62,7 +62,10 @@ def check_free(path: str, known: Head | None) -> None:
 
 
 def make(path: str, create: Callable[[Transaction], None]) -> None:
-    """Make a new ledger, complete when it appears, of mode 0600. The caller has the turn."""
+    """Make a new ledger of mode 0600, complete when it appears.
+
+    The caller has the turn.
+    """
     if os.path.exists(path):
         return
     whole = os.path.realpath(path)

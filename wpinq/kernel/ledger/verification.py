@@ -142,17 +142,19 @@ def _add_batches(transaction: Transaction, name: str, first: int, replay: _Repla
     """The hash of the entry before `first`, after the digests of all batches up to there."""
     previous = START.hash
     for sealing in range(BATCH, first + 1, BATCH):
-        query = "SELECT content FROM entries WHERE sequence = ?"
+        query = "SELECT time, actor, content FROM entries WHERE sequence = ?"
         rows = list(chain.batch(transaction, sealing))
         try:
-            (text,) = transaction.execute(query, (sealing,)).fetchone()
+            *_, text = transaction.execute(query, (sealing,)).fetchone()
             if json.loads(text)["batch"] != chain.batch_digest(rows).hex():
                 raise LedgerError("another digest")
             for sequence, kind, target, amount, chained in rows:
                 if kind == DEBIT:
                     replay.charge(target, amount)
                 elif kind != ANSWERS:
-                    (text,) = transaction.execute(query, (sequence,)).fetchone()
+                    time, actor, text = transaction.execute(query, (sequence,)).fetchone()
+                    if chain.link(previous, (sequence, time, kind, actor, target, amount, text)) != chained:
+                        raise LedgerError("another content")
                     replay.add(sequence, kind, target, amount, json.loads(text))
                 previous = chained
         except _IMPOSSIBLE:

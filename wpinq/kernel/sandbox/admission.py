@@ -121,7 +121,7 @@ def keys_by_size(keys: Collection[Value]) -> int:
 
 
 def contents(root: Node, record: int) -> dict[bytes, int | None]:
-    """The most that one field of a step's records holds: of texts and of lists that nothing bounds; else 1.
+    """The largest text or unbounded list in a field of a step's records; else 1.
 
     A source's holds at most `record`, and a list of a group's records as much as all of them.
     """
@@ -157,7 +157,7 @@ def uneven(type_: Type) -> bool:
 
 
 def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
-    """The worst-case cost of a measurement for some keys; PlanError where it is beyond the limits."""
+    """The worst-case cost of a measurement for some keys; PlanError beyond the limits."""
     measurement = order.measurement
     sink, plan = measurement.sink, measurement.plan
     if not sink.bounded_work:

@@ -1,4 +1,4 @@
-"""Evaluation in the sandbox: a child process reads the data under limits, until a moment that was fixed before.
+"""Evaluation in the sandbox: a child process under limits, until a moment fixed before.
 
 Plans, keys and limits fix the moment of an answer. An evaluation without a result suspends the accounts of its sources,
 durably, before the analyst gets a reply. `docs/untrusted.md` states what that hides, and what it does not.
@@ -107,7 +107,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         return done[0]
 
     def suspend(self, orders: Sequence[PreparedMeasurement]) -> bool:
-        """Suspend the accounts of some orders' sources, on record; whether one was not suspended before."""
+        """Suspend the accounts of some sources in the ledger; whether one was not suspended."""
         try:
             suspended = self._ledger.suspend(self._accounts(orders))
         except LedgerError as error:

@@ -14,7 +14,7 @@ _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one release in untrusted mode. Public, and chosen without looking at the data.
+    """Limits of one release in untrusted mode: public, and independent of the data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A child process under limits: the time, memory and end of work on protected data are hidden.
+"""A child process under limits, which hide the time, memory and end of its work.
 
 The parent sleeps until a moment that was fixed before, then kills the child, whatever became of it, and reads what it
 left. In between it learns nothing. The child has no output but a file without a name, and dies with its parent.
@@ -58,7 +58,7 @@ def check_platform() -> None:
 
 
 def check_alone(rest: Callable[[], None]) -> None:
-    """Refuse where the process has other threads: a child of it could wait for ever for what one of them holds.
+    """Refuse where the process has other threads: a child could wait for their locks for ever.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def run_in_child(
     kept: Collection[int],
     broken_off: Callable[[bytes | None], object] = lambda left: None,
 ) -> bytes | None:
-    """The output of some work in a child under limits; None where there is none in time, for whatever reason.
+    """The output of some work in a child under limits; None where there is none in time.
 
     Parameters
     ----------
@@ -187,7 +187,10 @@ def _be_quiet(kept: Collection[int]) -> None:
 
 
 def _be_unreadable() -> None:
-    """Let no process of the same user look in, and leave no core: a limit of 0 does not hold for a program's."""
+    """Deny other processes of the user a view of this one, and leave no core file.
+
+    A limit of 0 does not hold for a core pattern that is a program.
+    """
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
@@ -224,7 +227,7 @@ def _python_threads() -> bool:
 
 
 def _let_libraries_rest() -> None:
-    """Fork once for nothing: numpy's algebra ends its threads before a fork, and starts them when it needs them."""
+    """Fork once for nothing, so that numpy's algebra ends its threads before a real fork."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: this child does nothing
         child = os.fork()
