@@ -39,6 +39,10 @@ def declared() -> list[tuple[str, str]]:
     ]
 
 
+def _called(function: ast.expr) -> str:
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
 @cache
 def imported(folder: str) -> set[str]:
     """The top packages that the modules of a folder import, wherever in them."""
@@ -49,7 +53,7 @@ def imported(folder: str) -> set[str]:
                 found.update(alias.name.split(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
                 found.add(node.module.split(".")[0])
-            elif isinstance(node, ast.Call) and node.args and "import" in ast.unparse(node.func):
+            elif isinstance(node, ast.Call) and node.args and "import" in _called(node.func):
                 first = node.args[0]  # of importorskip, import_module
                 found.update([str(first.value).split(".")[0]] if isinstance(first, ast.Constant) else [])
     return found
