@@ -1,7 +1,7 @@
 """The release of measurements: check, price, debit, draw, store, answer, in this order.
 
 What a release reveals depends on the plan, the ledger and the noise alone. The debit is committed before any data are
-read, and is never refunded. Any later failure raises the same constant error.
+read, and is never refunded. Any failure of the evaluation raises the same constant error.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def batch(transaction: Transaction, sequence: int) -> Any:
 
 
 def batch_digest(rows: Any) -> bytes:
-    """SHA-256 over the rows of a batch: all that moves a balance, and the hashes."""
+    """SHA-256 over the rows of a batch: number, kind, account, amount and hash."""
     digest = hashlib.sha256()
     for sequence, kind, target, amount, chained in rows:
         digest.update(f"{sequence} {amount} {len(kind)} {len(target)} {kind}{target}".encode("utf-8", "surrogatepass"))
