@@ -15,6 +15,7 @@ settings.load_profile("no clock")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spark starts once: all that runs on it runs in one process, whichever the number of workers."""
     for item in items:
