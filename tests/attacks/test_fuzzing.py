@@ -150,7 +150,7 @@ def test_a_ledger_that_cannot_be_made_says_so(tmp_path: Path, monkeypatch: pytes
     def full(connection: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("wpinq.kernel.ledger.place.schema.create", full)
+    monkeypatch.setattr("wpinq.kernel.ledger.schema.create", full)
     with pytest.raises(wp.LedgerError, match=r"cannot be made .*make room"):
         Ledger(tmp_path / "ledger.db")
     assert list(tmp_path.glob("ledger.db")) == []

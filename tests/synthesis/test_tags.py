@@ -16,7 +16,8 @@ from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
 from wpinq.graphs import read_edges
-from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize, tagged
+from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize
+from wpinq.graphs.synthesis import tags as tag_method
 from wpinq.graphs.synthesis.estimates import (
     DegreeClasses,
     Field,
@@ -412,7 +413,7 @@ def test_bounds_leave_out_the_numbers_that_noise_would_hide() -> None:
 def test_cliques_have_room_under_any_bound(degree: int) -> None:
     """Nearly: of no clique of up to 128 nodes more than a sixteenth is cut under a tag, of 512 an eighth."""
     tags = len(coarse_limits(degree)) - 1
-    room, limits = tagged._each(tagged._ROOM, tags), coarse_limits(degree)
+    room, limits = tag_method._each(tag_method._ROOM, tags), coarse_limits(degree)
     assert len(room) == tags
     assert tags > 7 or sum(room) <= 1.75
     for tag, kept in enumerate((1, 1, 15 / 16, 15 / 16, 14 / 16)[:tags]):
