@@ -120,7 +120,7 @@ CASES = {
     "isotonic L1": (on_counts(isotonic_l1), 70),
     "matching": (sizes, 75),
     "merging": (merges, 75),
-    "projection": (on_counts(lambda given: project_to_total(given, len(given))), 50),
+    "projection": (on_counts(lambda given: project_to_total(given, len(given))), 65),
     "rounding": (projected, 90),
     "range sums": (sums, 60),
     "quantile": (on_counts(lambda given: quantile(given, 0.3)), 40),

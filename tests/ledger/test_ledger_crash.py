@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(not hasattr(os, "fork"), reas
 COMMON = """
 import os, sys, threading, time, warnings
 from wpinq.errors import BudgetExceeded, LedgerError
+from wpinq.kernel.ledger.accounts import declared_account
 from wpinq.kernel.ledger.ledger import Ledger, Pricing
 
 path, argument = sys.argv[1], sys.argv[2]

@@ -33,7 +33,7 @@ from fractions import Fraction
 
 path = sys.argv[1]
 with_laplace_noise([0.0], 1.0)
-select([0.0], 2.0)
+select([0.0], 2.0, os.urandom)
 edges = wp.source("edges", src=int, dst=int)
 nodes = edges.select(lambda e: e.src)
 parts = nodes.partition(lambda n: n % 2, [0, 1])

@@ -16,7 +16,7 @@ from wpinq.plan.operators import Partition
 from wpinq.plan.properties import plan_properties
 
 CHUNKS, PLANS = 80, 250
-MOST_VACUOUS, LEAST_SHARP = 0.3, 0.2
+MOST_VACUOUS, LEAST_SHARP = 0.3, 0.15
 RULES = 5
 
 
