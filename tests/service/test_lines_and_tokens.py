@@ -54,7 +54,11 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
             dispatcher = Dispatcher(configuration, {}, ledger, planners, releases)
             dispatcher.start()
             guard = RequestGuard(
-                create_app(dispatcher), dispatcher.users.find, configuration.limits, security_headers(False)
+                create_app(dispatcher),
+                dispatcher.users.find,
+                configuration.limits,
+                security_headers(False),
+                dispatcher.requests,
             )
             transport = httpx.ASGITransport(app=guard)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
@@ -66,7 +70,7 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
                 while not releases.asked:
                     await asyncio.sleep(0.01)
                 second = asyncio.create_task(release(bob))
-                while not dispatcher._release_queue._waiting:
+                while not dispatcher.waiting()["release"]:
                     await asyncio.sleep(0.01)
                 getattr(users, change)("bob")
                 releases.let.set()

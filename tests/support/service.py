@@ -67,8 +67,9 @@ version = "first"
 class RunningService:
     """`wpinq serve` in a process of its own."""
 
-    def __init__(self, configuration: Path) -> None:
-        self.configuration, self.folder = configuration, configuration.parent
+    def __init__(self, configuration: Path, before: tuple[str, ...] = ()) -> None:
+        """`before` is a command that runs it, as `unshare` does."""
+        self.configuration, self.folder, self.before = configuration, configuration.parent, before
         self.log = self.folder / "log.jsonl"
         self.start()
 
@@ -76,7 +77,7 @@ class RunningService:
         """Start it, and wait until it serves."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "wpinq", "serve", str(self.configuration)],
+                [*self.before, sys.executable, "-m", "wpinq", "serve", str(self.configuration)],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,

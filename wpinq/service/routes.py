@@ -13,7 +13,7 @@ from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.service import schemas
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
-from wpinq.service.middleware import GUARDED
+from wpinq.service.middleware import PREFIX
 from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
 from wpinq.service.users import renew as renew_token
@@ -69,7 +69,7 @@ KnownName = Annotated[str, Depends(_known_name)]
 
 # Routes for all users and for analysts: sources, explanations, releases, own budgets and history.
 
-router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, which the log shows
+router = APIRouter(prefix=PREFIX)  # in each route's own path, which the log shows
 
 
 @router.get("/me", summary="The user of this token")

@@ -65,21 +65,49 @@ def _check_private(key: Path) -> None:
         raise UsageError(f"{key} can be read by others, who could then read what analysts send: chmod 600 it")
 
 
+class Certificate:
+    """The certificate and key of a service, which are read again without a new start.
+
+    Attributes
+    ----------
+    context : ssl.SSLContext or None
+        For new connections; None where they are not encrypted.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self.context = server_context(configuration)
+
+    def reload(self) -> bool:
+        """Read the files again, if there are any; a bad certificate changes nothing, and the log has the reason."""
+        try:
+            self.context = server_context(self._configuration)
+        except UsageError as error:
+            log("certificate kept", reason=str(error))
+            return False
+        return self.context is not None
+
+
 _GRACE = 3
 """Seconds for requests to end when the service is asked to."""
 
 
-def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
-    """Answer clients until a signal asks to stop."""
+def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certificate) -> None:
+    """Answer clients until a signal asks to stop; SIGHUP has the certificate read again."""
+
+    def reload(number: int, frame: object) -> None:
+        if certificate.reload():
+            log("certificate read")
+
+    signal.signal(signal.SIGHUP, reload)
     dispatcher.start()
-    configuration = dispatcher.configuration
-    limits, context = configuration.limits, server_context(configuration)
+    limits, encrypted = dispatcher.configuration.limits, certificate.context is not None
     application = RequestGuard(
-        create_app(dispatcher), dispatcher.users.find, limits, security_headers(context is not None)
+        create_app(dispatcher), dispatcher.users.find, limits, security_headers(encrypted), dispatcher.requests
     )
     config = uvicorn.Config(
         application,
-        http=_protocol(limits.slow_seconds, limits.connections, context),
+        http=_protocol(limits.slow_seconds, limits.connections, certificate),
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -93,7 +121,7 @@ def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type[asyncio.Protocol]:
+def _protocol(seconds: float, most: int, certificate: Certificate) -> type[asyncio.Protocol]:
     """uvicorn's protocol for connections that say in time what they want, of which there are so many at most.
 
     Encryption begins here, and not in the event loop, so that a connection counts, and has to hurry, from its start.
@@ -109,11 +137,11 @@ def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type
         def connection_made(self, transport: Any) -> None:
             if len(self.connections) + len(beginning) >= most:
                 transport.abort()
-            elif context is None:
+            elif certificate.context is None:
                 self._begin(transport)
             else:
                 transport.pause_reading()  # what comes first is for TLS
-                beginning[self] = self.loop.create_task(self._encrypt(transport, context))
+                beginning[self] = self.loop.create_task(self._encrypt(transport, certificate.context))
 
         async def _encrypt(self, transport: Any, context: ssl.SSLContext) -> None:
             try:
@@ -202,13 +230,19 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     WpinqError
         When it cannot begin, or the data worker died.
     """
-    server_context(configuration)  # refused here, before data are read
+    certificate = Certificate(configuration)  # refused here, before data are read
     InflightReleases(configuration.ledger).begin()
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
         planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
         children = Supervisor()
+
+        def reload(number: int, frame: object) -> None:
+            if certificate.reload():  # here too, for a web process that is forked later
+                children.send("web", signal.SIGHUP)
+
+        signal.signal(signal.SIGHUP, reload)
         try:
             mine, theirs = socket.socketpair()
             with mine:
@@ -223,7 +257,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             for _ in range(configuration.planners):
                 children.fork(Role("planner", partial(serve_one, planners, planner.answer), again=True))
             dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
-            children.fork(Role("web", partial(listen, dispatcher, listener), again=True))
+            children.fork(Role("web", partial(listen, dispatcher, listener, certificate), again=True))
             lost = children.tend()
             end_of_data = signal.SIGKILL
             raise DataWorkerDied(f"the service ends: its {lost.name} process ended, and it cannot go on without it")

@@ -104,8 +104,9 @@ def _release(
     session: Session, inflight: InflightReleases, queries: Mapping[str, Query], sent: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The answer to a request for one release. Each process opens the ledger of the session anew."""
-    # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
-    signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
+    # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation; SIGHUP to all
+    # processes would end the child that evaluates
+    signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM, signal.SIGHUP])
     signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
     releases = releases_of(sent, queries)
     analyst = session.analyst(sent["analyst"])
