@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.analysts import AnalystBudgets
+from wpinq.kernel.ledger.schema import LIMIT
 from wpinq.service import schemas
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
@@ -66,6 +67,11 @@ def _known_name(name: str, user: CuratorUser, dispatcher: Dispatching) -> str:
 KnownName = Annotated[str, Depends(_known_name)]
 """The name of a user, in the path: for curators alone, or it would tell who there is."""
 
+PAGE = 1_000
+"""The most events of one response."""
+After = Annotated[int, Query(ge=0, lt=LIMIT, description="the number of the last event of the page before")]
+PageLimit = Annotated[int, Query(ge=1, le=PAGE, description="the most events of the page")]
+
 
 # Routes for all users and for analysts: sources, explanations, releases, own budgets and history.
 
@@ -105,10 +111,11 @@ def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.Balanc
     return list(map(schemas.BalanceResponse.model_validate, own.balances()))
 
 
-@router.get("/history", summary="The debits from the own budgets")
-def history(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return list(map(schemas.EventResponse.model_validate, own.history()))
+@router.get("/history", summary="The debits from the own budgets, a page of them")
+def history(
+    user: AnalystUser, dispatcher: Dispatching, after: After = 0, limit: PageLimit = PAGE
+) -> list[schemas.EventResponse]:
+    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events(user.name, after, limit)))
 
 
 # Routes for curators: users, budgets, events, and sources to resume.
@@ -131,9 +138,11 @@ def set_source_budgets(
     return _balances(dispatcher)
 
 
-@router.get("/events", summary="The events of all accounts (curator)")
-def events(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events()))
+@router.get("/events", summary="The events of all accounts, a page of them (curator)")
+def events(
+    user: CuratorUser, dispatcher: Dispatching, after: After = 0, limit: PageLimit = PAGE
+) -> list[schemas.EventResponse]:
+    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events(None, after, limit)))
 
 
 @router.get("/users", summary="The users, with their budgets (curator)")

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from wpinq.api.query import Query
+from wpinq.display.explanation import explain_plan
+from wpinq.engines.sql.engine import untranslated
 from wpinq.errors import PlanError, shorten, suggest
 from wpinq.expr.nodes import write_value
 from wpinq.kernel.prepare import DeclaredSource
@@ -304,7 +306,7 @@ def explained(releases: Releases, confidence: float) -> dict[str, Any]:
     return {
         "bill": {account: format_epsilon(epsilon) for account, epsilon in cost.items()},
         "bill_text": str(cost),
-        "plans": {name: one.explain() if isinstance(one, Measurement) else str(one) for name, one in releases.items()},
+        "plans": {name: _plan(one) if isinstance(one, Measurement) else str(one) for name, one in releases.items()},
         "accuracy": [
             {
                 "name": row.name,
@@ -317,6 +319,12 @@ def explained(releases: Releases, confidence: float) -> dict[str, Any]:
             for row in accuracy(releases, confidence)
         ],
     }
+
+
+def _plan(one: Measurement) -> str:
+    """The explanation of one measurement. Its program is written, and no database is opened to try it."""
+    missing = untranslated(one.plan)
+    return explain_plan(one.plan, one.epsilon, one.reading, sink=one.sink, listing=one.listing, missing=missing)
 
 
 def released(result: Any, confidence: float) -> dict[str, Any]:

@@ -25,10 +25,10 @@ from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, serve_one
+from wpinq.service.ipc import Channel
 from wpinq.service.middleware import RequestGuard
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
-from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, read_declared
+from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, hold_planners, read_declared
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
@@ -254,8 +254,8 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             on_ready(_address(configuration, listener), ledger)
             offered, seconds = configuration.declared, configuration.limits.explain_seconds
             planner = PlannerWorker(offered, declared, ledger, configuration.sandbox, seconds)
-            for _ in range(configuration.planners):
-                children.fork(Role("planner", partial(serve_one, planners, planner.answer), again=True))
+            image = partial(hold_planners, planner, configuration.planners, planners)
+            children.fork(Role("planners", image, again=True))
             dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
             children.fork(Role("web", partial(listen, dispatcher, listener, certificate), again=True))
             lost = children.tend()
@@ -264,7 +264,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         except StopAsked:
             log("stopping")
         finally:
-            for name, number in (("web", signal.SIGTERM), ("planner", signal.SIGKILL)):
+            for name, number in (("web", signal.SIGTERM), ("planners", signal.SIGKILL)):
                 children.stop(name, number)
             # with its release workers, each after it has suspended the sources of a failed evaluation
             children.stop("data", end_of_data)
@@ -275,9 +275,10 @@ def _listener(configuration: Configuration) -> socket.socket:
     host, port = configuration.host, configuration.port
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address, family=family, backlog=512)
+        made = socket.create_server(address, family=family, backlog=512)
     except OSError as error:
         raise UsageError(f"cannot listen on {host}, port {port} ({system_reason(error)}): name another port") from None
+    return socket.socket(fileno=made.detach())  # which knows its protocol: asyncio sets TCP_NODELAY on TCP alone
 
 
 def _address(configuration: Configuration, listener: socket.socket) -> str:

@@ -493,25 +493,34 @@ class Ledger:
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
         after = 0
-        while page := self._store.read(partial(chain.read, condition="sequence > ?", parameters=(after,), size=500)):
+        while page := self._store.read(partial(chain.read, condition="sequence > ?", values=(after,), size=500)):
             yield from page
             after = page[-1].sequence
 
-    def events(self, analyst: str | None = None) -> tuple[Event, ...]:
+    def events(self, analyst: str | None = None, after: int = 0, size: int = -1) -> tuple[Event, ...]:
         """The history in epsilon: all entries but those that store answers.
 
         Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
+
+        Parameters
+        ----------
+        analyst : str, optional
+            The analyst.
+        after : int
+            The number of an event: those after it.
+        size : int
+            The most of them; -1 for all.
         """
         if analyst is None:
-            shown = (each for each in self.entries() if each.kind != chain.ANSWERS)
-            return tuple(_event(each, each.target, each.sequence) for each in shown)
+            page = partial(chain.read, condition="kind <> 'answers' AND sequence > ?", values=(after,), size=size)
+            return tuple(_event(each, each.target, each.sequence) for each in self._store.read(page))
         payer = Payer(analyst)
 
         def own(transaction: Transaction) -> tuple[Event, ...]:
             names = {each.name: source for source, each in payer.balances(books.all_accounts(transaction)).items()}
             marks = ", ".join("?" * len(names))
-            found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,))
-            return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, start=1))
+            found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,), size, after)
+            return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, after + 1))
 
         return self._store.snapshot(own)
 

@@ -1,6 +1,6 @@
 // The page: what is shown to whom, and what happens when a button is pressed.
 
-import { ask, forgetToken, keepToken, Refused, token } from "./requests.js";
+import { ask, events as allEvents, forgetToken, keepToken, Refused, token } from "./requests.js";
 import { amount, element, found, meter, put, shown, table } from "./elements.js";
 import { answerCards } from "./answers.js";
 
@@ -201,7 +201,7 @@ async function release(event) {
 
 async function loadHistory() {
   const curator = state.me.role === "curator";
-  const events = (await ask("GET", curator ? "events" : "history")).reverse();
+  const events = (await allEvents(curator ? "events" : "history")).reverse();
   put("history-table", events.length
     ? table("", ["", "time (UTC)", "account", "epsilon", "what", "label"],
       events.map((each) => [each.number, each.time.replace("T", " ").replace("+00:00", ""), each.account, each.amount,

@@ -37,3 +37,13 @@ export async function ask(method, path, body, signal) {
   if (!response.ok) throw new Refused(response.status, told.error);
   return told;
 }
+
+/** All events, a page after the other. */
+export async function events(path) {
+  const all = [];
+  for (;;) {
+    const page = await ask("GET", `${path}?after=${all.at(-1)?.number ?? 0}`);
+    if (!page.length) return all;
+    all.push(...page);
+  }
+}
