@@ -53,13 +53,7 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
             alice, bob = users.add("alice"), users.add("bob")
             dispatcher = Dispatcher(configuration, {}, ledger, planners, releases)
             dispatcher.start()
-            guard = RequestGuard(
-                create_app(dispatcher),
-                dispatcher.users.find,
-                configuration.limits,
-                security_headers(False),
-                dispatcher.requests,
-            )
+            guard = RequestGuard(create_app(dispatcher), dispatcher, security_headers(False))
             transport = httpx.ASGITransport(app=guard)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
 

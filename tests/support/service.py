@@ -47,6 +47,7 @@ port = 0
 [limits]
 requests_a_minute = 6000
 releases_a_minute = 6000
+wrong_tokens_a_minute = 6000
 at_once = 64
 {limits}
 

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from wpinq.errors import WpinqError
@@ -91,10 +92,7 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def receive(end: socket.socket) -> bytes:
     """All bytes until the other side closes."""
-    pieces = []
-    while piece := end.recv(1 << 16):
-        pieces.append(piece)
-    return b"".join(pieces)
+    return b"".join(iter(partial(end.recv, 1 << 16), b""))
 
 
 def _answer(work: Callable[[Any], Mapping[str, Any]], request: Any) -> bytes:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, MutableMapping
-from typing import Any
+from collections.abc import Callable, Hashable
+from ipaddress import ip_network
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from wpinq.service.config import ServiceLimits
 from wpinq.service.errors import Refusal, response_parts
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
+_REMEMBERED = 10_000
+"""Users or addresses, of which the one that came longest ago is forgotten."""
 
 
 class Rates:
-    """Rate limits: for each user a bucket of tries, which fills again in a minute.
+    """Rate limits: for each user or address a bucket of tries, which fills again in a minute.
 
     Parameters
     ----------
@@ -45,14 +46,27 @@ class Rates:
     def wait(self, user: Hashable) -> float:
         """Take a try: 0, or the seconds until there is one, and then none is taken."""
         now, each = self._clock(), 60.0 / self._size
-        left, then = self._left.get(user, (self._size, now))
+        left, then = self._left.pop(user, (self._size, now))  # and back, as the last one
         left = min(self._size, left + (now - then) / each)
         taken = left >= 1.0
         self._left[user] = (left - 1.0 if taken else left, now)
+        if len(self._left) > _REMEMBERED:
+            del self._left[next(iter(self._left))]
         return 0.0 if taken else (1.0 - left) * each
 
 
-async def read_body(scope: Message, receive: Receive, limits: ServiceLimits) -> Receive:
+def client_network(address: str) -> str:
+    """The addresses that one client may have: of IPv6, as many as have the first 64 bits.
+
+    Examples
+    --------
+    >>> client_network("192.0.2.1"), client_network("2001:db8::1"), client_network("unix")
+    ('192.0.2.1', '2001:db8::/64', 'unix')
+    """
+    return str(ip_network((address.partition("%")[0], 64), strict=False)) if ":" in address else address
+
+
+async def read_body(scope: Scope, receive: Receive, limits: ServiceLimits) -> Receive:
     """The body, all of it and in time, given on as one message."""
     most = limits.body_bytes
     too_large = Refusal(413, "TooLarge", f"a request has at most {most:,} bytes")
@@ -86,13 +100,7 @@ async def read_body(scope: Message, receive: Receive, limits: ServiceLimits) -> 
     return replayed
 
 
-async def refuse(refusal: Refusal, send: Send, begun: int) -> None:
-    """Answer by a refusal, unless a response has begun: the server closes the connection then."""
-    if begun:
-        return
-    body, given = response_parts(refusal)
-    # what is left of the body is not read, so the connection cannot go on
-    headers = {**given, "content-length": str(len(body)), "connection": "close"}
-    coded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": coded})
-    await send({"type": "http.response.body", "body": body})
+async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer by a refusal; what is left of the body is not read, so the connection cannot go on."""
+    body, headers = response_parts(refusal)
+    await Response(body, refusal.status, {**headers, "connection": "close"})(scope, receive, send)

@@ -27,7 +27,7 @@ from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_ke
 from wpinq.measure.measurement import Measurement, measurement_from_json
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.node import sources
-from wpinq.service.users import UserRole
+from wpinq.service.users import Token, UserRole
 from wpinq.tables.released import Table
 
 
@@ -50,6 +50,7 @@ Epsilon = Annotated[
     BeforeValidator(_epsilon),
     Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100),
 ]
+TokenDays = Annotated[int | None, Field(ge=1, le=36_500, description="the life of the token; null is without end")]
 Epsilons = Annotated[dict[str, Epsilon], Field(description="account to epsilon", max_length=1_000)]
 
 
@@ -89,6 +90,7 @@ class NewUserRequest(_Request):
     name: str = Field(max_length=64, examples=["alice"])
     role: UserRole = "analyst"
     budgets: Epsilons = {}
+    days: TokenDays = None
 
 
 class ResumeRequest(_Request):
@@ -101,6 +103,13 @@ class BudgetsRequest(_Request):
     """Budgets to set."""
 
     budgets: Epsilons
+
+
+class PageQuery(BaseModel):
+    """The page of a history."""
+
+    after: int = Field(0, ge=0, lt=2**62, description="the number of the last event of the page before")
+    limit: int = Field(1_000, ge=1, le=1_000, description="the most events of the page")
 
 
 class _Response(BaseModel):
@@ -228,10 +237,11 @@ class EventResponse(_Response):
 
 
 class AdmittedResponse(UserResponse):
-    """Somebody in the register, with their budgets."""
+    """Somebody in the register, with their tokens, which are not shown, and their budgets."""
 
     added: str
     admitted: bool
+    tokens: list[Token]
     budgets: list[BalanceResponse]
 
 

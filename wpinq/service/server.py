@@ -26,7 +26,7 @@ from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel
-from wpinq.service.middleware import RequestGuard
+from wpinq.service.middleware import UNIX, RequestGuard
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
 from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, hold_planners, read_declared
 
@@ -78,14 +78,14 @@ class Certificate:
         self._configuration = configuration
         self.context = server_context(configuration)
 
-    def reload(self) -> bool:
-        """Read the files again, if there are any; a bad certificate changes nothing, and the log has the reason."""
+    def reload(self, tell: Callable[[], object], *signal: object) -> None:
+        """Read the files again, if there are any, and tell; a bad certificate changes nothing, which the log says."""
         try:
             self.context = server_context(self._configuration)
         except UsageError as error:
             log("certificate kept", reason=str(error))
-            return False
-        return self.context is not None
+        else:
+            tell()
 
 
 _GRACE = 3
@@ -94,20 +94,14 @@ _GRACE = 3
 
 def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certificate) -> None:
     """Answer clients until a signal asks to stop; SIGHUP has the certificate read again."""
-
-    def reload(number: int, frame: object) -> None:
-        if certificate.reload():
-            log("certificate read")
-
-    signal.signal(signal.SIGHUP, reload)
+    signal.signal(signal.SIGHUP, partial(certificate.reload, partial(log, "read again")))
     dispatcher.start()
     limits, encrypted = dispatcher.configuration.limits, certificate.context is not None
-    application = RequestGuard(
-        create_app(dispatcher), dispatcher.users.find, limits, security_headers(encrypted), dispatcher.requests
-    )
+    application = RequestGuard(create_app(dispatcher), dispatcher, security_headers(encrypted))
+    unnamed = UNIX if listener.family == socket.AF_UNIX else ""  # of TCP, one that is gone already
     config = uvicorn.Config(
         application,
-        http=_protocol(limits.slow_seconds, limits.connections, certificate),
+        http=_protocol(limits.slow_seconds, limits.connections, certificate, unnamed),
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -121,8 +115,10 @@ def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certifi
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _protocol(seconds: float, most: int, certificate: Certificate) -> type[asyncio.Protocol]:
+def _protocol(seconds: float, most: int, certificate: Certificate, unnamed: str) -> type[asyncio.Protocol]:
     """uvicorn's protocol for connections that say in time what they want, of which there are so many at most.
+
+    `unnamed` is the address of clients that have none.
 
     Encryption begins here, and not in the event loop, so that a connection counts, and has to hurry, from its start.
     """
@@ -164,6 +160,7 @@ def _protocol(seconds: float, most: int, certificate: Certificate) -> type[async
 
         def _begin(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.client = self.client or (unnamed, 0)
             self._wait()
             if self._early:
                 super().data_received(self._early)
@@ -237,12 +234,8 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         listener = held.enter_context(_listener(configuration))
         planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
         children = Supervisor()
-
-        def reload(number: int, frame: object) -> None:
-            if certificate.reload():  # here too, for a web process that is forked later
-                children.send("web", signal.SIGHUP)
-
-        signal.signal(signal.SIGHUP, reload)
+        # here too, for a web process that is forked later
+        signal.signal(signal.SIGHUP, partial(certificate.reload, partial(children.send, "web", signal.SIGHUP)))
         try:
             mine, theirs = socket.socketpair()
             with mine:
@@ -272,17 +265,26 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
 
 def _listener(configuration: Configuration) -> socket.socket:
     """The socket for clients: bound before data are read, so that a taken port shows at once."""
-    host, port = configuration.host, configuration.port
+    host, port, path = configuration.host, configuration.port, configuration.socket
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.create_server(address, family=family, backlog=512)
+        if path is None:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            made = socket.create_server(address, family=family, backlog=512)
+        else:
+            if path.is_socket():
+                path.unlink()  # of a service that has ended
+            made = socket.create_server(str(path), family=socket.AF_UNIX, backlog=512)
+            path.chmod(0o660)
     except OSError as error:
-        raise UsageError(f"cannot listen on {host}, port {port} ({system_reason(error)}): name another port") from None
+        where = f"{host}, port {port}" if path is None else path
+        raise UsageError(f"cannot listen on {where} ({system_reason(error)}): name another place") from None
     return socket.socket(fileno=made.detach())  # which knows its protocol: asyncio sets TCP_NODELAY on TCP alone
 
 
 def _address(configuration: Configuration, listener: socket.socket) -> str:
     """The address for clients."""
+    if configuration.socket is not None:
+        return f"unix:{configuration.socket}"
     scheme = "http" if configuration.certificate is None else "https"
     host = f"[{configuration.host}]" if ":" in configuration.host else configuration.host
     return f"{scheme}://{host}:{listener.getsockname()[1]}"

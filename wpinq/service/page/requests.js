@@ -1,4 +1,5 @@
-// Requests to the service. The token is kept for this tab alone, and goes nowhere but into the header.
+// Requests to the service. The token is kept for this tab alone, and goes nowhere but into the header. Where a proxy
+// names the user there is none.
 
 const KEPT = "wpinq token";
 
@@ -20,7 +21,7 @@ export async function ask(method, path, body, signal) {
       method,
       signal,
       cache: "no-store",
-      headers: { authorization: `Bearer ${token()}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: { ...(token() && { authorization: `Bearer ${token()}` }), ...(body === undefined ? {} : { "content-type": "application/json" }) },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
