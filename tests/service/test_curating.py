@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.test_doors import told
-from tests.support.service import RunningService, configured, running
+from tests.support.service import COUNT, RunningService, configured, running
 from wpinq.service.users import CURATOR, UsersError, UserStore, token_hash
 
 
@@ -98,7 +98,24 @@ def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: 
     ]
     assert (event["amount"], event["actor"]) == ("11", "curator")
     told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"nothing": "1"}}), 409, "UsersError")
-    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}}), 400, "EpsilonError")
+    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "-1"}}), 400, "EpsilonError")
+
+
+@pytest.mark.long
+def test_a_budget_of_0_leaves_nothing_to_spend_and_outlives_a_restart(tmp_path: Path) -> None:
+    with running(configured(tmp_path)) as service:
+        alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+        assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
+        frozen = service.ask("PUT", "v1/users/alice/budgets", curator, {"budgets": {"edges": "0"}}).json()
+        assert [(each["budget"], each["remaining"]) for each in frozen] == [("0.25", "0")]
+        told(service.release(alice, COUNT.format(name="y", epsilon="0.01")), 409, "BudgetExceeded")
+        assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200  # it is paid for
+        service.ask("PUT", "v1/users/alice/budgets", curator, {"budgets": {"edges": "1"}})
+        service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}})
+        told(service.release(alice, COUNT.format(name="y", epsilon="0.01")), 409, "SourceExhausted")
+        service.stop()
+        service.start()
+        assert [each["remaining"] for each in service.ask("GET", "v1/accounts", curator).json()] == ["0", "0.75"]
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -131,6 +132,31 @@ def test_a_new_certificate_is_taken_on_and_a_bad_one_is_not(tmp_path: Path) -> N
         kill(service.one("web"))
         until(lambda: trusts(service, latter))  # the next web process has it too
         assert service.process.poll() is None
+
+
+def resident(pid: int) -> int:
+    """The megabytes of memory that a process holds."""
+    return int(re.findall(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), flags=re.M)[0]) // 1024
+
+
+@pytest.mark.parametrize("asked", [b"GET /openapi.json", b"GET /v1/me"])
+def test_250_connections_at_once_take_little_memory_and_leave_none(tmp_path: Path, asked: bytes) -> None:
+    """Each had a buffer of 256 KiB, and a timer held it for long after its end."""
+    with running(configured(certified(tmp_path), TLS, "slow_seconds = 600.0")) as service:
+        where, trusted = urlsplit(service.address), ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+        for _ in range(4):
+            with contextlib.ExitStack() as held:
+                clients = [
+                    held.enter_context(socket.create_connection((where.hostname, where.port), timeout=300))
+                    for _ in range(250)
+                ]
+                wrapped = [
+                    held.enter_context(trusted.wrap_socket(each, server_hostname="localhost")) for each in clients
+                ]
+                for each in wrapped:
+                    each.sendall(asked + b" HTTP/1.1\r\nHost: here\r\n\r\n")
+                assert all(each.recv(9) == b"HTTP/1.1 " for each in wrapped)
+                assert resident(service.one("web")) <= 150
 
 
 def test_a_service_without_a_certificate_outlives_a_hang_up(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Callable
@@ -13,14 +14,20 @@ import pytest
 
 from tests.service.conftest import Peopled
 from tests.service.test_doors import told
+from tests.service.test_handing_over import asked as worked
+from tests.service.test_handing_over import raising
 from tests.service.test_lines_and_tokens import HeldChannel
+from tests.service.test_proxies import OTHER, Ask, asked
 from tests.support.parameters import for_each
 from tests.support.service import COUNT, configured
+from wpinq.errors import BudgetExceeded, EvaluationFailed, LedgerError
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.service.app import create_app
 from wpinq.service.config import Configuration, read_configuration
 from wpinq.service.dispatcher import Dispatcher
+from wpinq.service.errors import FAILED, Refusal
 from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import read_answer
 
 
 def test_the_service_says_yes(peopled: Peopled) -> None:
@@ -72,6 +79,31 @@ def test_a_service_without_its_files_is_not_ready(
     else:
         assert (ready.status_code, ready.text) == (503, "no")
         assert "not ready" in capsys.readouterr().err
+
+
+def test_a_register_that_cannot_be_read_is_said_in_the_log_and_not_to_the_client(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(ask: Ask, tokens: dict[str, str]) -> httpx.Response:
+        users = next(tmp_path.glob("*/users.db"))
+        users.write_bytes(b"no register at all" * 1000)
+        return await ask("/v1/me", OTHER, ("Authorization", f"Bearer {tokens['alice']}"))
+
+    assert told(asked(tmp_path, "", work), 500, "Failed") == FAILED
+    line = next(each for each in map(json.loads, capsys.readouterr().err.splitlines()) if each["event"] == "failure")
+    assert line["error"] == "UsersError"
+    assert re.search(r"users\.db cannot be read \(.*\): see that it is a whole file", line["reason"])
+
+
+def test_a_worker_s_trouble_with_the_ledger_is_said_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "/a/ledger.db: the disk is full: make room on it"
+    with pytest.raises(Refusal, match=FAILED):
+        read_answer(worked(raising(LedgerError(words))))
+    assert json.loads(capsys.readouterr().err)["reason"] == words
+    for silent in (BudgetExceeded("words"), EvaluationFailed("words"), KeyError("a record"), OSError("a record")):
+        with pytest.raises(Refusal):
+            read_answer(worked(raising(silent)))
+    assert capsys.readouterr().err == ""
 
 
 def test_metrics_are_the_curator_s_and_name_no_analyst(peopled: Peopled) -> None:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from wpinq.errors import WpinqError
-from wpinq.service.errors import Refusal, busy, failure, refusal_of
+from wpinq.errors import LedgerError, WpinqError
+from wpinq.service.errors import Refusal, busy, failure, log, refusal_of
 
 
 class NoAnswer(Exception):
@@ -100,6 +100,8 @@ def _answer(work: Callable[[Any], Mapping[str, Any]], request: Any) -> bytes:
     try:
         return json.dumps({"answer": work(request)}, allow_nan=False).encode()
     except WpinqError as error:
+        if isinstance(error, LedgerError):
+            log("failure", error=type(error).__name__, reason=str(error))  # for the curator alone
         refusal = refusal_of(error)
     except Exception:
         refusal = failure()

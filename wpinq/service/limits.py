@@ -10,7 +10,6 @@ from ipaddress import ip_network
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from wpinq.service.config import ServiceLimits
 from wpinq.service.errors import Refusal, response_parts
 
 _REMEMBERED = 10_000
@@ -66,16 +65,15 @@ def client_network(address: str) -> str:
     return str(ip_network((address.partition("%")[0], 64), strict=False)) if ":" in address else address
 
 
-async def read_body(scope: Scope, receive: Receive, limits: ServiceLimits) -> Receive:
+async def read_body(scope: Scope, receive: Receive, most: int, seconds: float) -> Receive:
     """The body, all of it and in time, given on as one message."""
-    most = limits.body_bytes
     too_large = Refusal(413, "TooLarge", f"a request has at most {most:,} bytes")
     for name, value in scope["headers"]:
         if name == b"content-length" and not (value.isdigit() and len(value) < 20 and int(value) <= most):
             raise too_large
     body = bytearray()
     try:
-        async with asyncio.timeout(limits.slow_seconds):
+        async with asyncio.timeout(seconds):
             more = True
             while more:
                 message = await receive()

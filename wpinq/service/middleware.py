@@ -16,10 +16,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from wpinq.errors import LedgerError
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, failure, log, too_often
 from wpinq.service.limits import Rates, client_network, read_body, refuse
-from wpinq.service.users import User
+from wpinq.service.users import User, UsersError
 
 PREFIX, METRICS = "/v1", "/metrics"
 GUARDED = f"{PREFIX}/", METRICS
@@ -48,8 +49,8 @@ class RequestGuard:
 
     def __init__(self, inner: ASGIApp, dispatcher: Dispatcher, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self._inner, self._dispatcher, self._headers = inner, dispatcher, headers
-        self._service, limits = dispatcher.configuration, dispatcher.configuration.limits
-        self._rates, self._wrong = Rates(limits.requests_a_minute), Rates(limits.wrong_tokens_a_minute)
+        self._service, self._limits = dispatcher.configuration, dispatcher.configuration.limits
+        self._rates, self._wrong = Rates(self._limits.requests_a_minute), Rates(self._limits.wrong_tokens_a_minute)
         self._at_work: Counter[str] = Counter()
         self._proxied = ProxyHeadersMiddleware(self._answer, [*map(str, self._service.proxies), UNIX])  # type: ignore[arg-type]
 
@@ -68,7 +69,7 @@ class RequestGuard:
                 told["status"] = message["status"]
                 own = (b"x-request-id", told["id"].encode())
                 message["headers"] = [*message.get("headers", ()), *self._headers, own]
-            async with asyncio.timeout(self._service.limits.slow_seconds):  # a client that does not take its answer
+            async with asyncio.timeout(self._limits.slow_seconds):  # a client that does not take its answer
                 await send(message)
 
         try:
@@ -76,7 +77,8 @@ class RequestGuard:
                 await self._guarded(scope, receive, sent, told)
             except Exception as error:
                 if not isinstance(error, Refusal):
-                    log("failure", id=told["id"], error=type(error).__name__)
+                    reason = {"reason": str(error)} if isinstance(error, (LedgerError, UsersError)) else {}
+                    log("failure", id=told["id"], error=type(error).__name__, **reason)
                 if not told["status"]:  # else a response has begun, and the server closes the connection
                     await refuse(error if isinstance(error, Refusal) else failure(), scope, receive, sent)
         finally:
@@ -91,26 +93,25 @@ class RequestGuard:
             # a proxy that ends it elsewhere would let one client's body swallow the next one's request, token and all
             raise Refusal(400, "NoRequest", "a request has one length: content-length or transfer-encoding, not both")
         if not scope["path"].startswith(GUARDED):
-            await self._inner(scope, await read_body(scope, receive, self._service.limits), send)
+            await self._inner(scope, await read_body(scope, receive, 0, self._limits.slow_seconds), send)
             return
         try:
             user = await run_in_threadpool(self._known, scope)
         except Refusal:
             if seconds := self._wrong.wait(client_network(scope["client"][0])):
-                await asyncio.sleep(min(seconds, self._service.limits.slow_seconds))
+                await asyncio.sleep(min(seconds, self._limits.slow_seconds))
                 raise too_often(seconds) from None
             raise
         told["user"] = name = user.name
         if seconds := self._rates.wait(name):
             raise too_often(seconds)
-        if self._at_work[name] >= self._service.limits.at_once:
-            raise Refusal(
-                429, "TooMany", f"at most {self._service.limits.at_once} of your requests are worked on at once"
-            )
+        if self._at_work[name] >= self._limits.at_once:
+            raise Refusal(429, "TooMany", f"at most {self._limits.at_once} of your requests are worked on at once")
         self._at_work[name] += 1
         try:
             scope["state"] |= {"user": user, "check_known": partial(self._known, scope)}
-            await self._inner(scope, await read_body(scope, receive, self._service.limits), send)
+            body = await read_body(scope, receive, self._limits.body_bytes, self._limits.slow_seconds)
+            await self._inner(scope, body, send)
         finally:
             self._at_work[name] -= 1
             if not self._at_work[name]:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -95,6 +96,8 @@ _GRACE = 3
 def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certificate) -> None:
     """Answer clients until a signal asks to stop; SIGHUP has the certificate read again."""
     signal.signal(signal.SIGHUP, partial(certificate.reload, partial(log, "read again")))
+    # a record of TLS fits into it, and each connection has one; unless told, it is of 256 KiB
+    SSLProtocol.max_size = 16 * 1024
     dispatcher.start()
     limits, encrypted = dispatcher.configuration.limits, certificate.context is not None
     application = RequestGuard(create_app(dispatcher), dispatcher, security_headers(encrypted))
@@ -177,7 +180,7 @@ def _protocol(seconds: float, most: int, certificate: Certificate, unnamed: str)
                 return
             if self._waiting is not None:
                 self._waiting.cancel()
-            super().connection_lost(error)
+            super().connection_lost(None)  # with an error, a timer would hold this for as long as a client may be slow
 
         def on_response_complete(self) -> None:
             super().on_response_complete()

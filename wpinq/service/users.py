@@ -19,7 +19,7 @@ from wpinq.errors import LedgerError, WpinqError
 from wpinq.kernel.ledger.accounts import MARK
 from wpinq.kernel.ledger.debit import check_analyst
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.noise.epsilon import budget_to_nano, parse_epsilon
+from wpinq.noise.epsilon import parse_budget
 
 _PREFIX = "wpinq_"
 """A mark for scanners of leaked secrets, and for people."""
@@ -65,6 +65,7 @@ CREATE TABLE IF NOT EXISTS users (
 CREATE UNIQUE INDEX IF NOT EXISTS users_by_case ON users (name COLLATE NOCASE);
 CREATE TABLE IF NOT EXISTS tokens (hash BLOB PRIMARY KEY, name TEXT NOT NULL, made TEXT NOT NULL, expires TEXT) STRICT;
 """
+_MEND = "see that it is a whole file of this service, writable, on a disk with room"
 _SELECT = "SELECT users.name, role, added, made, expires FROM users LEFT JOIN tokens USING (name)"
 
 
@@ -143,8 +144,8 @@ class UserStore:
             )
             self._identity = self._there()
             self._connection.executescript("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;" + _SCHEMA)
-        except (OSError, sqlite3.Error):
-            raise UsersError(f"{self._path} cannot be used as the users of a service") from None
+        except (OSError, sqlite3.Error) as error:
+            raise UsersError(f"{self._path} cannot be used as the users of a service ({error}): {_MEND}") from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -260,8 +261,8 @@ class UserStore:
             try:
                 with self._connection:
                     yield self._connection
-            except sqlite3.Error:
-                raise UsersError(f"{self._path} cannot be {what}") from None
+            except sqlite3.Error as error:
+                raise UsersError(f"{self._path} cannot be {what} ({error}): {_MEND}") from None
 
 
 def admit(
@@ -310,13 +311,13 @@ def set_budgets(ledger: Ledger, budgets: Budgets, analyst: str | None = None, ac
     """Set budgets of accounts, or of an analyst within them; all of them, or none where one is wrong."""
     _check(ledger, budgets)
     for account, budget in budgets.items():
-        ledger.set_budget(account, budget_to_nano(parse_epsilon(budget)), analyst, actor=actor)
+        ledger.set_budget(account, parse_budget(budget), analyst, actor=actor)
 
 
 def _check(ledger: Ledger, budgets: Budgets) -> None:
     """Refuse wrong budgets and unknown accounts before anything is changed."""
     known = {each.account for each in ledger.balances() if "/" not in each.account and MARK not in each.account}
     for account, budget in budgets.items():
-        budget_to_nano(parse_epsilon(budget))
+        parse_budget(budget)
         if account not in known:
             raise UsersError(f"there is no account {account!r}; the ledger has {', '.join(sorted(known)) or 'none'}")

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from wpinq.api.query import Query
-from wpinq.errors import PlanError, WpinqError
+from wpinq.errors import LedgerError, PlanError, WpinqError, system_reason
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
@@ -141,6 +141,10 @@ def _release(
             results = analyst.release(releases, fresh=sent["fresh"], label=sent["label"])
     except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
         os._exit(1)
+    except OSError as error:  # of the record, before the debit
+        raise LedgerError(
+            f"a release in flight cannot be recorded ({system_reason(error)}): make room on its disk"
+        ) from None
     left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
     answers = {name: released(result, sent["confidence"]) for name, result in results.items()}
     return {"answers": answers, "remaining": left}

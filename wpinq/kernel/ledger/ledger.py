@@ -159,7 +159,7 @@ class Ledger:
         name : str
             A source with an account.
         budget : int
-            Nano-epsilon, from what is spent to below 2⁶².
+            Nano-epsilon, from what is spent to below 2⁶²; 0 for what is spent, so that nothing is left.
         analyst : str, optional
             The analyst, for a budget within that of the source. The first budget opens an account.
         actor : str
@@ -187,14 +187,15 @@ class Ledger:
             if known is None:
                 new = replace(source, name=own, schema=books.OF_ANALYST, budget=budget, spent=0, suspended=False)
                 return books.open_account(transaction, new, actor)
-            if budget < known.spent:
+            amount = budget or known.spent
+            if amount < known.spent:
                 raise LedgerError(
-                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
-                    f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
+                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: {decimal_epsilon(known.spent)} is "
+                    "spent, and nothing is refunded; 0 sets it to what is spent"
                 )
-            chain.append(transaction, chain.SET, own, budget, {"previous": known.budget}, actor)
-            transaction.execute("UPDATE accounts SET budget = ? WHERE name = ?", (budget, own))
-            return replace(known, budget=budget)
+            chain.append(transaction, chain.SET, own, amount, {"previous": known.budget}, actor)
+            transaction.execute("UPDATE accounts SET budget = ? WHERE name = ?", (amount, own))
+            return replace(known, budget=amount)
 
         return self._store.write(changed)
 
@@ -342,12 +343,11 @@ class Ledger:
         """
 
         def found(transaction: Transaction) -> dict[int, dict[str, str]]:
-            mark = f"{MARK}{analyst}"
             kept = dict(transaction.execute("SELECT digest, plan FROM plans").fetchall())
             plans = {}
             for entry in chain.read(transaction, "kind IN ('debit', 'carry')", ()):
                 recorded = entry.content.get("plans")
-                if recorded and (analyst is None or entry.target.endswith(mark)):
+                if recorded and (analyst is None or entry.target.endswith(f"{MARK}{analyst}")):
                     pairs = recorded.items() if isinstance(recorded, dict) else zip(recorded, recorded, strict=True)
                     plans[entry.sequence] = {digest: kept[hashed] for digest, hashed in pairs}
             return plans
@@ -487,8 +487,7 @@ class Ledger:
 
     def check_head(self, expected: str) -> None:
         """Refuse a ledger that does not hold an entry which it had, as `head` gave it."""
-        known = Head.parse(expected)
-        self._store.read(lambda transaction: chain.check_head(transaction, self._store.name, known, EXPECTED))
+        self._store.read(lambda held: chain.check_head(held, self._store.name, Head.parse(expected), EXPECTED))
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
