@@ -153,7 +153,7 @@ class Dispatcher:
 
     def check_files(self) -> None:
         """Refuse where the users or the ledger cannot be read, or the ledger is another file than at the start."""
-        self.users.all()
+        self.users.find("")
         self.ledger.head()
         if not os.path.samestat(self._ledger_file, self.configuration.ledger.stat()):
             raise LedgerError(f"{self.configuration.ledger} was replaced while it was open: start the service again")

@@ -51,7 +51,8 @@ def metrics(user: CuratorUser, dispatcher: Dispatching) -> PlainTextResponse:
 
 
 def _lines(dispatcher: Dispatcher) -> Iterator[str]:
-    requests = [({"route": route, "status": str(status)}, n) for (route, status), n in dispatcher.requests.items()]
+    counted = dict(dispatcher.requests)  # which another thread counts on
+    requests = [({"route": route, "status": str(status)}, n) for (route, status), n in counted.items()]
     refused = [(labels, n) for labels, n in requests if labels["status"] >= "400"]
     queues = [({"queue": name}, length) for name, length in dispatcher.waiting().items()]
     accounts = [each for each in dispatcher.ledger.accounts() if MARK not in each.name and "/" not in each.name]

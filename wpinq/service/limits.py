@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable
-from ipaddress import ip_network
+from contextlib import suppress
+from ipaddress import IPv6Network
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -59,10 +60,12 @@ def client_network(address: str) -> str:
 
     Examples
     --------
-    >>> client_network("192.0.2.1"), client_network("2001:db8::1"), client_network("unix")
-    ('192.0.2.1', '2001:db8::/64', 'unix')
+    >>> [client_network(each) for each in ("192.0.2.1", "2001:db8::1", "unix", "no: address")]
+    ['192.0.2.1', '2001:db8::/64', 'unix', 'no: address']
     """
-    return str(ip_network((address.partition("%")[0], 64), strict=False)) if ":" in address else address
+    with suppress(ValueError):
+        return str(IPv6Network((address.partition("%")[0], 64), strict=False))
+    return address
 
 
 async def read_body(scope: Scope, receive: Receive, most: int, seconds: float) -> Receive:

@@ -79,7 +79,7 @@ class Certificate:
         self._configuration = configuration
         self.context = server_context(configuration)
 
-    def reload(self, tell: Callable[[], object], *signal: object) -> None:
+    def reload(self, tell: Callable[[], object], *given: object) -> None:
         """Read the files again, if there are any, and tell; a bad certificate changes nothing, which the log says."""
         try:
             self.context = server_context(self._configuration)

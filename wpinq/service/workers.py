@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -112,7 +113,8 @@ class PlannerWorker:
 
 def hold_planners(planner: PlannerWorker, number: int, channel: Channel) -> None:
     """Prepare, and fork planners for ever."""
-    planner.prepare()
+    with suppress(WpinqError):  # of a source over which no such program can be explained
+        planner.prepare()
     role, workers = Role("planner", partial(serve_one, channel, planner.answer), again=True), Supervisor()
     for _ in range(number):
         workers.fork(role)
