@@ -66,7 +66,16 @@ def _lines(dispatcher: Dispatcher) -> Iterator[str]:
 
 
 def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:
-    """The samples of one metric; labels are escaped as in JSON."""
+    """The samples of one metric; labels are escaped as in JSON.
+
+    Examples
+    --------
+    >>> for line in _family("length", "gauge", "Requests.", [({"queue": "planner"}, 2)]):
+    ...     print(line)
+    # HELP length Requests.
+    # TYPE length gauge
+    length{queue="planner"} 2
+    """
     yield f"# HELP {name} {about}"
     yield f"# TYPE {name} {kind}"
     for labels, value in samples:
