@@ -90,3 +90,55 @@ def test_nothing_is_answered_that_could_not_be_written(tmp_path: pathlib.Path, w
                 assert float(again.values[0]).hex() == rest.split()[1]
         with Ledger(path) as ledger:
             ledger.verify()
+
+
+SMALL = """
+import os, sys
+from pathlib import Path
+from wpinq.errors import WpinqError
+from wpinq.kernel.ledger.accounts import declared_account
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.service.inflight import InflightReleases
+from wpinq.service.users import UserStore
+
+folder = Path(sys.argv[1])
+with Ledger(folder / "ledger.db") as ledger, UserStore(folder / "users.db") as users:
+    ledger.open_accounts([declared_account("edges", schema="s", unit="edge", unit_weight=1, budget=10**9)])
+    inflight = InflightReleases(folder / "ledger.db")
+    inflight.begin()
+    with open(folder / "filler", "wb", buffering=0) as filler:
+        try:
+            while filler.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    for work in (
+        lambda: [ledger.set_budget("edges", 10**9 + number) for number in range(10_000)],
+        lambda: [users.add(f"user{number}") for number in range(10_000)],
+    ):
+        try:
+            work()
+        except WpinqError as error:
+            print(type(error).__name__, error)
+    os.unlink(folder / "filler")
+    ledger.verify()
+    assert ledger.set_budget("edges", 10**9).budget == 10**9
+    assert users.find(users.add("alice")).name == "alice"
+"""
+
+
+def test_a_disk_that_is_full_is_said_with_what_to_do(tmp_path: pathlib.Path) -> None:
+    mounted = f'mount -t tmpfs -o size=1m tmpfs {tmp_path} && exec "$@"'
+    apart = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounted, "sh"]
+    try:
+        if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
+            pytest.skip("no process may mount a small disk of its own here")
+    except OSError:
+        pytest.skip("there is no unshare")
+    command = [*apart, sys.executable, "-c", SMALL, str(tmp_path)]
+    said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    assert len(said) == 2
+    assert said[0].startswith("LedgerError")
+    assert "make room" in said[0] or "disk with room" in said[0]
+    assert said[1].startswith("UsersError")
+    assert "disk with room" in said[1]

@@ -120,6 +120,20 @@ def test_set_budget_raises_and_lowers_but_never_below_spent(ledger: Ledger) -> N
     ]
 
 
+@pytest.mark.parametrize("paid", [0, EPSILON // 3, EPSILON])
+def test_a_budget_of_0_is_what_is_spent(ledger: Ledger, paid: int) -> None:
+    """Nothing is left, whatever is debited while the curator writes it."""
+    if paid:
+        ledger.debit({"m": "degrees"}, flat(edges=paid))
+    frozen = ledger.set_budget("edges", 0)
+    assert (frozen.budget, frozen.spent, frozen.remaining) == (paid, paid, 0)
+    assert ledger.account("edges") == frozen
+    with pytest.raises(BudgetExceeded):
+        ledger.debit({"another": "degrees"}, flat(edges=1))
+    ledger.verify()
+    assert ledger.set_budget("edges", EPSILON).remaining == EPSILON - paid
+
+
 def test_the_largest_budget_can_be_spent_and_not_a_nano_more(ledger: Ledger) -> None:
     open_account(ledger, "large", 2**62 - 1)
     with pytest.raises(BudgetExceeded):

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from tests.support.parameters import for_each
 from tests.support.processor import bounded_work
 from wpinq.errors import EpsilonError
-from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, format_epsilon, from_nano, parse_epsilon, to_nano
+from wpinq.noise.epsilon import (
+    MAX_DENOMINATOR,
+    MAX_EPSILON,
+    format_epsilon,
+    from_nano,
+    parse_budget,
+    parse_epsilon,
+    to_nano,
+)
 
 epsilons = st.fractions(min_value=Fraction(1, 10**30), max_value=MAX_EPSILON, max_denominator=MAX_DENOMINATOR)
 
@@ -199,3 +207,16 @@ def test_negative_charges_and_balances_are_refused() -> None:
         to_nano(Fraction(-1, 10))
     with pytest.raises(EpsilonError, match="negative"):
         from_nano(-1)
+
+
+def test_a_budget_may_be_0_and_not_less_than_it_can_be_kept() -> None:
+    assert [parse_budget(zero) for zero in (0, 0.0, "0", "0.0", Fraction(0), Decimal(0))] == [0] * 6
+    assert [parse_budget(given) for given in ("1e-9", 1, "0.25", Fraction(1, 3))] == [
+        1,
+        10**9,
+        250_000_000,
+        333_333_333,
+    ]
+    for wrong in (False, -1, "-0", "1e-10", "", "nothing", None, float("nan")):
+        with pytest.raises(EpsilonError):
+            parse_budget(wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.test_doors import told
-from tests.support.service import RunningService, configured, running
+from tests.support.service import COUNT, RunningService, configured, running
 from wpinq.service.users import CURATOR, UsersError, UserStore, token_hash
 
 
@@ -33,7 +34,16 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
     assert service.ask("GET", "v1/remaining", first).json()[0]["remaining"] == "0.5"
     told(service.ask("POST", "v1/users", curator, given), 409, "UsersError")
 
+    rolled = service.ask("POST", "v1/users/alice/token?roll=true&days=3", curator).json()["token"]
+    assert service.ask("GET", "v1/me", first).status_code == service.ask("GET", "v1/me", rolled).status_code == 200
+    held = {each["name"]: each for each in service.ask("GET", "v1/users", curator).json()}["alice"]["tokens"]
+    assert all(each["expires"] for each in held)
+    assert len(held) == 2
+    for wrong in ("days=0", "days=40000", "days=soon", "roll=perhaps"):
+        told(service.ask("POST", f"v1/users/alice/token?{wrong}", curator), 400, "Malformed")
+
     second = service.ask("POST", "v1/users/alice/token", curator).json()["token"]
+    told(service.ask("GET", "v1/me", rolled), 401, "NoToken")
     told(service.ask("GET", "v1/me", first), 401, "NoToken")
     assert service.ask("GET", "v1/me", second).status_code == 200
 
@@ -48,7 +58,7 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
     told(service.ask("GET", "v1/me", second), 401, "NoToken")
     assert not {each["name"]: each for each in service.ask("GET", "v1/users", curator).json()}["alice"]["admitted"]
     acts = [each for each in service.ask("GET", "v1/events", curator).json() if each["account"] == "alice"]
-    assert [each["kind"] for each in acts] == ["admit", "renew", "remove"]
+    assert [each["kind"] for each in acts] == ["admit", "renew", "renew", "remove"]
     assert {each["actor"] for each in acts} == {"curator"}
     for method, path in (("POST", "v1/users/eve/token"), ("DELETE", "v1/users/eve")):
         told(service.ask(method, path, curator), 404, "NoSuchUser")
@@ -61,6 +71,8 @@ def test_somebody_is_let_in_given_another_token_and_turned_away(service: Running
         {"name": "no name"},
         {"name": "edges@alice"},
         {"name": "<script>"},
+        {"name": "Curator", "budgets": {"edges": "1"}},
+        {"name": "mallory", "days": 0, "budgets": {"edges": "1"}},
         {"name": "mallory", "budgets": {"nothing": "1"}},
         {"name": "mallory", "budgets": {"edges@alice": "1"}},
         {"name": "mallory", "budgets": {"edges": "-1"}},
@@ -86,7 +98,24 @@ def test_budgets_of_sources_are_set_on_record(service: RunningService, curator: 
     ]
     assert (event["amount"], event["actor"]) == ("11", "curator")
     told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"nothing": "1"}}), 409, "UsersError")
-    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}}), 400, "EpsilonError")
+    told(service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "-1"}}), 400, "EpsilonError")
+
+
+@pytest.mark.long
+def test_a_budget_of_0_leaves_nothing_to_spend_and_outlives_a_restart(tmp_path: Path) -> None:
+    with running(configured(tmp_path)) as service:
+        alice, curator = service.admit("alice", "edges=1"), service.admit("curator", curator=True)
+        assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200
+        frozen = service.ask("PUT", "v1/users/alice/budgets", curator, {"budgets": {"edges": "0"}}).json()
+        assert [(each["budget"], each["remaining"]) for each in frozen] == [("0.25", "0")]
+        told(service.release(alice, COUNT.format(name="y", epsilon="0.01")), 409, "BudgetExceeded")
+        assert service.release(alice, COUNT.format(name="x", epsilon="0.25")).status_code == 200  # it is paid for
+        service.ask("PUT", "v1/users/alice/budgets", curator, {"budgets": {"edges": "1"}})
+        service.ask("PUT", "v1/accounts", curator, {"budgets": {"edges": "0"}})
+        told(service.release(alice, COUNT.format(name="y", epsilon="0.01")), 409, "SourceExhausted")
+        service.stop()
+        service.start()
+        assert [each["remaining"] for each in service.ask("GET", "v1/accounts", curator).json()] == ["0", "0.75"]
 
 
 @pytest.mark.long
@@ -98,7 +127,13 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
     renewed = service.wpinq("renew", "carol").stdout.split()[-1]
     told(service.ask("GET", "v1/me", first), 401, "NoToken")
     assert service.ask("GET", "v1/me", renewed).status_code == 200
+    rolled = service.wpinq("roll", "carol", "--days", "3").stdout.split()[-1]
+    assert [service.ask("GET", "v1/me", token).status_code for token in (first, renewed, rolled)] == [401, 200, 200]
+    listed = service.wpinq("list").stdout
+    assert re.search(r"^carol, analyst since \S+\n(  a token of \S+, to \S+\n){2}", listed, flags=re.M)
+    assert not any(token in listed for token in (first, renewed, rolled))
     assert service.wpinq("remove", "carol").returncode == 0
+    assert re.search(r"^carol, analyst since \S+, removed$", service.wpinq("list").stdout, flags=re.M)
     told(service.ask("GET", "v1/me", renewed), 401, "NoToken")
     second = service.wpinq("add", "dora", "--curator").stdout.split()[-1]
     assert service.ask("GET", "v1/users", second).status_code == 200
@@ -112,9 +147,13 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
         (("add", "eve", "--budget", "nothing=1"), "there is no account 'nothing'"),
         (("add", "e v e", "--budget", "edges=1"), "is named by"),
         (("add",), "and a name"),
-        (("open", "edges"), "one of add, renew, remove"),
+        (("open", "edges"), "one of add, renew, roll, remove"),
         (("remove", "nobody"), "no user of this name"),
         (("renew", "curator", "--budget", "edges=1"), "go with add"),
+        (("remove", "curator", "--days", "3"), "--days N, from 1 to 36500, goes with add, renew and roll"),
+        (("roll", "curator", "--days", "0"), "from 1"),
+        (("list", "curator"), "stands list, or one of"),
+        (("add", "CURATOR", "--curator"), "is a user already"),
         (("--port", "1"), "--port goes with --trial"),
         (("--columns", "a,b"), "--columns goes with --trial"),
         (("add", "x", "--trial"), "--trial takes one edge list"),
@@ -145,7 +184,7 @@ def test_a_register_is_its_owner_s_alone(tmp_path: Path) -> None:
         assert register.find("") is None
         assert register.find("x" * 10**6) is None
     assert path.stat().st_mode & 0o777 == 0o600
-    rows = sqlite3.connect(path).execute("SELECT token FROM users").fetchall()
+    rows = sqlite3.connect(path).execute("SELECT hash FROM tokens").fetchall()
     assert rows == [(token_hash(token),)]
     path.chmod(0o640)
     with pytest.raises(UsersError, match="chmod 600"):

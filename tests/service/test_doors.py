@@ -248,9 +248,10 @@ def test_the_log_has_who_and_what_but_no_words_of_theirs(peopled: Peopled) -> No
     peopled.service.ask("POST", "v1/explain", peopled.alice, {"program": "secret_nonsense"})
     events = peopled.service.events()
     released = [each for each in events if each.get("route") == "/v1/release"]
+    assert released[-1]["id"] == answer.headers["x-request-id"]
     assert {"user": "alice", "status": 200, "method": "POST"}.items() <= released[-1].items()
     assert {tuple(sorted(each)) for each in events if each["event"] == "request"} == {
-        ("event", "method", "route", "status", "time", "user")
+        ("event", "id", "method", "route", "status", "time", "user")
     }
     text = peopled.service.log.read_text()
     assert "secret" not in text

@@ -53,9 +53,7 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
             alice, bob = users.add("alice"), users.add("bob")
             dispatcher = Dispatcher(configuration, {}, ledger, planners, releases)
             dispatcher.start()
-            guard = RequestGuard(
-                create_app(dispatcher), dispatcher.users.find, configuration.limits, security_headers(False)
-            )
+            guard = RequestGuard(create_app(dispatcher), dispatcher, security_headers(False))
             transport = httpx.ASGITransport(app=guard)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
 
@@ -66,7 +64,7 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
                 while not releases.asked:
                     await asyncio.sleep(0.01)
                 second = asyncio.create_task(release(bob))
-                while not dispatcher._release_queue._waiting:
+                while not dispatcher.waiting()["release"]:
                     await asyncio.sleep(0.01)
                 getattr(users, change)("bob")
                 releases.let.set()

@@ -92,6 +92,22 @@ def test_fresh_noise_is_paid_for(peopled: Peopled) -> None:
     assert remaining(peopled, peopled.alice) == before - Fraction(6, 100)
 
 
+def test_histories_come_in_pages(peopled: Peopled) -> None:
+    service = peopled.service
+    service.release(peopled.alice, COUNT.format(name="x", epsilon="0.011"), label="first")
+    service.release(peopled.alice, COUNT.format(name="x", epsilon="0.012"), label="second")
+    for path, token in (("v1/history", peopled.alice), ("v1/events", peopled.curator)):
+        found: list[dict[str, Any]] = []
+        while page := service.ask("GET", f"{path}?after={found[-1]['number'] if found else 0}&limit=2", token).json():
+            assert len(page) <= 2
+            found += page
+        assert found == service.ask("GET", path, token).json()
+        labels = [each["label"] for each in found if each["label"] in ("first", "second")]
+        assert (labels[0], labels[-1]) == ("first", "second")
+        for wrong in ("after=-1", "limit=0", "limit=1001", f"after={2**62}", "after=first"):
+            assert service.ask("GET", f"{path}?{wrong}", token).status_code == 400
+
+
 def test_more_than_the_own_budget_is_refused_with_the_library_s_words(peopled: Peopled) -> None:
     before = remaining(peopled, peopled.alice)
     message = told(peopled.service.release(peopled.alice, COUNT.format(name="x", epsilon="5")), 409, "BudgetExceeded")

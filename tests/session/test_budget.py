@@ -68,7 +68,7 @@ def test_budgets_round_down_to_whole_nano_epsilon(edges: wp.Query) -> None:
             session.release(wp.source("source1", int).noisy_count("1/3", over=[1]))
 
 
-@pytest.mark.parametrize("budget", [0, -1, float("nan"), float("inf"), True, None, "one", "1e-10"])
+@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), True, None, "one", "1e-10"])
 def test_budgets_that_are_no_nano_epsilon_are_refused(edges: wp.Query, budget: object) -> None:
     with wp.Session() as session:
         with pytest.raises(wp.EpsilonError):

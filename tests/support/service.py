@@ -47,6 +47,7 @@ port = 0
 [limits]
 requests_a_minute = 6000
 releases_a_minute = 6000
+wrong_tokens_a_minute = 6000
 at_once = 64
 {limits}
 
@@ -67,8 +68,9 @@ version = "first"
 class RunningService:
     """`wpinq serve` in a process of its own."""
 
-    def __init__(self, configuration: Path) -> None:
-        self.configuration, self.folder = configuration, configuration.parent
+    def __init__(self, configuration: Path, before: tuple[str, ...] = ()) -> None:
+        """`before` is a command that runs it, as `unshare` does."""
+        self.configuration, self.folder, self.before = configuration, configuration.parent, before
         self.log = self.folder / "log.jsonl"
         self.start()
 
@@ -76,7 +78,7 @@ class RunningService:
         """Start it, and wait until it serves."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "wpinq", "serve", str(self.configuration)],
+                [*self.before, sys.executable, "-m", "wpinq", "serve", str(self.configuration)],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,

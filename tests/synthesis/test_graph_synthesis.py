@@ -32,7 +32,7 @@ from wpinq.graphs.synthesis.report import report
 from wpinq.graphs.synthesis.synthesize import graph_structure
 from wpinq.mcmc import STEPS_PER_EDGE, CheckpointError, Settings, Update
 from wpinq.measure.answers import Answers
-from wpinq.noise.epsilon import budget_to_nano, to_nano
+from wpinq.noise.epsilon import parse_budget, to_nano
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
@@ -127,7 +127,7 @@ def test_a_method_spends_its_epsilon_and_no_more(name: str, epsilon: Any) -> Non
     measurements = method.measurements(method.source(), epsilon)
     cost = wp.bill(measurements)["edges"]
     assert 0 <= Fraction(epsilon) - cost < Fraction(2, 10**9)
-    assert to_nano(cost) <= budget_to_nano(Fraction(epsilon))
+    assert to_nano(cost) <= parse_budget(Fraction(epsilon))
     assert set(measurements) == set(method.shares)
     assert sum(method.shares.values()) == 1
 

@@ -17,7 +17,7 @@ from wpinq.measure.bill import bill
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.statement import Balance, Event
-from wpinq.noise.epsilon import budget_to_nano, format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import format_epsilon, parse_budget
 
 
 def add_parser(commands: Any) -> None:
@@ -67,7 +67,7 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _set(options: argparse.Namespace) -> None:
-    budgets = {name: budget_to_nano(parse_epsilon(text)) for name, text in pairs(options.budget, "--budget").items()}
+    budgets = {name: parse_budget(text) for name, text in pairs(options.budget, "--budget").items()}
     if not budgets and not options.resume:
         raise UsageError("give --budget NAME=EPSILON or --resume NAME")
     with Ledger(options.ledger, create=False, expected_head=options.expected_head) as ledger:

@@ -24,7 +24,7 @@ from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import check_label, waits_for_keys
-from wpinq.noise.epsilon import budget_to_nano, format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import format_epsilon, parse_budget
 from wpinq.plan.node import sources
 from wpinq.tables.released import Table
 
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
-        budget_to_nano(parse_epsilon(budgets[source.account]))
+        parse_budget(budgets[source.account])
         data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
     asked = program.releases

@@ -13,12 +13,12 @@ from wpinq.cli.arguments import check_stdout, pairs
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.runtime.optional_imports import install
-from wpinq.service.users import ANALYST, CURATOR, UserStore, admit, remove, renew
+from wpinq.service.users import ANALYST, CURATOR, Budgets, UserStore, admit, remove, renew
 
 if TYPE_CHECKING:
     from wpinq.service.config import Configuration
 
-_ACTIONS = ("add", "renew", "remove")
+_ACTIONS = ("add", "renew", "roll", "remove")
 _TRIAL_PORT = 8765
 _TRIAL_SOURCE = "edges"
 _TRIAL_DECLARATION = 'source edges(src: int, dst: int) with unit = "one edge", records_at_most = {};'
@@ -30,13 +30,15 @@ def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
     made = commands.add_parser("serve", help="answer analysts over HTTP, each under budgets of their own")
     actions = (
-        "SERVICE.toml serves; SERVICE.toml add NAME adds a user, renew NAME gives another token, remove NAME "
-        "revokes it; GRAPH --trial serves an edge list for a look"
+        "SERVICE.toml serves; SERVICE.toml add NAME adds a user, renew NAME gives another token, roll NAME too while "
+        "the former one is valid for an hour, remove NAME revokes all, list shows users and when their tokens expire; "
+        "GRAPH --trial serves an edge list for a look"
     )
     made.add_argument("what", nargs="+", metavar="SERVICE.toml", help=actions)
     budgets = "with add: of an analyst, within that of an account; with --trial: of edges (default 10)"
     made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help=budgets)
     made.add_argument("--curator", action="store_true", help="with add: a curator, who sets budgets and adds users")
+    made.add_argument("--days", type=int, metavar="N", help="with add, renew and roll: the life of the token")
     trial = "serve one edge list to this machine, with a ledger that ends with the service, and print tokens"
     made.add_argument("--trial", action="store_true", help=trial)
     words = f"with --trial: how to read it (default: {_TRIAL_EDGES})"
@@ -66,13 +68,17 @@ def run(options: argparse.Namespace) -> None:
         return
     if action[:1] != ["add"] and (budgets or options.curator):
         raise UsageError("--budget and --curator go with add NAME")
-    if action and (len(action) != 2 or action[0] not in _ACTIONS):
-        raise UsageError(f"after the configuration stands one of {', '.join(_ACTIONS)}, and a name")
+    if options.days is not None and not (0 < options.days <= 36_500 and action[:1] in (["add"], ["renew"], ["roll"])):
+        raise UsageError("--days N, from 1 to 36500, goes with add, renew and roll")
+    if action not in ([], ["list"]) and (len(action) != 2 or action[0] not in _ACTIONS):
+        raise UsageError(f"after the configuration stands list, or one of {', '.join(_ACTIONS)}, and a name")
     from wpinq.service.config import read_configuration
 
     configuration = read_configuration(Path(path))
-    if action:
-        _change_user(configuration, action[0], action[1], budgets, options.curator)
+    if action == ["list"]:
+        _list_users(configuration)
+    elif action:
+        _change_user(configuration, action[0], action[1], budgets, options)
     else:
         _serve(configuration)
 
@@ -89,20 +95,29 @@ def _serve(configuration: Configuration) -> None:
     serve(configuration, ready)
 
 
-def _change_user(configuration: Configuration, action: str, name: str, budgets: dict[str, str], curator: bool) -> None:
-    if action == "add" and not curator and not budgets:
+def _list_users(configuration: Configuration) -> None:
+    with UserStore(configuration.users) as users:
+        for user in users.all():
+            print(f"{user.name}, {user.role} since {user.added}{'' if user.admitted else ', removed'}")
+            for token in user.tokens:
+                print(f"  a token of {token.made}, {'without end' if token.expires is None else f'to {token.expires}'}")
+
+
+def _change_user(service: Configuration, action: str, name: str, budgets: Budgets, options: argparse.Namespace) -> None:
+    role = CURATOR if options.curator else ANALYST
+    if action == "add" and role == ANALYST and not budgets:
         raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
-    if not configuration.ledger.exists():
-        raise UsageError(f"there is no ledger {configuration.ledger} yet: start the service once, which makes it")
-    with UserStore(configuration.users) as users, Ledger(configuration.ledger, create=False) as ledger:
+    if not service.ledger.exists():
+        raise UsageError(f"there is no ledger {service.ledger} yet: start the service once, which makes it")
+    with UserStore(service.users) as users, Ledger(service.ledger, create=False) as ledger:
         if action == "remove":
             remove(users, ledger, name)
             print(f"The token of {name} is revoked; what was spent stays spent.")
             return
-        if action == "renew":
-            token = renew(users, ledger, name)
+        if action == "add":
+            token = admit(users, ledger, name, role, budgets, days=options.days)
         else:
-            token = admit(users, ledger, name, CURATOR if curator else ANALYST, budgets)
+            token = renew(users, ledger, name, days=options.days, roll=action == "roll")
     print(f"The token of {name}, shown this once:\n{token}", flush=True)
 
 

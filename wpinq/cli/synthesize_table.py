@@ -34,7 +34,7 @@ from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
-from wpinq.noise.epsilon import budget_to_nano, format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import format_epsilon, parse_budget, parse_epsilon
 from wpinq.workflows import plan_table, synthesize_table
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
@@ -288,7 +288,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     budget = options.budget
     if budget is None:  # nothing else could be spent
         (budget,) = asked.bill().values()
-    budget_to_nano(parse_epsilon(budget))
+    parse_budget(budget)
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
     _print_accuracy(asked)
     if notice:

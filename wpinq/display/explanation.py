@@ -45,6 +45,7 @@ def explain_plan(
     engine: str = DEFAULT_ENGINE,
     sink: Sink | None = None,
     listing: Listing | None = None,
+    missing: str | None = None,
 ) -> str:
     """What a query is and costs, as text.
 
@@ -62,8 +63,11 @@ def explain_plan(
         How it is to be released: as a NoisyCount unless given.
     listing : Listing, optional
         Which keys it is to list.
+    missing : str, optional
+        The reason why the engine cannot run it, empty if it can; the engine finds it out unless given.
     """
-    rows, missing = list(_tree(plan)), gap(plan, engine)
+    rows = list(_tree(plan))
+    missing = gap(plan, engine) if missing is None else missing
     left = min(COLUMN_LIMIT, max(len(row[0]) for row in rows))
     middle = min(COLUMN_LIMIT, max(len(row[1]) for row in rows))
     lines = [f"{tree:<{left}}  {type_:<{middle}}  {rest}".rstrip() for tree, type_, rest in rows]

@@ -17,7 +17,7 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import Data, Protected
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.measurement import check_text
-from wpinq.noise.epsilon import budget_to_nano, parse_epsilon
+from wpinq.noise.epsilon import parse_budget
 from wpinq.plan.node import Planned
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
@@ -56,7 +56,7 @@ class Protector:
         name = declared.source
         words = check_text(declared.unit if unit is None else unit, "a unit")
         declared.check()  # a plan that was read or unpickled may say anything
-        accounts = accounts_of(declared, words, budget_to_nano(parse_epsilon(budget)))
+        accounts = accounts_of(declared, words, parse_budget(budget))
         # Before the data are read: whether they satisfy a cap, a type or a fact depends on them. So an account
         # fixes its declaration when it is opened, and data under any other declaration are refused unread.
         refuse = partial(check_single, declared)

@@ -26,7 +26,7 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.group import Options, Together
 from wpinq.measure.measurement import ListedMeasurement, Measurement
 from wpinq.measure.statement import statement_html
-from wpinq.noise.epsilon import budget_to_nano, from_nano, parse_epsilon
+from wpinq.noise.epsilon import from_nano, parse_budget
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay
 
@@ -192,12 +192,12 @@ class Session(Budgets):
         source : str
             Its name, or that of an account.
         budget : number
-            Epsilon.
+            Epsilon; 0 for what is spent, so that nothing is left.
         analyst : str, optional
             Give the budget to this analyst instead, within the source's: see `analyst`.
         """
         self._check_open()
-        self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
+        self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
 
     def resume(self, source: str) -> bool:
         """Resume a source that a failed evaluation suspended: a recorded act of the curator.

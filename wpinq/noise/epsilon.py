@@ -106,12 +106,11 @@ def _from_text(text: str) -> Fraction:
     if len(text) > _MAX_DIGITS:
         raise EpsilonError(f"epsilon is a text of more than {_MAX_DIGITS} characters: {_ADVICE}")
     text = text.strip()
-    ratio = _RATIO.fullmatch(text)
-    if ratio is not None:
-        numerator, denominator = int(ratio[1]), int(ratio[2])
-        if denominator == 0:
-            raise EpsilonError(f"epsilon {text[:40]!r} divides by zero: {_ADVICE}")
-        return Fraction(numerator, denominator)
+    if _RATIO.fullmatch(text) is not None:
+        try:
+            return Fraction(text)
+        except ZeroDivisionError:
+            raise EpsilonError(f"epsilon {text[:40]!r} divides by zero: {_ADVICE}") from None
     if _DECIMAL.fullmatch(text) is None:
         raise EpsilonError(f"epsilon {text[:40]!r} is not a number: {_ADVICE}")
     try:
@@ -188,9 +187,7 @@ def _exact_decimal(number: Fraction) -> str | None:
     except Inexact:
         return None
     decimal = decimal.normalize(_SEVENTEEN_DIGITS)
-    if -7 < decimal.adjusted() < 17:
-        return f"{decimal:f}"
-    return f"{decimal:e}".replace("e+", "e")
+    return f"{decimal:f}" if -7 < decimal.adjusted() < 17 else f"{decimal:e}".replace("e+", "e")
 
 
 # Epsilon as a ledger counts it: whole nano-epsilon, charges rounded up and budgets rounded down.
@@ -209,15 +206,17 @@ def to_nano(epsilon: Fraction) -> int:
     return -(-epsilon.numerator * NANO // epsilon.denominator)
 
 
-def budget_to_nano(epsilon: Fraction) -> int:
-    """A budget in whole nano-epsilon, rounded down: never more than was given, and at least 1.
+def parse_budget(value: object) -> int:
+    """A budget in whole nano-epsilon, rounded down; at least 1 unless 0 was given.
 
     Examples
     --------
-    >>> budget_to_nano(Fraction(1, 3))
-    333333333
+    >>> parse_budget("1/3"), parse_budget(0)
+    (333333333, 0)
     """
-    nano = math.floor(epsilon * NANO)
+    if str(value) in ("0", "0.0"):
+        return 0
+    nano = math.floor(parse_epsilon(value) * NANO)
     if nano < 1:
         raise EpsilonError("a budget is kept in whole nano-epsilon: give at least 1e-9")
     return nano

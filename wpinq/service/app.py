@@ -15,6 +15,7 @@ import wpinq
 from wpinq.errors import WpinqError
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, refusal_of, response_parts
+from wpinq.service.health import router as health_router
 from wpinq.service.routes import router
 from wpinq.service.schemas import ErrorResponse
 
@@ -63,6 +64,7 @@ def create_app(dispatcher: Dispatcher) -> FastAPI:
     )
     app.state.dispatcher = dispatcher
     app.include_router(router)
+    app.include_router(health_router)
     app.mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True))
     return app
 

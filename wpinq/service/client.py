@@ -139,10 +139,12 @@ class ServiceConnection:
 
     def history(self) -> tuple[Event, ...]:
         """What was debited from the own budgets, in order, counted from 1."""
-        names = ("time", "kind", "account", "description", "label", "actor")
+        names, events = ("time", "kind", "account", "description", "label", "actor"), list[Any]()
+        while page := self._ask("GET", f"history?after={len(events)}"):
+            events += page
         return tuple(
             Event(each["number"], amount=_epsilon(each["amount"]), **{name: each[name] for name in names})
-            for each in self._ask("GET", "history")
+            for each in events
         )
 
     def _declared(self) -> dict[str, Source]:

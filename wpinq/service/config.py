@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic.networks import IPvAnyNetwork
 
 from wpinq.api.query import Query
 from wpinq.data import EdgeList
@@ -60,9 +61,11 @@ class ServiceLimits(_Section):
     body_bytes : int
         Size of a request.
     requests_a_minute, releases_a_minute : int
-        Of one token: all requests, and the releases among them.
+        Of one user: all requests, and the releases among them.
+    wrong_tokens_a_minute : int
+        Of one address, before they are slowed.
     at_once : int
-        Requests of one token in work at the same time.
+        Requests of one user in work at the same time.
     queue : int
         Waiting requests for each kind of worker, before others are refused.
     queue_seconds : float
@@ -80,6 +83,7 @@ class ServiceLimits(_Section):
     body_bytes: Count = 256 * 1024
     requests_a_minute: Count = 240
     releases_a_minute: Count = 30
+    wrong_tokens_a_minute: Count = 20
     at_once: Count = 4
     queue: Count = 64
     queue_seconds: Seconds = 60.0
@@ -90,7 +94,7 @@ class ServiceLimits(_Section):
 
 
 class ServiceSection(_Section):
-    """The table [service]: files, address, TLS, and numbers of workers."""
+    """The table [service]: files, address, TLS, proxies, and numbers of workers."""
 
     ledger: File
     users: File
@@ -101,6 +105,10 @@ class ServiceSection(_Section):
     certificate: File | None = None
     key: File | None = None
     behind_proxy: bool = False
+    socket: File | None = None
+    proxies: list[IPvAnyNetwork] = []
+    authenticate: str | None = Field(None, pattern="^[A-Za-z][A-Za-z0-9-]*$", max_length=64)
+    log_addresses: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -111,6 +119,11 @@ class ServiceSection(_Section):
         for path in (self.certificate, self.key):
             if path is not None and not path.is_file():
                 raise UsageError(f"there is no file {path}, which [service] names for TLS")
+        if self.authenticate is not None and self.socket is None and not self.proxies:
+            raise UsageError(
+                f"{self.authenticate} would name a user for anybody: say where the proxy is that sets it, by socket = "
+                "FILE or proxies = [ADDRESS] in [service]"
+            )
         if self.certificate is None and not (self.behind_proxy or _is_loopback(self.host)):
             raise UsageError(
                 f"tokens would go over the network to {self.host} in clear: give certificate and key in [service], "

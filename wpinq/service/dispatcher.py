@@ -6,6 +6,7 @@ The web process holds no protected data and reads no program.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from wpinq.errors import SourceSuspended
+from wpinq.errors import LedgerError, SourceSuspended
 from wpinq.kernel.ledger.debit import no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
@@ -23,7 +24,7 @@ from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal, busy, failure, log, refusal_of, too_often
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, NoAnswer, read_answer
-from wpinq.service.middleware import Rates
+from wpinq.service.limits import Rates
 from wpinq.service.users import UserStore
 from wpinq.service.workers import GRACE
 
@@ -53,6 +54,9 @@ class FairQueue:
         self._turns = 0
         self._last_turn: dict[str, int] = {}
         self._waiting: dict[asyncio.Future[None], str] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
 
     @asynccontextmanager
     async def place(self, user: str) -> AsyncIterator[None]:
@@ -116,6 +120,11 @@ class Dispatcher:
         Budgets.
     planners, releases : Channel
         The ways to the workers.
+
+    Attributes
+    ----------
+    requests : Counter
+        Requests by route and status, since the web process began.
     """
 
     def __init__(
@@ -130,6 +139,8 @@ class Dispatcher:
         self._planners, self._releases = planners, releases
         self._release_rates = Rates(configuration.limits.releases_a_minute)
         self._inflight = InflightReleases(configuration.ledger)
+        self._ledger_file = configuration.ledger.stat()
+        self.requests: Counter[tuple[str, int]] = Counter()
 
     def start(self) -> None:
         """Open the files and queues of the web process, and see to releases of an earlier one."""
@@ -139,6 +150,17 @@ class Dispatcher:
         self._planner_queue = FairQueue(self.configuration.planners, *waiting)
         self._release_queue = FairQueue(self.configuration.release_workers, *waiting)
         self._suspend_unanswered()
+
+    def check_files(self) -> None:
+        """Refuse unreadable users, an unreadable ledger, and a ledger file that was replaced."""
+        self.users.find("")
+        self.ledger.head()
+        if not os.path.samestat(self._ledger_file, self.configuration.ledger.stat()):
+            raise LedgerError(f"{self.configuration.ledger} was replaced while it was open: start the service again")
+
+    def waiting(self) -> dict[str, int]:
+        """The number of requests that wait for a worker, by the kind of worker."""
+        return {"planner": len(self._planner_queue), "release": len(self._release_queue)}
 
     async def explain(self, request: Mapping[str, Any], analyst: str | None, check_known: Check) -> dict[str, Any]:
         """The explanation of a program, with the cost to an analyst, if one asks.

@@ -82,7 +82,8 @@ def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
     return json.dumps({"error": told}).encode(), headers
 
 
-# The log: one line of JSON an event, without data, tokens, programs, labels, addresses of clients, or durations.
+# The log: one line of JSON an event, without data, tokens, programs, labels or durations. It has addresses of clients
+# where the configuration asks for them.
 
 
 def log(event: str, **what: str | int) -> None:

@@ -6,7 +6,6 @@ that finds a record suspends the sources in it: the web process of the request, 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -48,23 +47,18 @@ class InflightReleases:
         """
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            mode = self._folder.stat().st_mode
-        except OSError as error:
-            raise UsageError(f"{self._folder} cannot hold the releases in flight ({system_reason(error)})") from None
-        if mode & 0o077:
-            raise UsageError(f"{self._folder} is open to others: chmod 700 it")
-        try:
+            if self._folder.stat().st_mode & 0o077:
+                raise UsageError(f"{self._folder} is open to others: chmod 700 it")
             file = os.open(self._folder / SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise UsageError(f"{self._folder / SERVICE} cannot be opened ({system_reason(error)})") from None
+            raise UsageError(f"{self._folder} cannot hold the releases in flight ({system_reason(error)})") from None
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process and not of its children, until it ends
         except OSError as error:
             os.close(file)
-            if error.errno not in (errno.EACCES, errno.EAGAIN):
-                raise UsageError(f"{self._folder / SERVICE} cannot be locked ({system_reason(error)})") from None
             raise UsageError(
-                f"another service runs over this ledger, by {self._folder}: stop it first, or serve its sources there"
+                f"another service runs over this ledger, by {self._folder} ({system_reason(error)}): stop it first, or "
+                "serve its sources there"
             ) from None
 
     @staticmethod

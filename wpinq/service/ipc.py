@@ -12,10 +12,11 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from wpinq.errors import WpinqError
-from wpinq.service.errors import Refusal, busy, failure, refusal_of
+from wpinq.errors import LedgerError, WpinqError
+from wpinq.service.errors import Refusal, busy, failure, log, refusal_of
 
 
 class NoAnswer(Exception):
@@ -91,10 +92,7 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def receive(end: socket.socket) -> bytes:
     """All bytes until the other side closes."""
-    pieces = []
-    while piece := end.recv(1 << 16):
-        pieces.append(piece)
-    return b"".join(pieces)
+    return b"".join(iter(partial(end.recv, 1 << 16), b""))
 
 
 def _answer(work: Callable[[Any], Mapping[str, Any]], request: Any) -> bytes:
@@ -102,6 +100,8 @@ def _answer(work: Callable[[Any], Mapping[str, Any]], request: Any) -> bytes:
     try:
         return json.dumps({"answer": work(request)}, allow_nan=False).encode()
     except WpinqError as error:
+        if isinstance(error, LedgerError):
+            log("failure", error=type(error).__name__, reason=str(error))  # for the curator alone
         refusal = refusal_of(error)
     except Exception:
         refusal = failure()

@@ -1,69 +1,36 @@
 """The middleware: tokens, rates, sizes, slow clients, security headers, error format.
 
-The token is checked before anything of the body is read. Every failure becomes one shape of JSON.
+The user is found before anything of the body is read. Every failure becomes one shape of JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
+import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from wpinq.service.config import ServiceLimits
-from wpinq.service.errors import Refusal, failure, log, response_parts, too_often
-from wpinq.service.users import User
+from wpinq.errors import LedgerError
+from wpinq.service.dispatcher import Dispatcher
+from wpinq.service.errors import Refusal, failure, log, too_often
+from wpinq.service.limits import Rates, client_network, read_body, refuse
+from wpinq.service.users import User, UsersError
 
+PREFIX, METRICS = "/v1", "/metrics"
+GUARDED = f"{PREFIX}/", METRICS
+"""The beginnings of all paths that need a user."""
 
-class Rates:
-    """Rate limits: for each user a bucket of tries, which fills again in a minute.
-
-    Parameters
-    ----------
-    a_minute : int
-        The tries of a full bucket.
-    clock : callable
-        Seconds, as `time.monotonic` tells them.
-
-    Examples
-    --------
-    >>> now = [0.0]
-    >>> rates = Rates(2, clock=lambda: now[0])
-    >>> [rates.wait("alice") for _ in range(3)], rates.wait("bob")
-    ([0.0, 0.0, 30.0], 0.0)
-    >>> now[0] = 30.0
-    >>> rates.wait("alice")
-    0.0
-    """
-
-    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._size = float(a_minute)
-        self._clock = clock
-        self._left: dict[Hashable, tuple[float, float]] = {}
-
-    def wait(self, user: Hashable) -> float:
-        """Take a try: 0, or the seconds until there is one, and then none is taken."""
-        now, each = self._clock(), 60.0 / self._size
-        left, then = self._left.get(user, (self._size, now))
-        left = min(self._size, left + (now - then) / each)
-        taken = left >= 1.0
-        self._left[user] = (left - 1.0 if taken else left, now)
-        return 0.0 if taken else (1.0 - left) * each
-
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
-
-GUARDED = "/v1/"
-"""The beginning of all paths that need a token."""
+UNIX = "unix"
+"""The address of whoever connects by a Unix socket: a proxy, which is trusted."""
 
 _NO_TOKEN = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
+_NO_PROXY = "this request names a user, which only the proxy of this service may, for requests of its own pages"
 
 
 class RequestGuard:
@@ -72,60 +39,69 @@ class RequestGuard:
     Parameters
     ----------
     inner : ASGI application
-        Finds the user in `scope["state"]["user"]`, and in `scope["state"]["check_known"]` a check that refuses a token
-        which was revoked since.
-    find : callable
-        The user of a token, if there is one.
-    limits : ServiceLimits
-        Sizes, rates, times.
+        Finds the user in `scope["state"]["user"]`, and in `scope["state"]["check_known"]` a check that refuses a user
+        who was removed since, or whose token was revoked or has expired.
+    dispatcher : Dispatcher
+        Has the users, the configuration, and the count of requests by route and status.
     headers : sequence of (bytes, bytes)
         Those of every response.
     """
 
-    def __init__(
-        self,
-        inner: Application,
-        find: Callable[[str], User | None],
-        limits: ServiceLimits,
-        headers: Sequence[tuple[bytes, bytes]],
-    ) -> None:
-        self._inner, self._find, self._limits, self._headers = inner, find, limits, headers
-        self._rates = Rates(limits.requests_a_minute)
+    def __init__(self, inner: ASGIApp, dispatcher: Dispatcher, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self._inner, self._dispatcher, self._headers = inner, dispatcher, headers
+        self._service, self._limits = dispatcher.configuration, dispatcher.configuration.limits
+        self._rates, self._wrong = Rates(self._limits.requests_a_minute), Rates(self._limits.wrong_tokens_a_minute)
         self._at_work: Counter[str] = Counter()
+        self._proxied = ProxyHeadersMiddleware(self._answer, [*map(str, self._service.proxies), UNIX])  # type: ignore[arg-type]
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        if scope["type"] != "http":
-            return
-        told: dict[str, Any] = {"status": 0, "user": ""}
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["by_proxy"] = scope["client"][0] in self._proxied.trusted_hosts
+            await self._proxied(scope, receive, send)  # type: ignore[arg-type]
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The answer to a request, whose client is now the one that a trusted proxy tells of."""
+        told: dict[str, Any] = {"id": secrets.token_hex(8), "status": 0, "user": ""}
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 told["status"] = message["status"]
-                message["headers"] = [*message.get("headers", ()), *self._headers]
+                own = (b"x-request-id", told["id"].encode())
+                message["headers"] = [*message.get("headers", ()), *self._headers, own]
             async with asyncio.timeout(self._limits.slow_seconds):  # a client that does not take its answer
                 await send(message)
 
         try:
-            await self._guarded(scope, receive, sent, told)
-        except Refusal as refusal:
-            await _refuse(refusal, sent, told)
-        except Exception as error:
-            log("failure", error=type(error).__name__)
-            await _refuse(failure(), sent, told)
+            try:
+                await self._guarded(scope, receive, sent, told)
+            except Exception as error:
+                if not isinstance(error, Refusal):
+                    reason = {"reason": str(error)} if isinstance(error, (LedgerError, UsersError)) else {}
+                    log("failure", id=told["id"], error=type(error).__name__, **reason)
+                if not told["status"]:  # else a response has begun, and the server closes the connection
+                    await refuse(error if isinstance(error, Refusal) else failure(), scope, receive, sent)
         finally:
-            route = getattr(scope.get("route"), "path", "") or "other"
-            log("request", method=scope["method"], route=route, status=told["status"], user=told["user"])
+            told["route"] = route = getattr(scope.get("route"), "path", "") or "other"
+            self._dispatcher.requests[route, told["status"]] += 1
+            address = {"address": scope["client"][0][:64]} if self._service.log_addresses else {}
+            log("request", method=scope["method"], **told, **address)
 
-    async def _guarded(self, scope: Message, receive: Receive, send: Send, told: dict[str, Any]) -> None:
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send, told: dict[str, Any]) -> None:
         given = {name for name, _ in scope["headers"]}
         if {b"content-length", b"transfer-encoding"} <= given:
             # a proxy that ends it elsewhere would let one client's body swallow the next one's request, token and all
             raise Refusal(400, "NoRequest", "a request has one length: content-length or transfer-encoding, not both")
         if not scope["path"].startswith(GUARDED):
-            await self._inner(scope, await self._read(scope, receive), send)
+            await self._inner(scope, await read_body(scope, receive, 0, self._limits.slow_seconds), send)
             return
-        user = await run_in_threadpool(self._known, scope)
+        try:
+            user = await run_in_threadpool(self._known, scope)
+        except Refusal:
+            if seconds := self._wrong.wait(client_network(scope["client"][0])):
+                await asyncio.sleep(min(seconds, self._limits.slow_seconds))
+                raise too_often(seconds) from None
+            raise
         told["user"] = name = user.name
         if seconds := self._rates.wait(name):
             raise too_often(seconds)
@@ -133,62 +109,30 @@ class RequestGuard:
             raise Refusal(429, "TooMany", f"at most {self._limits.at_once} of your requests are worked on at once")
         self._at_work[name] += 1
         try:
-            scope.setdefault("state", {})["user"] = user
-            scope["state"]["check_known"] = partial(self._known, scope)
-            await self._inner(scope, await self._read(scope, receive), send)
+            scope["state"] |= {"user": user, "check_known": partial(self._known, scope)}
+            body = await read_body(scope, receive, self._limits.body_bytes, self._limits.slow_seconds)
+            await self._inner(scope, body, send)
         finally:
             self._at_work[name] -= 1
             if not self._at_work[name]:
                 del self._at_work[name]
 
-    def _known(self, scope: Message) -> User:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        scheme, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
-        user = self._find(token.strip()) if scheme.lower() == "bearer" else None
+    def _known(self, scope: Scope) -> User:
+        """The user that a trusted proxy names, or else the one of the token."""
+        named, given = _fields(scope, (self._service.authenticate or "").lower()), _fields(scope, "authorization")
+        if named:
+            foreign = not set(_fields(scope, "sec-fetch-site")) <= {"same-origin", "none"}  # of another site's page
+            if foreign or len(named) > 1 or not scope["state"]["by_proxy"]:
+                raise Refusal(403, "NotProxy", _NO_PROXY)
+            user = self._dispatcher.users.named(named[0])
+        else:
+            scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+            user = self._dispatcher.users.find(token.strip()) if scheme.lower() == "bearer" else None
         if user is None:
             raise Refusal(401, "NoToken", _NO_TOKEN)
         return user
 
-    async def _read(self, scope: Message, receive: Receive) -> Receive:
-        """The body, all of it and in time, given on as one message."""
-        most = self._limits.body_bytes
-        too_large = Refusal(413, "TooLarge", f"a request has at most {most:,} bytes")
-        for name, value in scope["headers"]:
-            if name == b"content-length" and not (value.isdigit() and len(value) < 20 and int(value) <= most):
-                raise too_large
-        body = bytearray()
-        try:
-            async with asyncio.timeout(self._limits.slow_seconds):
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        raise Refusal(400, "Gone", "the request ended before its body did")
-                    body += message.get("body", b"")
-                    more = message.get("more_body", False)
-                    if len(body) > most:
-                        raise too_large
-        except TimeoutError:
-            raise Refusal(408, "TooSlow", "the request took too long to arrive") from None
-        whole = {"type": "http.request", "body": bytes(body), "more_body": False}
-        given = False
 
-        async def replayed() -> Message:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return whole
-
-        return replayed
-
-
-async def _refuse(refusal: Refusal, send: Send, told: dict[str, Any]) -> None:
-    if told["status"]:  # a response has begun: the server closes the connection, and nothing else can be said
-        return
-    body, given = response_parts(refusal)
-    # what is left of the body is not read, so the connection cannot go on
-    headers = {**given, "content-length": str(len(body)), "connection": "close"}
-    coded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": coded})
-    await send({"type": "http.response.body", "body": body})
+def _fields(scope: Scope, wanted: str) -> list[str]:
+    """The values of a header, as often as it is there and not empty."""
+    return [value.decode("latin-1") for name, value in scope["headers"] if name.decode("latin-1") == wanted and value]

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from wpinq.errors import LedgerError
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.service import schemas
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
-from wpinq.service.middleware import GUARDED
+from wpinq.service.middleware import PREFIX
 from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
 from wpinq.service.users import renew as renew_token
@@ -65,11 +65,12 @@ def _known_name(name: str, user: CuratorUser, dispatcher: Dispatching) -> str:
 
 KnownName = Annotated[str, Depends(_known_name)]
 """The name of a user, in the path: for curators alone, or it would tell who there is."""
+Page = Annotated[schemas.PageQuery, Query()]
 
 
 # Routes for all users and for analysts: sources, explanations, releases, own budgets and history.
 
-router = APIRouter(prefix=GUARDED.rstrip("/"))  # in each route's own path, which the log shows
+router = APIRouter(prefix=PREFIX)  # in each route's own path, which the log shows
 
 
 @router.get("/me", summary="The user of this token")
@@ -105,10 +106,9 @@ def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.Balanc
     return list(map(schemas.BalanceResponse.model_validate, own.balances()))
 
 
-@router.get("/history", summary="The debits from the own budgets")
-def history(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return list(map(schemas.EventResponse.model_validate, own.history()))
+@router.get("/history", summary="The debits from the own budgets, a page of them")
+def history(user: AnalystUser, dispatcher: Dispatching, page: Page) -> list[schemas.EventResponse]:
+    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events(user.name, page.after, page.limit)))
 
 
 # Routes for curators: users, budgets, events, and sources to resume.
@@ -131,23 +131,24 @@ def set_source_budgets(
     return _balances(dispatcher)
 
 
-@router.get("/events", summary="The events of all accounts (curator)")
-def events(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.EventResponse]:
-    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events()))
+@router.get("/events", summary="The events of all accounts, a page of them (curator)")
+def events(user: CuratorUser, dispatcher: Dispatching, page: Page) -> list[schemas.EventResponse]:
+    return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events(None, page.after, page.limit)))
 
 
 @router.get("/users", summary="The users, with their budgets (curator)")
 def users(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.AdmittedResponse]:
     return [
-        schemas.AdmittedResponse(**asdict(each), budgets=_balances(dispatcher, each.name))
+        schemas.AdmittedResponse(**asdict(each), admitted=each.admitted, budgets=_balances(dispatcher, each.name))
         for each in dispatcher.users.all()
     ]
 
 
 @router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
 def add(request: schemas.NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
-    token = admit(dispatcher.users, dispatcher.ledger, request.name, request.role, request.budgets, user.name)
-    return schemas.TokenResponse(name=request.name, token=token)
+    name, days = request.name, request.days
+    token = admit(dispatcher.users, dispatcher.ledger, name, request.role, request.budgets, user.name, days)
+    return schemas.TokenResponse(name=name, token=token)
 
 
 @router.put("/users/{name}/budgets", summary="Set budgets of an analyst (curator)")
@@ -159,8 +160,11 @@ def set_analyst_budgets(
 
 
 @router.post("/users/{name}/token", summary="A new token for a user, shown this once (curator)")
-def renew(name: KnownName, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
-    return schemas.TokenResponse(name=name, token=renew_token(dispatcher.users, dispatcher.ledger, name, user.name))
+def renew(
+    name: KnownName, user: CuratorUser, dispatcher: Dispatching, days: schemas.TokenDays = None, roll: bool = False
+) -> schemas.TokenResponse:
+    token = renew_token(dispatcher.users, dispatcher.ledger, name, user.name, days, roll)
+    return schemas.TokenResponse(name=name, token=token)
 
 
 @router.delete("/users/{name}", summary="Revoke the token of a user (curator)", status_code=204)

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from wpinq.api.query import Query
+from wpinq.display.explanation import explain_plan
+from wpinq.engines.sql.engine import untranslated
 from wpinq.errors import PlanError, shorten, suggest
 from wpinq.expr.nodes import write_value
 from wpinq.kernel.prepare import DeclaredSource
@@ -25,7 +27,7 @@ from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_ke
 from wpinq.measure.measurement import Measurement, measurement_from_json
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.plan.node import sources
-from wpinq.service.users import UserRole
+from wpinq.service.users import Token, UserRole
 from wpinq.tables.released import Table
 
 
@@ -48,6 +50,7 @@ Epsilon = Annotated[
     BeforeValidator(_epsilon),
     Field(description='an exact number, as "0.1" or "1/3"', examples=["0.5"], max_length=100),
 ]
+TokenDays = Annotated[int | None, Field(ge=1, le=36_500, description="the life of the token; null is without end")]
 Epsilons = Annotated[dict[str, Epsilon], Field(description="account to epsilon", max_length=1_000)]
 
 
@@ -87,6 +90,7 @@ class NewUserRequest(_Request):
     name: str = Field(max_length=64, examples=["alice"])
     role: UserRole = "analyst"
     budgets: Epsilons = {}
+    days: TokenDays = None
 
 
 class ResumeRequest(_Request):
@@ -99,6 +103,13 @@ class BudgetsRequest(_Request):
     """Budgets to set."""
 
     budgets: Epsilons
+
+
+class PageQuery(BaseModel):
+    """The page of a history."""
+
+    after: int = Field(0, ge=0, lt=2**62, description="the number of the last event of the page before")
+    limit: int = Field(1_000, ge=1, le=1_000, description="the most events of the page")
 
 
 class _Response(BaseModel):
@@ -226,10 +237,11 @@ class EventResponse(_Response):
 
 
 class AdmittedResponse(UserResponse):
-    """Somebody in the register, with their budgets."""
+    """Somebody in the register, with their tokens, which are not shown, and their budgets."""
 
     added: str
     admitted: bool
+    tokens: list[Token]
     budgets: list[BalanceResponse]
 
 
@@ -304,7 +316,7 @@ def explained(releases: Releases, confidence: float) -> dict[str, Any]:
     return {
         "bill": {account: format_epsilon(epsilon) for account, epsilon in cost.items()},
         "bill_text": str(cost),
-        "plans": {name: one.explain() if isinstance(one, Measurement) else str(one) for name, one in releases.items()},
+        "plans": {name: _plan(one) if isinstance(one, Measurement) else str(one) for name, one in releases.items()},
         "accuracy": [
             {
                 "name": row.name,
@@ -317,6 +329,12 @@ def explained(releases: Releases, confidence: float) -> dict[str, Any]:
             for row in accuracy(releases, confidence)
         ],
     }
+
+
+def _plan(one: Measurement) -> str:
+    """The explanation of one measurement, from its program alone; no database is opened."""
+    missing = untranslated(one.plan)
+    return explain_plan(one.plan, one.epsilon, one.reading, sink=one.sink, listing=one.listing, missing=missing)
 
 
 def released(result: Any, confidence: float) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -25,10 +26,10 @@ from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, serve_one
-from wpinq.service.middleware import RequestGuard
+from wpinq.service.ipc import Channel
+from wpinq.service.middleware import UNIX, RequestGuard
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
-from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, read_declared
+from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, hold_planners, read_declared
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
@@ -68,21 +69,45 @@ def _check_private(key: Path) -> None:
         raise UsageError(f"{key} can be read by others, who could then read what analysts send: chmod 600 it")
 
 
+class Certificate:
+    """The certificate and key of a service, which are read again without a new start.
+
+    Attributes
+    ----------
+    context : ssl.SSLContext or None
+        For new connections; None where they are not encrypted.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self.context = server_context(configuration)
+
+    def reload(self, tell: Callable[[], object], *given: object) -> None:
+        """Read the files again, if there are any; a bad certificate changes nothing but the log."""
+        try:
+            self.context = server_context(self._configuration)
+        except UsageError as error:
+            log("certificate kept", reason=str(error))
+        else:
+            tell()
+
+
 _GRACE = 3
 """Seconds for requests to end when the service is asked to."""
 
 
-def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
-    """Answer clients until a signal asks to stop."""
+def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certificate) -> None:
+    """Answer clients until a signal asks to stop; SIGHUP has the certificate read again."""
+    signal.signal(signal.SIGHUP, partial(certificate.reload, partial(log, "read again")))
+    # a record of TLS fits into it, and each connection has one; unless told, it is of 256 KiB
+    SSLProtocol.max_size = 16 * 1024
     dispatcher.start()
-    configuration = dispatcher.configuration
-    limits, context = configuration.limits, server_context(configuration)
-    application = RequestGuard(
-        create_app(dispatcher), dispatcher.users.find, limits, security_headers(context is not None)
-    )
+    limits, encrypted = dispatcher.configuration.limits, certificate.context is not None
+    application = RequestGuard(create_app(dispatcher), dispatcher, security_headers(encrypted))
+    unnamed = UNIX if listener.family == socket.AF_UNIX else ""  # of TCP, one that is gone already
     config = uvicorn.Config(
         application,
-        http=_protocol(limits.slow_seconds, limits.connections, context),
+        http=_protocol(limits.slow_seconds, limits.connections, certificate, unnamed),
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -96,8 +121,10 @@ def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type[asyncio.Protocol]:
+def _protocol(seconds: float, most: int, certificate: Certificate, unnamed: str) -> type[asyncio.Protocol]:
     """The protocol of uvicorn for a bounded number of connections with bounded waiting.
+
+    `unnamed` is the address of clients that have none.
 
     Encryption begins here, and not in the event loop, so that a connection counts, and has to hurry, from its start.
     """
@@ -112,11 +139,11 @@ def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type
         def connection_made(self, transport: Any) -> None:
             if len(self.connections) + len(beginning) >= most:
                 transport.abort()
-            elif context is None:
+            elif certificate.context is None:
                 self._begin(transport)
             else:
                 transport.pause_reading()  # what comes first is for TLS
-                beginning[self] = self.loop.create_task(self._encrypt(transport, context))
+                beginning[self] = self.loop.create_task(self._encrypt(transport, certificate.context))
 
         async def _encrypt(self, transport: Any, context: ssl.SSLContext) -> None:
             try:
@@ -139,6 +166,7 @@ def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type
 
         def _begin(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.client = self.client or (unnamed, 0)
             self._wait()
             if self._early:
                 super().data_received(self._early)
@@ -155,7 +183,7 @@ def _protocol(seconds: float, most: int, context: ssl.SSLContext | None) -> type
                 return
             if self._waiting is not None:
                 self._waiting.cancel()
-            super().connection_lost(error)
+            super().connection_lost(None)  # with an error, a timer would hold this for as long as a client may be slow
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
@@ -205,13 +233,15 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     WpinqError
         When it cannot begin, or the data worker died.
     """
-    server_context(configuration)  # refused here, before data are read
+    certificate = Certificate(configuration)  # refused here, before data are read
     InflightReleases(configuration.ledger).begin()
     stop_on_signals()
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
         planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
         children = Supervisor()
+        # here too, for a web process that is forked later
+        signal.signal(signal.SIGHUP, partial(certificate.reload, partial(children.send, "web", signal.SIGHUP)))
         try:
             mine, theirs = socket.socketpair()
             with mine:
@@ -223,17 +253,17 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             on_ready(_address(configuration, listener), ledger)
             offered, seconds = configuration.declared, configuration.limits.explain_seconds
             planner = PlannerWorker(offered, declared, ledger, configuration.sandbox, seconds)
-            for _ in range(configuration.planners):
-                children.fork(Role("planner", partial(serve_one, planners, planner.answer), again=True))
+            image = partial(hold_planners, planner, configuration.planners, planners)
+            children.fork(Role("planners", image, again=True))
             dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
-            children.fork(Role("web", partial(listen, dispatcher, listener), again=True))
+            children.fork(Role("web", partial(listen, dispatcher, listener, certificate), again=True))
             lost = children.tend()
             end_of_data = signal.SIGKILL
             raise DataWorkerDied(f"the service ends: its {lost.name} process ended, and it cannot go on without it")
         except StopAsked:
             log("stopping")
         finally:
-            for name, number in (("web", signal.SIGTERM), ("planner", signal.SIGKILL)):
+            for name, number in (("web", signal.SIGTERM), ("planners", signal.SIGKILL)):
                 children.stop(name, number)
             # with its release workers, each after it has suspended the sources of a failed evaluation
             children.stop("data", end_of_data)
@@ -241,16 +271,26 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
 
 def _listener(configuration: Configuration) -> socket.socket:
     """The socket for clients: bound before data are read, so that a taken port shows at once."""
-    host, port = configuration.host, configuration.port
+    host, port, path = configuration.host, configuration.port, configuration.socket
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address, family=family, backlog=512)
+        if path is None:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            made = socket.create_server(address, family=family, backlog=512)
+        else:
+            if path.is_socket():
+                path.unlink()  # of a service that has ended
+            made = socket.create_server(str(path), family=socket.AF_UNIX, backlog=512)
+            path.chmod(0o660)
     except OSError as error:
-        raise UsageError(f"cannot listen on {host}, port {port} ({system_reason(error)}): name another port") from None
+        where = f"{host}, port {port}" if path is None else path
+        raise UsageError(f"cannot listen on {where} ({system_reason(error)}): name another place") from None
+    return socket.socket(fileno=made.detach())  # which knows its protocol: asyncio sets TCP_NODELAY on TCP alone
 
 
 def _address(configuration: Configuration, listener: socket.socket) -> str:
     """The address for clients."""
+    if configuration.socket is not None:
+        return f"unix:{configuration.socket}"
     scheme = "http" if configuration.certificate is None else "https"
     host = f"[{configuration.host}]" if ":" in configuration.host else configuration.host
     return f"{scheme}://{host}:{listener.getsockname()[1]}"

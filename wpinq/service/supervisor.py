@@ -88,7 +88,9 @@ class Supervisor:
 
     def _seen_to(self, pid: int, status: int) -> Role | None:
         """Fork anew what ended; its role where nothing goes on without it."""
-        role, unfit = self._roles.pop(pid), os.waitstatus_to_exitcode(status) == UNFIT
+        role, unfit = self._roles.pop(pid, None), os.waitstatus_to_exitcode(status) == UNFIT
+        if role is None:  # an orphan, which the first process of a container is given to wait for
+            return None
         if status:
             log("process ended", role=role.name, unfit=int(unfit))
         if unfit or not role.again:
@@ -96,14 +98,18 @@ class Supervisor:
         self.fork(role)
         return None
 
+    def send(self, name: str, number: int) -> list[int]:
+        """Send a signal to the children of a name; their process ids."""
+        found = [pid for pid, role in self._roles.items() if role.name == name]
+        for pid in found:
+            os.kill(pid, number)
+        return found
+
     def stop(self, name: str, number: int) -> None:
         """Send a signal to the children of a name, and wait for their end."""
-        asked = [pid for pid, role in self._roles.items() if role.name == name]
-        for pid in asked:
-            os.kill(pid, number)
-        for pid in asked:
+        for pid in self.send(name, number):
+            del self._roles[pid]  # first: a signal handler must not send to a number that may be another's
             os.waitpid(pid, 0)
-            del self._roles[pid]
 
 
 @contextmanager
@@ -139,6 +145,7 @@ def _live(role: Role, parent: int) -> NoReturn:
     try:
         logging.disable(logging.CRITICAL)  # of libraries: what is logged is ours to say, in one form
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal: the parent decides
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # of a terminal too; the web process is told by its parent
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         let_signals_go(wholly=True)  # this one may have been forked in place of another, within what sees to that
         signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -8,12 +8,13 @@ import resource
 import signal
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from wpinq.api.query import Query
-from wpinq.errors import PlanError, WpinqError
+from wpinq.errors import LedgerError, PlanError, WpinqError, system_reason
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
@@ -21,6 +22,7 @@ from wpinq.kernel.sandbox.admission import admit, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
+from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.noise.epsilon import format_epsilon
 from wpinq.service.config import Configuration
 from wpinq.service.errors import log
@@ -32,10 +34,17 @@ from wpinq.service.supervisor import Role, Supervisor
 # Planners: processes without protected data that read programs, check them, and price them.
 #
 # Reading a program may take as long as its author likes, so the web process does not read it. A planner has limited
-# processor time and memory; one that needs more dies, and another takes its place.
+# processor time and memory; one that needs more dies, and another takes its place. All are forked from an image, a
+# process that has explained a built-in program and so has all modules and caches at hand. It has no data, no ledger
+# that is open, and nothing of an analyst: no request reaches it.
 
 _MEMORY = 4 << 30
 """Bytes of address space."""
+_BUILT_IN = """
+var a = {0}.Select(r => 1).Where(x => x > 0);
+var b = a.GroupBy(x => x, g => Count(g)).Join(a, x => x.key, y => y, (x, y) => y);
+var c = b.NoisyCount(0.1, over: range(0, 10));
+"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,14 @@ class PlannerWorker:
         """The answer to a request."""
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.setitimer(signal.ITIMER_PROF, self.seconds)  # which ends the process
+        return self._explanation(sent)
+
+    def prepare(self) -> None:
+        """Explain a built-in program over the first source, for what the process then has at hand."""
+        program = _BUILT_IN.format(next(iter(self.queries)))
+        self._explanation({"program": program, "confidence": CONFIDENCE, "fresh": False, "analyst": None})
+
+    def _explanation(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         releases = releases_of(sent, self.queries)
         found = explained(releases, sent["confidence"]) | self._admission(releases, sent["fresh"])
         if sent["analyst"] is not None:
@@ -94,6 +111,17 @@ class PlannerWorker:
         }
 
 
+def hold_planners(planner: PlannerWorker, number: int, channel: Channel) -> None:
+    """Prepare, and fork planners for ever."""
+    with suppress(WpinqError):  # of a source over which no such program can be explained
+        planner.prepare()
+    role, workers = Role("planner", partial(serve_one, channel, planner.answer), again=True), Supervisor()
+    for _ in range(number):
+        workers.fork(role)
+    workers.tend()
+    raise RuntimeError("a planner could not begin, and another would fare no better")
+
+
 # Release workers: children of the data worker, each for one release.
 
 GRACE = 60.0
@@ -107,8 +135,9 @@ def _release(
 
     Each process opens the ledger of the session anew.
     """
-    # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
-    signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
+    # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation; SIGHUP to all
+    # processes would end the child that evaluates
+    signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM, signal.SIGHUP])
     signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
     releases = releases_of(sent, queries)
     analyst = session.analyst(sent["analyst"])
@@ -117,6 +146,10 @@ def _release(
             results = analyst.release(releases, fresh=sent["fresh"], label=sent["label"])
     except SuspensionError:  # a failure is not answered before its sources are suspended: as if the worker died
         os._exit(1)
+    except OSError as error:  # of the record, before the debit
+        raise LedgerError(
+            f"a release in flight cannot be recorded ({system_reason(error)}): make room on its disk"
+        ) from None
     left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
     answers = {name: released(result, sent["confidence"]) for name, result in results.items()}
     return {"answers": answers, "remaining": left}

@@ -68,6 +68,20 @@ def check_nesting(plan: Plan) -> None:
             )
 
 
+def untranslated(root: Node) -> str:
+    """The reason why a plan has no program, step by step; empty where it has one.
+
+    No database is opened.
+    """
+    try:
+        check_nesting(Plan(physical_plan(root), ()))
+    except PlanError as error:
+        return str(error)
+    except RecursionError:
+        return "its program is too much for the database"
+    return ""
+
+
 class TableStore(Protocol):
     """What a database must do: make tables, and drop them."""
 

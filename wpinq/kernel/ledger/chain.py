@@ -218,10 +218,10 @@ def tampered(name: str, reason: str) -> LedgerError:
     )
 
 
-def read(transaction: Transaction, condition: str, parameters: Sequence[Any], size: int = -1) -> list[Entry]:
-    """The entries that fulfil a condition, in order."""
-    query = f"SELECT {_COLUMNS} FROM entries WHERE {condition} ORDER BY sequence LIMIT ?"
-    rows = transaction.execute(query, (*parameters, size)).fetchall()
+def read(transaction: Transaction, condition: str, values: Sequence[Any], size: int = -1, skip: int = 0) -> list[Entry]:
+    """At most `size` entries that fulfil a condition, in order, after the first `skip`."""
+    query = f"SELECT {_COLUMNS} FROM entries WHERE {condition} ORDER BY sequence LIMIT ? OFFSET ?"
+    rows = transaction.execute(query, (*values, size, skip)).fetchall()
     return [
         Entry(sequence, time, kind, actor, target, amount, json.loads(content), chained.hex())
         for sequence, time, kind, actor, target, amount, content, chained in rows

@@ -162,7 +162,7 @@ class Ledger:
         name : str
             A source with an account.
         budget : int
-            Nano-epsilon, from what is spent to below 2⁶².
+            Nano-epsilon, from what is spent to below 2⁶²; 0 for what is spent, so that nothing is left.
         analyst : str, optional
             The analyst, for a budget within that of the source. The first budget opens an account.
         actor : str
@@ -190,14 +190,15 @@ class Ledger:
             if known is None:
                 new = replace(source, name=own, schema=accounts.OF_ANALYST, budget=budget, spent=0, suspended=False)
                 return accounts.open_account(transaction, new, actor)
-            if budget < known.spent:
+            amount = budget or known.spent
+            if amount < known.spent:
                 raise LedgerError(
-                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: "
-                    f"{decimal_epsilon(known.spent)} is spent, and nothing is refunded"
+                    f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: {decimal_epsilon(known.spent)} is "
+                    "spent, and nothing is refunded; 0 sets it to what is spent"
                 )
-            chain.append(transaction, chain.SET, own, budget, {"previous": known.budget}, actor)
-            transaction.execute("UPDATE accounts SET budget = ? WHERE name = ?", (budget, own))
-            return replace(known, budget=budget)
+            chain.append(transaction, chain.SET, own, amount, {"previous": known.budget}, actor)
+            transaction.execute("UPDATE accounts SET budget = ? WHERE name = ?", (amount, own))
+            return replace(known, budget=amount)
 
         return self._store.write(changed)
 
@@ -351,12 +352,11 @@ class Ledger:
         """
 
         def found(transaction: Transaction) -> dict[int, dict[str, str]]:
-            mark = f"{MARK}{analyst}"
             kept = dict(transaction.execute("SELECT digest, plan FROM plans").fetchall())
             plans = {}
             for entry in chain.read(transaction, "kind IN ('debit', 'carry')", ()):
                 recorded = entry.content.get("plans")
-                if recorded and (analyst is None or entry.target.endswith(mark)):
+                if recorded and (analyst is None or entry.target.endswith(f"{MARK}{analyst}")):
                     pairs = recorded.items() if isinstance(recorded, dict) else zip(recorded, recorded, strict=True)
                     plans[entry.sequence] = {digest: kept[hashed] for digest, hashed in pairs}
             return plans
@@ -498,31 +498,39 @@ class Ledger:
 
     def check_head(self, expected: str) -> None:
         """Refuse a ledger that does not contain an entry which it had, as `head` gave it."""
-        known = Head.parse(expected)
-        self._store.read(lambda transaction: chain.check_head(transaction, self._store.name, known, EXPECTED))
+        self._store.read(lambda held: chain.check_head(held, self._store.name, Head.parse(expected), EXPECTED))
 
     def entries(self) -> Iterator[Entry]:
         """The history, from the first entry on, as far as it goes when the iteration gets there."""
         after = 0
-        while page := self._store.read(partial(chain.read, condition="sequence > ?", parameters=(after,), size=500)):
+        while page := self._store.read(partial(chain.read, condition="sequence > ?", values=(after,), size=500)):
             yield from page
             after = page[-1].sequence
 
-    def events(self, analyst: str | None = None) -> tuple[Event, ...]:
+    def events(self, analyst: str | None = None, after: int = 0, size: int = -1) -> tuple[Event, ...]:
         """The history in epsilon: all entries but those that store answers.
 
         Of an analyst, the debits from the analyst's accounts, by the accounts that they are in, counted from 1.
+
+        Parameters
+        ----------
+        analyst : str, optional
+            The analyst.
+        after : int
+            The number of an event: those after it.
+        size : int
+            The most of them; -1 for all.
         """
         if analyst is None:
-            shown = (each for each in self.entries() if each.kind != chain.ANSWERS)
-            return tuple(_event(each, each.target, each.sequence) for each in shown)
+            page = partial(chain.read, condition="kind <> 'answers' AND sequence > ?", values=(after,), size=size)
+            return tuple(_event(each, each.target, each.sequence) for each in self._store.read(page))
         payer = Payer(analyst)
 
         def own(transaction: Transaction) -> tuple[Event, ...]:
             names = {each.name: source for source, each in payer.balances(accounts.all_accounts(transaction)).items()}
             marks = ", ".join("?" * len(names))
-            found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,))
-            return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, start=1))
+            found = chain.read(transaction, f"kind = 'debit' AND target IN ({marks})", (*names,), size, after)
+            return tuple(_event(each, names[each.target], number) for number, each in enumerate(found, after + 1))
 
         return self._store.snapshot(own)
 

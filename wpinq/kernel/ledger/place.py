@@ -127,4 +127,4 @@ def explain(path: str, error: OSError | None = None) -> str:
         if unfit := [each for each in around if os.path.exists(each) and not os.access(each, mode)]:
             return f"{state}: make {', '.join(unfit)} {wanted}"
     reason = f" ({os.strerror(error.errno) if error.errno else error})" if error is not None else ""
-    return f"the system refused{reason}: keep it on a local disk that is not mounted read-only"
+    return f"the system refused{reason}: keep it on a local disk with room that is not mounted read-only"

@@ -31,6 +31,12 @@ PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_REASONS: dict[int | None, str] = {
+    sqlite3.SQLITE_NOTADB: "not a ledger but some other file: give the path of a ledger or a new file",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy, or start a new one with what is left",
+    sqlite3.SQLITE_IOERR: "the disk failed: make room on it and see that it is whole, then open the ledger again",
+    sqlite3.SQLITE_FULL: "the disk is full: make room on it, and try again; what was recorded stands, and nothing else",
+}
 _BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
 _IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
 
@@ -249,13 +255,9 @@ class SQLiteStore:
         code = _primary_code(error)
         if code in _BUSY:
             return _BUSY_FOR.format(PATIENCE)
-        if code == sqlite3.SQLITE_NOTADB:
-            return "not a ledger but some other file: give the path of a ledger or a new file"
-        if code == sqlite3.SQLITE_CORRUPT:
-            return "the file is damaged: restore it from a copy, or start a new one with the budget that is left"
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
             return place.explain(self._path)
-        return f"the database refused: {error}"
+        return _REASONS.get(code, f"the database refused: {error}")
 
 
 def patiently(action: Callable[[], T]) -> T:

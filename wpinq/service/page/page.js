@@ -1,6 +1,6 @@
 // The page: what is shown to whom, and what happens when a button is pressed.
 
-import { ask, forgetToken, keepToken, Refused, token } from "./requests.js";
+import { ask, events as allEvents, forgetToken, keepToken, Refused, token } from "./requests.js";
 import { amount, element, found, meter, put, shown, table } from "./elements.js";
 import { answerCards } from "./answers.js";
 
@@ -15,12 +15,12 @@ const state = { me: null, sources: [], balances: [], checked: null, pending: nul
 // --- signing in -----------------------------------------------------------------------------------------------------
 
 async function begin() {
-  if (!token()) return showSignIn("");
+  const kept = token();
   try {
-    state.me = await ask("GET", "me");
+    state.me = await ask("GET", "me"); // also without a token: a proxy may say who it is
   } catch (refused) {
     forgetToken();
-    return showSignIn(refused.status === 401 ? "This token is not known here." : refused.message);
+    return showSignIn(refused.status !== 401 ? refused.message : kept ? "This token is not known here." : "");
   }
   found("name").textContent = `${state.me.name} (${state.me.role})`;
   found("sign-in").hidden = true;
@@ -89,6 +89,7 @@ function insertExample() {
   typed();
 }
 
+const moment = (text) => text.replace("T", " ").replace("+00:00", "");
 const program = () => ({ program: found("program").value, fresh: found("fresh").checked });
 
 function typed() {
@@ -201,10 +202,10 @@ async function release(event) {
 
 async function loadHistory() {
   const curator = state.me.role === "curator";
-  const events = (await ask("GET", curator ? "events" : "history")).reverse();
+  const events = (await allEvents(curator ? "events" : "history")).reverse();
   put("history-table", events.length
     ? table("", ["", "time (UTC)", "account", "epsilon", "what", "label"],
-      events.map((each) => [each.number, each.time.replace("T", " ").replace("+00:00", ""), each.account, each.amount,
+      events.map((each) => [each.number, moment(each.time), each.account, each.amount,
         curator ? `${each.kind}: ${each.description}` : each.description, each.label]), new Set([0, 3]))
     : element("p", { class: "faint" }, "Nothing was released yet."));
 }
@@ -227,9 +228,10 @@ function peopleTable(people, payers) {
   return table("", ["name", "role", "since (UTC)", "budgets", ""], people.map((each) => [
     each.name,
     each.admitted ? each.role : element("span", { class: "suspended" }, `${each.role}, token revoked`),
-    each.added.replace("T", " ").replace("+00:00", ""),
+    moment(each.added),
     each.role === "analyst" ? element("div", {}, payers.map((payer) => budgetForm(each, payer.account))) : "",
     element("div", { class: "row" },
+      each.tokens.map((held) => element("span", { class: "faint" }, held.expires ? `Token to ${moment(held.expires)} ` : "Token without end ")),
       element("button", { type: "button", class: "quiet", onclick: () => renew(each.name) }, "New token",
         element("span", { class: "faint" }, ` for ${each.name}`)),
       each.admitted && each.name !== state.me.name

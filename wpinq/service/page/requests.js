@@ -1,4 +1,5 @@
-// Requests to the service. The token is kept for this tab alone, and goes nowhere but into the header.
+// Requests to the service. The token is kept for this tab alone, and goes nowhere but into the header. Where a proxy
+// names the user there is none.
 
 const KEPT = "wpinq token";
 
@@ -20,7 +21,7 @@ export async function ask(method, path, body, signal) {
       method,
       signal,
       cache: "no-store",
-      headers: { authorization: `Bearer ${token()}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: { ...(token() && { authorization: `Bearer ${token()}` }), ...(body === undefined ? {} : { "content-type": "application/json" }) },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
@@ -36,4 +37,14 @@ export async function ask(method, path, body, signal) {
   }
   if (!response.ok) throw new Refused(response.status, told.error);
   return told;
+}
+
+/** All events, a page after the other. */
+export async function events(path) {
+  const all = [];
+  for (;;) {
+    const page = await ask("GET", `${path}?after=${all.at(-1)?.number ?? 0}`);
+    if (!page.length) return all;
+    all.push(...page);
+  }
 }
