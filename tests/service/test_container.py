@@ -44,6 +44,7 @@ def contained(tmp_path: Path) -> Iterator[RunningService]:
             service.stop(signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_over_a_look_closes_its_source_and_the_service_goes_on(
     contained: RunningService,
 ) -> None:

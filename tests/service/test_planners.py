@@ -44,6 +44,7 @@ def in_memory(pid: int, *words: bytes) -> set[bytes]:
     return found
 
 
+@pytest.mark.long
 def test_the_image_has_no_file_of_ledger_or_users_and_no_database(peopled: Peopled) -> None:
     folder, pid = str(peopled.service.folder), image(peopled.service)
     for each in (pid, *until(lambda: children(pid))):
@@ -54,6 +55,7 @@ def test_the_image_has_no_file_of_ledger_or_users_and_no_database(peopled: Peopl
         assert folder not in mapped
 
 
+@pytest.mark.long
 def test_the_image_holds_no_text_of_an_analyst_and_the_planner_that_had_it_is_gone(peopled: Peopled) -> None:
     pid, before = image(peopled.service), set(children(image(peopled.service)))
     secret = 7_305_112_947
