@@ -62,3 +62,10 @@ class StepDisplay:
         with contextlib.suppress(Exception):
             if bar is not None:
                 bar.close()
+
+
+def tell_terminal(words: str) -> None:
+    """Say something to a person at a terminal, on stderr; where that is none, such as a log, nothing is written."""
+    with contextlib.suppress(Exception):
+        if sys.stderr.isatty():
+            sys.stderr.write(f"{words}\n")
