@@ -17,7 +17,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.cli.main import main
-from wpinq.data import EdgeList
+from wpinq.data import EdgeList, read_source
 from wpinq.errors import PlanError, SourceRejected, WpinqError
 from wpinq.graphs import read_edges, write_edges
 
@@ -35,14 +35,14 @@ def written(path: Path, content: str | bytes) -> Path:
 
 
 def refused(path: Path, content: str | bytes, **options: Any) -> str:
-    """The words of a refusal, without the path, by `read_edges` and by a session alike."""
+    """The words of a refusal, without the path, of public and of protected edges alike."""
     written(path, content)
     with pytest.raises(WpinqError) as caught:
         read_edges(path, **options)
     assert caught.value.__context__ is None
     node = options.pop("node", int)
-    with pytest.raises(WpinqError) as protected, wp.Session() as session:
-        session.protect(wp.source("e", a=node, b=node), EdgeList(path, **options), budget=1)
+    with pytest.raises(WpinqError) as protected:
+        read_source(EdgeList(path, **options), wp.source("e", a=node, b=node).plan.operator)
     assert str(protected.value).replace("field 'a'", "field 0") == str(caught.value)
     return str(caught.value).replace(str(path), "")
 
@@ -166,7 +166,9 @@ def test_other_formats_are_named(case: str, tmp_path: Path) -> None:
             made.writestr("g.txt", "1 2\n")
         content = packed.getvalue()
     for options in ({}, NAMES):
-        assert words in refused(tmp_path / "g.txt", content, **options)
+        with pytest.raises(SourceRejected) as caught:
+            read_edges(written(tmp_path / "g.txt", content), **options)
+        assert words in str(caught.value)
 
 
 def test_lists_of_neighbours_of_networkx(tmp_path: Path) -> None:

@@ -101,17 +101,14 @@ def test_graphs_are_read_as_they_were_written(many: int, tmp_path: Path) -> None
         nx.set_edge_attributes(graph, 1, "weight")
         path = tmp_path / name
         write(graph, path)
-        told = directed if name.endswith((".mtx", ".ncol", ".edgelist")) and directed else None
-        if name.endswith((".ncol", ".edgelist")):
-            told = directed
+        told = directed if name.endswith((".ncol", ".edgelist")) or (directed and name.endswith(".mtx")) else None
         expected = canonical([(a + first, b + first) for a, b in graph.edges()], directed)
         assert Counter(read_edges(path, directed=told)) == expected, (name, i)
-        assert EdgeList(path, directed=told).is_directed == directed
-        kept = read_source(EdgeList(path, directed=told), wp.source("e", a=int, b=int).plan.operator)
-        assert dict(kept.items()) == dict(expected)
-        if name.endswith((".graph", ".metis")) or told is None:
-            undirected = canonical(list(expected), False)
-            assert Counter(read_edges(path, directed=False, duplicates="drop")) == Counter(dict.fromkeys(undirected, 1))
+        if i % 5 == 0:
+            assert EdgeList(path, directed=told).is_directed == directed
+            kept = read_source(EdgeList(path, directed=told), wp.source("e", a=int, b=int).plan.operator)
+            assert dict(kept.items()) == dict(expected)
+            assert set(read_edges(path, directed=False, duplicates="drop")) == set(canonical(list(expected), False))
 
 
 def test_other_readers_find_the_same(tmp_path: Path) -> None:
