@@ -8,6 +8,7 @@ import json
 import lzma
 import sys
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,13 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.cli.main import main
+from wpinq.cli.synthesize import MeasuringOptions
 from wpinq.data import EdgeList, read_source
 from wpinq.errors import PlanError, SourceRejected, WpinqError
 from wpinq.graphs import read_edges, write_edges
+from wpinq.graphs.synthesis.method import Bounds
+from wpinq.graphs.synthesis.methods import find_method
+from wpinq.workflows import measure_graph
 
 NAMES: dict[str, Any] = {"node": str}
 
@@ -328,6 +333,34 @@ def test_the_form_on_the_command_line_comes_before_the_debit(
     assert "another number of columns" in capsys.readouterr().err
     with wp.Session(ledger) as session:
         assert session.remaining("edges") == 4
+
+
+def test_a_graph_that_is_measured_is_read_in_the_form_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A METIS file has all of its nodes, the form comes after the bill, and what is told reaches the reader."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    ring = "\n".join(f"{(i - 1) % 9 + 1} {(i + 1) % 9 + 1}" for i in range(9))
+    path, said = written(tmp_path / "g.graph", f"9 9\n{ring}\n"), []
+    answers = measure_graph(
+        path,
+        find_method("tbi"),
+        epsilon=2,
+        bounds=Bounds(nodes=12, degree=8),
+        on_bill=lambda bill: said.append(capsys.readouterr().err),
+        on_step=lambda step: said.append(capsys.readouterr().err),
+    )
+    assert list(answers) == ["degree_ccdf", "degree_sequence", "tbi"]
+    assert said[:2] == ["", f"{path} is read as undirected edges: {path} (METIS), nodes by id, without weights\n"]
+    text = written(tmp_path / "g.txt", "! a\n9 1 2\n9 2\n")
+    told = ["--columns", "2,3", "--comments", "!", "--epsilon", "1", "--out", str(tmp_path / "o.txt")]
+    assert main(["synthesize", str(text), *told]) == 4
+    assert "1 line is unfit, at line 3, counted from 1. Reasons: fewer than 3 columns" in capsys.readouterr().err
+    table = written(tmp_path / "g.csv", "a,b\n1,2\n")
+    assert main(["synthesize", str(table), "--epsilon", "1", "--out", str(tmp_path / "o.txt")]) == 2
+    assert "say which" in capsys.readouterr().err
+    measuring = MeasuringOptions("g.txt", "1", "int", None, None, None, None, None, None, "duckdb", (2, 3), "!")
+    assert EdgeList("g.txt", columns=MeasuringOptions.from_json(json.loads(json.dumps(asdict(measuring)))).columns)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class FoundEdges:
     def relation(self, connection: Any, type_: TupleOf, directed: bool) -> Relation:
         """The edges between nodes of a type: ids for int; labels for str, and ids as text where there are none."""
         ids = {*chain(*self.pairs)}
-        names = self.labels or {id_: str(id_) for id_ in ids}
+        names = {id_: self.labels.get(id_) if self.labels else str(id_) for id_ in ids}
         if type_.elements[0] == INT:
             names = {id_: int(id_) if re.fullmatch("0|-?[1-9][0-9]{0,19}", str(id_)) else id_ for id_ in ids}
         elif len({name for name in names.values() if isinstance(name, str) and name}) < len(names):
@@ -76,7 +76,7 @@ def _matrix_market(text: str, sign: int, weighted: bool) -> _Found:
     matrix, kind, _, symmetry = text[sign : sign + 200].lower().split(None, 4)[:4]
     if (matrix, kind) != ("matrix", "coordinate") or symmetry not in ("general", "symmetric"):
         raise UnfitValue("is read as a coordinate matrix, general or symmetric: convert it")
-    found = scipy.io.mmread(io.BytesIO(b"%%MatrixMarket" + text[sign:].encode()))
+    found = scipy.io.mmread(io.BytesIO(f"%%MatrixMarket{text[sign:]}\n".encode()))  # it reads beyond an open end
     if (found.data == 0).any() or (not weighted and (found.data != 1).any()):
         raise UnfitValue("has entries that are not 1: columns=(1, 2) leaves weights out, and zeros are refused")
     if found.shape[0] != found.shape[1]:
@@ -200,7 +200,8 @@ def read_graph_file(path: Path, file: Any, directed: bool | None, columns: tuple
     why = "cannot be read as such: it is damaged, no UTF-8 text, or of another form"
     try:
         file.seek(0)
-        text = re.sub("\r\n?", "\n", file.read().decode("utf-8-sig")).lstrip()
+        content = file.read().replace(b"\0", b"\xff")  # which is no text: zeros end the process in a reader of C
+        text = re.sub("\r\n?", "\n", content.decode("utf-8-sig")).lstrip()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # their words may quote lines, too
             found = read(text, re.match(sign, text).end(), columns is not None)  # type: ignore[union-attr]
