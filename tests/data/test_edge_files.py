@@ -1,4 +1,4 @@
-"""Text edge lists: what is one, what may be another graph, and what is told of the form that is read."""
+"""Text edge lists: their rules, files that may be another graph, and the form that is read."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def test_the_form_is_told_on_a_terminal_alone(
 def test_the_form_is_the_same_of_all_that_a_file_can_hold(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It hangs on the first edge's separator and columns: on no number of lines, edges, comments or repeats."""
+    """It hangs on the first edge, and on no number of lines, edges, comments or repeats."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     said = set()
     for content in ("", "1 2\n", "1 2\n" * 9, "# a\n# b\n\n5 6\n7 8\n", "1 2\n  3 4  \n", "% x\n1 2\r\n3 4\r\n"):
@@ -338,7 +338,7 @@ def test_the_form_on_the_command_line_comes_before_the_debit(
 def test_a_graph_that_is_measured_is_read_in_the_form_that_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A METIS file has all of its nodes, the form comes after the bill, and what is told reaches the reader."""
+    """A METIS file has all of its nodes, and the form comes after the bill."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     ring = "\n".join(f"{(i - 1) % 9 + 1} {(i + 1) % 9 + 1}" for i in range(9))
     path, said = written(tmp_path / "g.graph", f"9 9\n{ring}\n"), []

@@ -1,6 +1,7 @@
-"""Text edge lists: one edge to a line, in columns by place. DuckDB reads what is regular, and Python any other.
+"""Text edge lists: one edge to a line, in columns by place.
 
-The first edge says the separator and the number of columns. A line that is otherwise is unfit.
+The first edge says the separator and the number of columns. A line that differs is unfit. DuckDB reads regular files,
+Python all others.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class TextForm:
         return cls(path, file, comments, columns, above, first, "\t" if by_tabs else " ", directed)
 
     def form(self, node: Type) -> str:
-        """The form in words: nothing of what the file holds but how its first edge is written."""
+        """The form in words, which hang on nothing but how the first edge is written."""
         between, width = "tabs" if self.separator == "\t" else "blanks", len(self._cells(self.first)) or 2
         signs = " or ".join(map(bytes.decode, _signs(self.comments))) or "nothing"
         ends = " and ".join(map(str, self.columns or (1, 2)))
@@ -101,9 +102,7 @@ class TextForm:
         if node == STR and self.comments is None and any(like):
             why = "begins with lines that are comments or edges: say comments='#' or the like, '' where they are edges"
         elif node == STR and self.columns is None and self.separator == " " and len(first) > 2:
-            why = (
-                "may hold names with blanks (quote these) or networkx.read_adjlist's lines: of edges say columns=(1, 2)"
-            )
+            why = "may have names with blanks (quote them) or be for networkx.read_adjlist: of edges say columns=(1, 2)"
         elif node == INT and self.columns is None and self.separator == " " and self._may_be_sizes(first):
             why = "may begin with numbers of nodes and edges: take them out, name METIS .graph, or say columns=(1, 2)"
         if why:
@@ -161,7 +160,7 @@ class TextForm:
         return [cell.strip() for cell in line.split(b"\t")] if self.separator == "\t" else _CELL.findall(line)
 
     def _pairs(self, content: bytes, node: Type, places: list[int]) -> Iterator[tuple[int, Sequence[str] | str]]:
-        """The lines of edges by number, each with the text of both nodes; or with the reason why it has none."""
+        """The lines of edges by number, each with the text of both nodes or a refusal's reason."""
         if b"\0" in content:
             is_text = content.decode(errors="ignore").encode() == content
             raise SourceRejected(f"{self.path} {ZEROS if is_text else NO_TEXT}")
@@ -198,5 +197,5 @@ def _signs(comments: str | None) -> tuple[bytes, ...]:
 
 
 def is_head(line: str) -> bool:
-    """Whether the line of a first edge would be read as another format's, or as names of columns."""
+    """Whether the line of a first edge reads as another format, or as names of columns."""
     return bool(formats_of(line.encode())) or all(map(_TITLE.fullmatch, line.encode().split()))

@@ -1,4 +1,4 @@
-"""Edge lists: pairs of nodes from text files, csv, parquet, tables, rows and graph objects, and how to read them."""
+"""Edge lists: pairs of nodes from files, tables, rows and graph objects."""
 
 from __future__ import annotations
 
@@ -170,7 +170,9 @@ class EdgeList:
             return rows_in_order(connection, self.relation(connection, type_, stack))
 
     def relation(self, connection: Any, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
-        """A relation of the edges as records of a source's type, in a DuckDB with a place for the staging table.
+        """A relation of the edges as records of a source's type, in a DuckDB connection.
+
+        The connection has a place for the staging table.
 
         Where a person is declared, it is of rows of `person.identified(type_)`.
         """
@@ -206,7 +208,10 @@ class EdgeList:
         return self.columns if self.columns is not None and isinstance(self.columns[0], str) else None
 
     def _in_file(self, stack: ExitStack) -> tuple[TextForm | FoundEdges | None, bool | None]:
-        """The edges in a file without names of columns, or None; and whether edges are directed, where data say so."""
+        """The edges of a file without column names, or None; and the direction that data say.
+
+        The direction is None where the data do not say it.
+        """
         found: TextForm | FoundEdges | None = None
         path, by_place = self.path, self.columns is not None and self._named is None
         if path is not None and not (self._named if self.columns and format_of(path) == ".tsv" else has_columns(path)):
@@ -293,6 +298,6 @@ def _is_path(graph: object) -> bool:
 
 
 def as_edge_list(data: Any) -> Any:
-    """A graph object, or the path of an edge list, as the `EdgeList` that it is unless told; anything else as it is."""
+    """A graph object or the path of an edge list as an `EdgeList`; anything else as it is."""
     text = _is_path(data) and format_of(Path(data)) in _ENDINGS and not os.path.isdir(data)
     return EdgeList(data) if is_graph(data) or (text and not has_columns(Path(data))) else data

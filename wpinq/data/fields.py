@@ -103,9 +103,10 @@ def columns_of(data: Any) -> Columns:
 
 
 def has_columns(path: Path) -> bool:
-    """Whether the file at a path names its columns: parquet, csv, and tsv unless a cell of its first line is a number.
+    """Whether the file at a path names its columns.
 
-    A tsv file may be an edge list, and its first line an edge or a comment.
+    Parquet and csv files do. A tsv file does if its first line has tabs, no number, and no sign of a comment. Else it
+    is an edge list.
     """
     if format_of(path) != ".tsv":
         return format_of(path) == ".csv" or parquet_files(path) is not None

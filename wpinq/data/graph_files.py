@@ -1,7 +1,7 @@
-"""Files of graphs in formats that their first lines or names tell: read as those formats say, or refused by name.
+"""Files of graphs: formats known by their first lines or names, read or refused.
 
-scipy reads matrices, networkx GML and GraphML. What these say of a failure quotes lines, and never reaches a message.
-They are given text and no path, and no XML that declares anything: nothing is fetched, executed or expanded.
+scipy reads matrices, networkx reads GML and GraphML. Their text of a failure quotes lines, and never reaches a message.
+They get text and no path, and no XML with declarations: nothing is fetched, executed or expanded.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class FoundEdges:
     labels: Mapping[Any, Any]
 
     def form(self, node: Type) -> str:
-        """The form in words: nothing of what the file holds."""
+        """The form in words, which hang on nothing but the format and the labels."""
         return f"{self.what}, nodes by {'id' if node == INT or not self.labels else 'label'}, without weights"
 
     def relation(self, connection: Any, type_: TupleOf, directed: bool) -> Relation:
-        """The edges between nodes of a type: ids for int; labels for str, and ids as text where there are none."""
+        """The relation of the edges: int nodes are ids, str nodes labels, or ids as text."""
         ids = {*chain(*self.pairs)}
         names = {id_: self.labels.get(id_) if self.labels else str(id_) for id_ in ids}
         if type_.elements[0] == INT:
@@ -87,7 +87,10 @@ def _matrix_market(text: str, sign: int, weighted: bool) -> _Found:
 
 
 def _metis(text: str, *_: object) -> _Found:
-    """The head `n m [fmt [ncon]]`, then a line of neighbours for each node, with weights beside them as fmt says."""
+    """The head `n m [fmt [ncon]]`, then a line of neighbours for each node.
+
+    Digits of fmt say whether sizes and weights of nodes, and weights of edges, stand beside them.
+    """
     head, *rest = [line.split() for line in text.split("\n") if not line.lstrip().startswith("%")]
     nodes, edges, kind, constraints = [*map(_whole, head), *(0, 1)[len(head) - 2 :]]
     sizes, weights, valued = map("01".index, f"{kind:03}")
@@ -101,7 +104,10 @@ def _metis(text: str, *_: object) -> _Found:
 
 
 def _pajek(text: str, *_: object) -> _Found:
-    """Of one section of arcs or edges: igraph ends at a blank line, and networkx reads a second section as edges."""
+    """One section of arcs or of edges.
+
+    igraph ends at a blank line, and networkx reads the head of a second section as an edge.
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip() and not line.lstrip().startswith("%")]
     starts = [i for i, line in enumerate(lines) if re.match(r"(?i)\*(?!network)", line)]
     (_start, nodes), section = lines[starts[0]].split(), lines[starts[-1]].lower()
@@ -139,7 +145,10 @@ def _graphml(text: str, *_: object) -> _Found:
 
 
 def _all_edges(graph: Any, text: str, edge: str, labels: Mapping[Any, Any]) -> _Found:
-    """What a graph of networkx holds, if it is all that stands in the text: it may be the first graph of several."""
+    """The content of a graph of networkx, unless the text has more edges.
+
+    networkx reads the first graph of several, and no graph inside a node.
+    """
     if len(re.findall(edge, text)) != graph.number_of_edges():
         raise UnfitValue("is read where it has one graph, none inside a node, and no two edges of one id")
     return graph.is_directed(), list(graph.edges()), labels if any(labels.values()) else {}
@@ -173,15 +182,15 @@ READ_ENDINGS = tuple(ending for *_, endings, read in _FORMATS if callable(read) 
 
 
 def formats_of(head: bytes, ending: str = "") -> list[Any]:
-    """The formats that a file begins as, and after them those that the ending of its name alone says."""
+    """The formats that a file begins as; then those that the ending of its name alone says."""
     text = re.sub("\r\n?", "\n", head.decode("latin-1").removeprefix("\xef\xbb\xbf").lstrip())
     return [f for f in _FORMATS if (re.match(f[1], text) if f[1] else ending and ending in f[2].split())]
 
 
 def read_graph_file(path: Path, file: Any, directed: bool | None, columns: tuple[Any, Any] | None) -> FoundEdges | None:
-    """The edges of an open file of another format than a text edge list; None of what may be one.
+    """The edges of an open file of a graph; None of a possible text edge list.
 
-    Where columns are told, the ending of a name alone means no format.
+    With columns by place, the ending of a name alone says no format.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Graphs of networkx and igraph, their edges, and sparse matrices of scipy: two columns of nodes, side by side.
+"""Edges of graphs of networkx and igraph, and of sparse matrices, as two columns of nodes.
 
 None of these libraries is imported unless an object of it is offered: a graph names its own library.
 """
@@ -42,12 +42,15 @@ class GraphEdges:
 
 
 def is_graph(data: object) -> bool:
-    """Whether an object is a graph library's: a graph, or a view of one, which may look like a mapping or rows."""
+    """Whether an object is a graph of a library, or a view of one.
+
+    A view may look like a mapping or rows.
+    """
     return _library(data) is not None
 
 
 def own_direction(data: Any) -> bool | None:
-    """Whether the edges of a graph object are directed, as it says itself; None where it does not."""
+    """Whether the edges of a graph object are directed; None where it does not say."""
     library, graph = _library(data), graph_of(data)
     if library not in ("networkx", "igraph") or not isinstance(graph, import_module(library).Graph):
         return None

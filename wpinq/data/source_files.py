@@ -82,9 +82,9 @@ def source_data(
 
 
 def edge_columns(given: str, path: Path, option: str) -> tuple[str, str] | tuple[int, int]:
-    """The two columns that hold an edge, as given with a comma between: names, of which those with commas are quoted.
+    """The two columns of an edge, given with a comma between.
 
-    Of a file that does not name its columns they are places.
+    Names with commas stand in double quotes. Of text without names they are places.
     """
     one, other, *more = [*next(csv.reader([given]), []), "", ""]
     if not one or not other or len(more) != 2 or one == other:

@@ -65,7 +65,7 @@ class StepDisplay:
 
 
 def tell_terminal(words: str) -> None:
-    """Say something to a person at a terminal, on stderr; where that is none, such as a log, nothing is written."""
+    """Write to stderr if it is a terminal, and never to a file or a pipe."""
     with contextlib.suppress(Exception):
         if sys.stderr.isatty():
             sys.stderr.write(f"{words}\n")
