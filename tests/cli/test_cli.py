@@ -383,7 +383,7 @@ def test_times_are_told_only_when_asked_for(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert run(program, tmp_path / "l.db") == 0
-    assert capsys.readouterr().err.count("\n") == 1
+    assert capsys.readouterr().err.count("\n") == 2  # the new ledger, and the form of the edge list
     assert run(program, tmp_path / "l.db", "--progress") == 0
     assert " s] Shave" in capsys.readouterr().err
 

@@ -24,7 +24,7 @@ from pyarrow import parquet
 import wpinq as wp
 from tests.support.declared import declared
 from wpinq.data import EdgeList, read_source
-from wpinq.data.edges import edges_of_graph
+from wpinq.data.graph_objects import edges_of_graph
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, Type, record_type, type_from_annotation
 from wpinq.graphs import read_edges, write_edges
@@ -298,7 +298,7 @@ def test_what_is_no_list_of_edges(graph: object) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"columns": "ab"}, {"columns": ("a",)}, {"columns": ("a", "a")}, {"columns": (1, 2)}, {"directed": 1}],
+    [{"columns": "ab"}, {"columns": ("a",)}, {"columns": ("a", "a")}, {"columns": (1, "a")}, {"directed": 1}],
 )
 def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
     with pytest.raises(PlanError):

@@ -109,7 +109,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("networkx", "graphs.triangle_count(edges, 0.1)", "facts="),
     ("networkx", "graphs.motif(edges, 'triangle')", "pattern"),
     ("networkx", "session.protect(edges, nx.Graph([('a', 'b')]), budget=1)", "convert_node_labels_to_integers"),
-    ("networkx", "session.protect(edges, 'edges.gml', budget=1)", ".edges"),
+    ("networkx", "session.protect(edges, 'edges.gexf', budget=1)", ".edges"),
     ("networkx", "wp.EdgeList('edges.txt', loops='remove')", "drop"),
     # --- public data and text programs
     ("SQL", "wp.evaluate(people, [('Ulm', 1, 2.0)])", '{"people":'),

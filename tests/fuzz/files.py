@@ -1,4 +1,4 @@
-"""Files of data to try: csv, edge lists and parquet, sound ones with odd bytes put in, cut, doubled or exchanged."""
+"""Files of data to try: csv, edge lists, graphs and parquet, with odd bytes put in, cut, doubled or exchanged."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ EDGES = [
     b"1\t2\r\n2\t3\r\n% more\n10\t20\t0.5\n",
     b"src,dst\n1,2\n2,1\n",
 ]
+GRAPHS = [
+    b"%%MatrixMarket matrix coordinate pattern symmetric\n% a\n3 3 2\n2 1\n3 2\n",
+    b"##MatrixMarket matrix coordinate real general\n3 3 2\n2 1 1\n3 2 1\n",
+    b"% a\n3 2 011 1\n1 2 5\n1 1 5 3 7\n1 2 7\n",
+    b'*Vertices 3\n1 "a b"\n2 c\n3 "d"\n*Arcs\n1 2\n2 3 2.5\n',
+    b'Creator "x"\ngraph [ directed 0 node [ id 5 label "a" ] node [ id 7 label "c" ] edge [ source 5 target 7 ] ]\n',
+    b'<?xml version="1.0"?><graphml><graph edgedefault="directed"><node id="1"/><node id="2"/>'
+    b'<edge source="1" target="2"/></graph></graphml>',
+]
 PIECES = [
     b"", b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r", b"\n", b"\r\n", b"\x1a", b"\x85",
     b"\xe2\x80\xa8",
@@ -28,7 +37,7 @@ PIECES = [
     b"null",
     b"\xd9\xa3", b"\x1f\x8b", b"PAR1", b"#", b"%", b"//", b"=1+1", b"\x01", b"true", b"1 2 3 4", b"\"a\" b",
 ]  # fmt: skip
-SUFFIXES = [".csv", ".csv.gz", ".txt", ".tsv", ".edges", ".edges.gz", ".parquet"]
+SUFFIXES = [".csv", ".csv.gz", ".txt", ".tsv", ".edges", ".edges.gz", ".mtx", ".graph", ".parquet"]
 
 
 @cache
@@ -77,7 +86,7 @@ def mutated(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
 def files(draw: st.DrawFn) -> tuple[str, bytes]:
     """The ending of a file's name, and its bytes."""
     suffix = draw(st.sampled_from(SUFFIXES))
-    seeds = parquet() if suffix == ".parquet" else CSV if suffix.startswith(".csv") else EDGES
+    seeds = parquet() if suffix == ".parquet" else CSV if suffix.startswith(".csv") else [*EDGES, *GRAPHS]
     content = draw(mutated(seeds if draw(st.integers(0, 9)) else [*CSV, *EDGES]))
     if suffix.endswith(".gz"):
         content = gzip.compress(content, mtime=0)

@@ -37,10 +37,11 @@ def check_file(given: tuple[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"data{suffix}"
         path.write_bytes(content)
-        if suffix in (".txt", ".tsv", ".edges", ".edges.gz"):
+        if suffix in (".txt", ".tsv", ".edges", ".edges.gz", ".mtx", ".graph"):
             for source in (EDGES, NAMED):
                 offer(source, path)
                 offer(source, wp.EdgeList(path, directed=False, duplicates="keep"))
+                offer(source, wp.EdgeList(path, directed=True, columns=(1, 2)))
         else:
             for source in (VISITS, PERSONS):
                 offer(source, path)

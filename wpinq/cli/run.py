@@ -42,9 +42,9 @@ def add_parser(commands: Any) -> None:
     kept = "where budgets are kept; made if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
     arguments.add_expected_head(made)
-    read = f"how to read a source of edges, directed or undirected at least: {', '.join(EDGE_OPTIONS)}"
+    read = f"how to read a source of edges, directed or undirected at least: {', '.join(EDGE_OPTIONS)}, comments=SIGNS"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
-    ends = "the columns of a csv or parquet file that hold an edge; the fields of the source unless given"
+    ends = "the columns that hold an edge: names, the fields of the source unless given; or places in text, as 1,2"
     by_name("--columns", metavar="NAME=ONE,OTHER", help=ends)
     state = "your word for this state of the data: the same measurement of the same version replays for free"
     by_name("--data-version", metavar="NAME=VERSION", help=state)

@@ -15,7 +15,7 @@ from typing import Any
 
 from wpinq.cli import arguments
 from wpinq.data import EdgeList
-from wpinq.data.files import format_of
+from wpinq.data.fields import has_columns
 from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.errors import EvaluationFailed, SourceRejected, UsageError, WpinqError
@@ -72,7 +72,8 @@ class MeasuringOptions:
     budget: str | None
     version: str | None
     engine: str
-    columns: tuple[str, str] | None = None
+    columns: tuple[str, str] | tuple[int, int] | None = None
+    comments: str | None = None
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> MeasuringOptions:
@@ -80,7 +81,7 @@ class MeasuringOptions:
         made = MeasuringOptions(**data)
         words = (made.graph, made.epsilon, made.engine, *(made.split or {}).values())
         ends = made.columns or ()
-        optional = [word for word in (made.ledger, made.budget, made.version, *ends) if word is not None]
+        optional = [word for word in (made.ledger, made.budget, made.version, made.comments) if word is not None]
         numbers = [number for number in (made.nodes, made.degree) if number is not None]
         right = all(isinstance(word, str) for word in (*words, *optional)) and all(type(n) is int for n in numbers)
         if not right or len(ends) not in (0, 2) or made.node not in _NODES:
@@ -161,7 +162,7 @@ def _measure(
         save_answers(folder, name, table)
 
     told = asdict(measuring)
-    graph = EdgeList(told.pop("graph"), columns=told.pop("columns"))
+    graph = EdgeList(told.pop("graph"), columns=told.pop("columns"), comments=told.pop("comments"))
     told |= {"node": _NODES[told["node"]], "bounds": Bounds(told.pop("nodes"), told.pop("degree"))}
     on_step = paid.add  # steps run after the debit
     answers = measure_graph(graph, method, **told, on_bill=on_bill, on_step=on_step, on_answers=on_answers)
@@ -198,8 +199,9 @@ def add_parser(commands: Any) -> None:
     measured("--share", action="append", metavar="NAME=SHARE", help=shares)
     measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
     measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
-    ends = "of a csv or parquet file that hold an edge"
+    ends = "that hold an edge: names in a csv, tsv or parquet file, places in text, as 1,2"
     measured("--columns", metavar="ONE,OTHER", help=ends)
+    measured("--comments", metavar="SIGNS", help="that comments at the head of text begin with (default #%%)")
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
     arguments.add_ledger(measured, " edges")
     walked = partial(tell, made.add_argument_group("how the graph is fitted"))
@@ -303,8 +305,8 @@ def _begun(
     if options.graph is None or options.epsilon is None:
         raise UsageError("give FILE and --epsilon, or --resume")
     arguments.check_readable(options.graph)
-    if (options.columns is not None) != (format_of(options.graph) in (".csv", ".parquet")):
-        raise UsageError("--columns ONE,OTHER names those of a csv or parquet file that hold an edge: both or neither")
+    if options.columns is None and has_columns(options.graph):
+        raise UsageError("--columns ONE,OTHER names those of the file that hold an edge: say which")
     notice = arguments.ledger_notice(options)
     if holds_run(folder) or is_measuring(folder):
         raise UsageError(f"{folder} holds a run: go on with --resume, or name another --folder")
@@ -338,7 +340,8 @@ def _measuring(options: argparse.Namespace) -> MeasuringOptions:
         budget=options.budget,
         version=options.data_version,
         engine=options.engine,
-        columns=None if options.columns is None else edge_columns(options.columns, "--columns"),
+        columns=None if options.columns is None else edge_columns(options.columns, options.graph, "--columns"),
+        comments=options.comments,
     )
 
 

@@ -19,7 +19,7 @@ from wpinq.api.schema import schema
 from wpinq.api.source import source
 from wpinq.cli import arguments
 from wpinq.cli.output import checked_output, write_answers
-from wpinq.data.files import format_of
+from wpinq.data.fields import has_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
@@ -273,7 +273,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     if options.table is None or options.epsilon is None or not options.attribute:
         raise UsageError("give FILE, --epsilon and an --attribute for each column, or --from-marginals")
     arguments.check_readable(options.table)
-    if format_of(options.table) not in (".csv", ".parquet"):
+    if not has_columns(options.table):
         raise UsageError(f"{options.table} is no csv or parquet file by its name")
     notice = arguments.ledger_notice(options)
     if (options.person is None) != (options.at_most is None):

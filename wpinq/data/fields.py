@@ -9,6 +9,7 @@ import contextlib
 import csv
 import gzip
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.columns.storage import opened
-from wpinq.data.files import format_of, links, open_file, open_packed, parquet_files
+from wpinq.data.files import DELIMITERS, format_of, links, open_file, open_packed, parquet_files
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, field_name, type_of_kind
 from wpinq.data.sources import dtype_name
 from wpinq.errors import SourceRejected
@@ -24,6 +25,7 @@ from wpinq.expr.types import TupleOf, Type
 
 _LONGEST = 2**20
 """The longest line of column names in a csv file, in bytes."""
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
@@ -106,17 +108,31 @@ def columns_of(data: Any) -> Columns:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _of_path(path: Path) -> Columns:
-    if format_of(path) == ".csv":
+def has_columns(path: Path) -> bool:
+    """Whether the file at a path names its columns.
+
+    Parquet and csv files do. A tsv file does if its first line has tabs, no number, and no sign of a comment. Else it
+    is an edge list.
+    """
+    if format_of(path) != ".tsv":
+        return format_of(path) == ".csv" or parquet_files(path) is not None
+    with contextlib.suppress(SourceRejected):
         names = _csv_names(path)
-        return Columns("csv", names, [CSV_TEXT] * len(names))
+        return len(names) > 1 and not names[0].startswith(("#", "%")) and not any(map(_NUMBER.fullmatch, names))
+    return False
+
+
+def _of_path(path: Path) -> Columns:
     files = parquet_files(path)
     if files is not None:
         return _of_parquet(files[0])
-    raise SourceRejected(
-        f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name; the records "
-        "of an edge list have two fields of nodes: declare them yourself, as src=int, dst=int"
-    )
+    if not has_columns(path):
+        raise SourceRejected(
+            f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name, nor a tsv "
+            "file with a line of names: declare the two fields of an edge list yourself, as src=int, dst=int"
+        )
+    names = _csv_names(path)
+    return Columns("csv", names, [CSV_TEXT] * len(names))
 
 
 def _of_parquet(path: Path) -> Columns:
@@ -139,14 +155,15 @@ def _of_parquet(path: Path) -> Columns:
 
 
 def _csv_names(path: Path) -> list[str]:
-    """The names of the columns of a csv file, plain or gzip, from its first line."""
+    """The names of the columns of a csv or tsv file, plain or gzip, from its first line."""
     with contextlib.ExitStack() as stack:
         file, packed = open_packed(path, stack)
         names: list[str] = []
+        lines, delimiter = _lines(gzip.GzipFile(fileobj=file) if packed else file), DELIMITERS[format_of(path)]
         with contextlib.suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
-            names = next(csv.reader(_lines(gzip.GzipFile(fileobj=file) if packed else file), strict=True), [])
+            names = next(csv.reader(lines, strict=True, delimiter=delimiter), [])
     if not names:
-        raise SourceRejected(f"{path} does not begin with a line of column names, in UTF-8 and with commas between")
+        raise SourceRejected(f"{path} does not begin with a line of column names, in UTF-8, with {delimiter!r} between")
     return names
 
 

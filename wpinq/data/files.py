@@ -196,23 +196,21 @@ SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+"""What stands between the columns of a file of text whose first line names them, by the ending of the file's name."""
+
 _DIALECT = (
-    "auto_detect=false, header=false, skip=1, delim=',', quote='\"', escape='\"', comment='', nullstr='\\x01', "
+    "auto_detect=false, header=false, skip=1, quote='\"', escape='\"', comment='', nullstr='\\x01', "
     "strict_mode=true, null_padding=false, ignore_errors=false"
 )
 
 
 def file_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Relation | None:
-    """The relation of the rows of a csv file or of parquet files; None of another format."""
+    """The relation of the rows of a csv or tsv file or of parquet files; None of another format."""
     files = parquet_files(path)
     if files is not None:
         return _parquet_relation(connection, path, files, type_, stack)
-    return _csv_relation(connection, path, type_, stack) if format_of(path) == ".csv" else None
-
-
-def has_columns(path: Path) -> bool:
-    """Whether the file at a path names its columns."""
-    return format_of(path) == ".csv" or parquet_files(path) is not None
+    return _csv_relation(connection, path, type_, stack) if format_of(path) in DELIMITERS else None
 
 
 def format_of(path: Path) -> str:
@@ -342,7 +340,7 @@ def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
 
 
 def _csv_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Relation:
-    """The rows of a csv file whose first line names the columns.
+    """The rows of a csv or tsv file whose first line names the columns.
 
     Text is read by the declared type: `true` and `false` in any case, decimal digits for numbers. An empty field
     is null where the type allows null, else refused. Lines without any character are skipped and not counted.
@@ -375,7 +373,8 @@ def _csv_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) ->
     if not plain or any("\n" in name or "\r" in name for name in header):
         return in_python()
     columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(header)))
-    source = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, {_DIALECT})"
+    how = f"columns={{{columns}}}, delim='{DELIMITERS[format_of(path)]}', {_DIALECT}"
+    source = f"read_csv('/dev/fd/{file.fileno()}', {how})"
     return Relation.of_fields(names, source, fields, layout, small=small, anew=in_python)
 
 
@@ -400,7 +399,7 @@ def _csv_rows(file: BinaryIO, path: Path) -> Iterator[list[str]]:
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     number, is_text, fault = -1, True, ""
     try:
-        for row in csv.reader(text, strict=True):
+        for row in csv.reader(text, strict=True, delimiter=DELIMITERS[format_of(path)]):
             if any("\0" in item for item in row):
                 fault = "a zero character (NUL), which text has not"
                 break

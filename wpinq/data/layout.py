@@ -65,7 +65,7 @@ class Layout:
         if missing:
             raise SourceRejected(
                 f"{what} has no column named {', '.join(map(repr, missing))}: rename its columns to the fields of "
-                "the source (a csv file starts with a line of column names)"
+                "the source (a csv or tsv file starts with a line of column names)"
             )
         doubled = [name for name in self.names if list(available).count(name) > 1]
         if doubled:

@@ -13,9 +13,10 @@ from typing import Any
 
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
-from wpinq.data.edges import EdgeList, as_edge_list, graph_of
+from wpinq.data.edges import EdgeList, as_edge_list
 from wpinq.data.facts import enforce, enforce_sizes
-from wpinq.data.files import file_relation, format_of, identities
+from wpinq.data.files import file_relation, identities
+from wpinq.data.graph_objects import graph_of
 from wpinq.data.people import people_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
 from wpinq.data.rows import mapping_relation, rows_relation
@@ -26,8 +27,6 @@ from wpinq.expr.declarations import Person
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
-
-_EDGE_LISTS = (".txt", ".tsv", ".edges")
 
 
 def read_source(
@@ -45,9 +44,10 @@ def read_source(
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
         batch or reader, a DuckDB relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with
         a result. A graph of networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, or the path
-        of a file: `.csv`, `.parquet` (also a folder of such files, or a pattern), or an edge list (`.txt`, `.tsv`,
-        `.edges`), the text formats also with `.gz`. The path of an edge list is read as `EdgeList(path)` is: directed,
-        and refused where an edge stands there twice.
+        of a file: `.csv`, `.tsv` with a line of names, `.parquet` (also a folder of such files, or a pattern), or an
+        edge list (`.txt`, `.tsv`, `.edges`, `.edgelist`, `.ncol`) or graph (`.mtx`, `.graph`, `.net`, `.gml`,
+        `.graphml`), the text formats also with `.gz`. The path of an edge list is read as `EdgeList(path)` is:
+        directed unless its format says otherwise, and refused where an edge stands there twice.
         An `EngineDataset`, which an engine has made of what is there already: checked there.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
@@ -145,8 +145,6 @@ def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, pers
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
     path = Path(data) if isinstance(data, (str, os.PathLike)) else None
-    if path is not None and format_of(path) in _EDGE_LISTS and not os.path.isdir(path):
-        data = EdgeList(path)
     if isinstance(data, EdgeList):
         return data.relation(connection, type_, stack, person)
     type_ = type_ if person is None else person.identified(type_)

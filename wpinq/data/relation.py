@@ -225,7 +225,8 @@ def _refuse(connection: Any, relation: Relation) -> None:
         edge = ", ".join(relation.leaves[:2])  # whosever it is
         nth = f"row_number() OVER (PARTITION BY {edge} ORDER BY place) AS nth"
         source = f"(SELECT *, {nth} FROM (SELECT *, {relation.number} AS place FROM {source}))"
-        unfit.append(("nth > 1", "an edge that stood there before (drop duplicates to leave it out)"))
+        again = f"nth > 1 AND {relation.leaves[0]} IS NOT NULL"  # a line without an edge has null for it
+        unfit.append((again, "an edge that stood there before (drop duplicates to leave it out)"))
     number = "place" if relation.repeats == "refuse" else relation.number
     cases = " ".join(f"WHEN {condition} THEN {i}" for i, (condition, _) in enumerate(unfit))
     if unfit:

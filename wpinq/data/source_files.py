@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.data import EdgeList
+from wpinq.data.fields import has_columns
 from wpinq.data.files import format_of
 from wpinq.errors import UsageError
 
@@ -42,9 +43,9 @@ def source_data(
     file : str
         The path of a csv or parquet file, or of an edge list.
     options : str, optional
-        Of an edge list, with commas between: `undirected,drop-loops`.
+        Of an edge list, with commas between: `undirected,drop-loops,comments=%`.
     columns : str, optional
-        The two columns that hold an edge, with a comma between.
+        The two columns that hold an edge, with a comma between: names, or of text without names places.
     spelled : callable
         How messages say what to write: `as_option` or `as_key`.
 
@@ -57,14 +58,10 @@ def source_data(
     either = f"{spelled('edge_list', name, 'directed')} or {spelled('edge_list', name, 'undirected')}"
     if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
         raise UsageError(f"{spelled('source', name)}: there is no file {path} that can be read")
-    table = format_of(path) in (".csv", ".parquet")
-    if columns is not None and not (table and options is not None):
-        raise UsageError(
-            f"{spelled('columns', name)} names those of an edge that is a row of a csv or parquet file: give such a "
-            f"file, and {either}"
-        )
+    if columns is not None and options is None:
+        raise UsageError(f"{spelled('columns', name)} says the columns of an edge: give {either} as well")
     if options is None:
-        if table:
+        if has_columns(path):
             return path
         raise UsageError(
             f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
@@ -72,23 +69,30 @@ def source_data(
     told = spelled("edge_list", name)
     chosen: dict[str, Any] = {}
     for option in map(str.strip, options.split(",")):
-        if option not in EDGE_OPTIONS:
-            raise UsageError(f"{told} has no option {option!r}; it has {', '.join(EDGE_OPTIONS)}")
-        if chosen.keys() & EDGE_OPTIONS[option].keys():
+        given = {"comments": option[9:]} if option.startswith("comments=") else EDGE_OPTIONS.get(option)
+        if given is None:
+            raise UsageError(f"{told} has no option {option!r}; it has {', '.join(EDGE_OPTIONS)}, comments=SIGNS")
+        if chosen.keys() & given.keys():
             raise UsageError(f"{told}: {option!r} decides what another option has decided; keep one")
-        chosen |= EDGE_OPTIONS[option]
+        chosen |= given
     if "directed" not in chosen:
         raise UsageError(f"{told} must say what an edge is: directed or undirected")
-    ends = None if columns is None else edge_columns(columns, spelled("columns", name))
+    ends = None if columns is None else edge_columns(columns, path, spelled("columns", name))
     return EdgeList(path, **chosen, columns=ends)
 
 
-def edge_columns(given: str, option: str) -> tuple[str, str]:
+def edge_columns(given: str, path: Path, option: str) -> tuple[str, str] | tuple[int, int]:
     """The two columns of an edge, given with a comma between.
 
-    Names with commas stand in double quotes.
+    Names with commas stand in double quotes. Of text without names they are places.
     """
-    names = next(csv.reader([given]), [])
-    if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise UsageError(f"{option} takes the names of two columns, as origin,destination; not {given!r}")
-    return names[0], names[1]
+    one, other, *more = [*next(csv.reader([given]), []), "", ""]
+    if not one or not other or len(more) != 2 or one == other:
+        raise UsageError(f"{option} takes the names of two columns, as origin,destination (in text 1,2); not {given!r}")
+    if format_of(path) not in (".csv", ".parquet") and one.isdecimal() and other.isdecimal():
+        return int(one), int(other)
+    if not has_columns(path):
+        raise UsageError(
+            f"{option} names the columns of a csv or parquet file, or of a tsv with names; in text say 1,2"
+        )
+    return one, other

@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 import gzip
-import operator
 import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.data.edges import EdgeList, Policy, edges_of_graph, is_graph
-from wpinq.data.rejection import Faults, reject
-from wpinq.expr.types import INT_MAX, INT_MIN
+from wpinq.data.edge_files import is_head
+from wpinq.data.edges import EdgeList
+from wpinq.data.graph_objects import edges_of_graph, is_graph
+from wpinq.data.rejection import reject
 
-# What reads back as it was written: no blank, no sign of a comment or of a byte order in front.
-_NAME = re.compile(r"[^\s\0#%\ufeff\ud800-\udfff][^\s\0\ud800-\udfff]*")
-
-
-class _Reading(TypedDict, total=False):
-    directed: bool | None
-    loops: Policy
-    duplicates: Policy
-    columns: tuple[str, str] | None
+# What reads back as it was written: no blank or quote, no sign of a comment or of a byte order in front.
+_NAME = re.compile(r"[^\s\0#%\ufeff\"',;]([^\s\0\"]*[^\s\0\",;])?")
 
 
-@overload
-def read_edges(graph: object, *, node: type[int] = ..., **how: Unpack[_Reading]) -> list[tuple[int, int]]: ...
-@overload
-def read_edges(graph: object, *, node: type[str], **how: Unpack[_Reading]) -> list[tuple[str, str]]: ...
 def read_edges(
     graph: object,
     *,
     directed: bool | None = None,
     loops: Literal["keep", "drop", "refuse"] = "keep",
     duplicates: Literal["keep", "drop", "refuse"] = "keep",
-    columns: tuple[str, str] | None = None,
+    columns: tuple[str, str] | tuple[int, int] | None = None,
+    comments: str | None = None,
     node: type = int,
 ) -> list[tuple[Any, Any]]:
     r"""The edges of a public graph, in the order of the file or object.
 
-    Any SNAP file is understood: plain text or gzip, blanks or tabs, `#` and `%` comments, blank lines, any line
-    ends, a byte order mark. Columns after the first two are ignored. What else is, `EdgeList` says.
+    Any SNAP file is understood: plain text or gzip, blanks or tabs, `#` and `%` comments at the head, blank lines, any
+    line ends, a byte order mark; and graphs in other formats, as `EdgeList` says.
 
     Parameters
     ----------
@@ -55,8 +45,10 @@ def read_edges(
     loops, duplicates : {"keep", "drop", "refuse"}
         What to do with an edge from a node to itself, and with one that stood there before. A public graph is read as
         the file has it; an `EdgeList` offered for protection refuses duplicates unless told.
-    columns : pair of str, optional
-        The columns of a csv or parquet file, or of a table.
+    columns : pair of str or int, optional
+        The columns of a csv, tsv or parquet file, or of a table, by name; of text by place, from 1.
+    comments : str, optional
+        The signs that comments at the head of a text file begin with, "#%" unless told.
     node : {int, str}
         The type of the node identifiers.
 
@@ -86,7 +78,7 @@ def read_edges(
     >>> read_edges(path, directed=False, duplicates="drop")
     [(1, 2), (3, 4)]
     """
-    return EdgeList(graph, directed, loops, duplicates, columns).edges(node)
+    return EdgeList(graph, directed, loops, duplicates, columns, comments).edges(node)
 
 
 def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
@@ -98,7 +90,7 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     ----------
     edges : iterable of pairs, numpy array or graph
         Pairs, an array of shape (edges, 2), or a graph of networkx or igraph. Nodes are 64-bit integers, or names
-        without blanks that do not start with `#`, `%` or a byte order mark.
+        without blanks and quotes that do not begin with `#`, `%` or a byte order mark, or end in a comma or semicolon.
     path : str or path
         Where to write; a name that ends in `.gz` makes it gzip. A file there is replaced.
 
@@ -125,23 +117,14 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     if is_graph(edges):
         held = edges_of_graph(edges)
         edges = zip(held.sources, held.targets, strict=True)
-    elif isinstance(edges, np.ndarray):
-        edges = edges.tolist()
-    faults: Faults = {}
-    lines: list[str] = []
-    names: set[bool] = set()
-    for position, edge in enumerate(edges):
-        pair = edge if isinstance(edge, (tuple, list)) and len(edge) == 2 else (None, None)
-        source, target = _text(pair[0]), _text(pair[1])
-        if source is None or target is None:
-            faults[position] = (
-                "not a pair of 64-bit integers, or of names without blanks that do not start like a comment"
-            )
-            continue
-        names.update(isinstance(end, str) for end in pair)
-        if len(names) > 1:
-            faults[position] = "integers and names in one graph (write all nodes as names)"
-        lines.append(f"{source}\t{target}\n")
+    edges = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
+    named = any(isinstance(end, str) for edge in edges[:1] if isinstance(edge, (tuple, list)) for end in edge)
+    pairs = EdgeList(edges, duplicates="keep").edges(str if named else int)
+    lines = [f"{source}\t{target}\n" for source, target in pairs]
+    why = "a name with a blank or a quote, that begins as a comment, or ends in a comma or semicolon"
+    faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(_NAME.fullmatch, pair))}
+    if lines and not faults and is_head(lines[0]):
+        faults[0] = "a first edge that reads as the head of another format (write another edge first)"
     if faults:
         reject("the list of edges", faults, noun="edge")
     path = Path(path)
@@ -149,16 +132,3 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     if path.suffix.lower() == ".gz":
         content = gzip.compress(content, mtime=0)
     path.write_bytes(content)
-
-
-def _text(node: Any) -> str | None:
-    """The text of a node that reads back as the same node, or None."""
-    if isinstance(node, str):
-        return str.__str__(node) if _NAME.fullmatch(node) else None
-    if isinstance(node, bool) or not hasattr(node, "__index__"):
-        return None
-    try:
-        number = operator.index(node)
-    except TypeError:
-        return None
-    return str(number) if INT_MIN <= number <= INT_MAX else None

@@ -67,3 +67,10 @@ class StepDisplay:
         with contextlib.suppress(Exception):
             if bar is not None:
                 bar.close()
+
+
+def tell_terminal(words: str) -> None:
+    """Write to stderr if it is a terminal, and never to a file or a pipe."""
+    with contextlib.suppress(Exception):
+        if sys.stderr.isatty():
+            sys.stderr.write(f"{words}\n")
