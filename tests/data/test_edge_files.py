@@ -274,7 +274,7 @@ FORMS = {
     ),
     "nothing": ("g.txt", "", {}, "directed edges: columns 1 and 2 of 2, with blanks between" + COMMENTS),
     "a table": ("g.csv", "a,b\n1,2\n", {"columns": ("a", "b")}, "directed edges: columns 'a' and 'b'"),
-    "a graph": ("g.graph", "2 1\n2\n1\n", {}, "undirected edges: {} (METIS), nodes by id, without weights"),
+    "a graph": ("g.graph", "2 1\n2\n1\n", {}, "undirected edges: METIS, nodes by id, without weights"),
 }
 
 
@@ -288,7 +288,7 @@ def test_the_form_is_told_on_a_terminal_alone(
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     read_edges(path, **options)
-    said = f"{path} is read as {words.format(path)}\n"
+    said = f"{path} is read as {words}\n"
     assert capsys.readouterr() == ("", said)
     EdgeList(path, **options).edges(int)
     assert capsys.readouterr() == ("", said)
@@ -351,7 +351,7 @@ def test_a_graph_that_is_measured_is_read_in_the_form_that_is_told(
         on_step=lambda step: said.append(capsys.readouterr().err),
     )
     assert list(answers) == ["degree_ccdf", "degree_sequence", "tbi"]
-    assert said[:2] == ["", f"{path} is read as undirected edges: {path} (METIS), nodes by id, without weights\n"]
+    assert said[:2] == ["", f"{path} is read as undirected edges: METIS, nodes by id, without weights\n"]
     text = written(tmp_path / "g.txt", "! a\n9 1 2\n9 2\n")
     told = ["--columns", "2,3", "--comments", "!", "--epsilon", "1", "--out", str(tmp_path / "o.txt")]
     assert main(["synthesize", str(text), *told]) == 4

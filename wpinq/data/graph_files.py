@@ -35,8 +35,8 @@ class FoundEdges:
 
     Attributes
     ----------
-    what : str
-        The path and the format, for messages.
+    path, format : Path, str
+        The file, and the name of its format, for messages.
     directed : bool, optional
         Whether edges are directed, where the format says it.
     pairs : sequence
@@ -45,14 +45,15 @@ class FoundEdges:
         The labels of ids, if any.
     """
 
-    what: str
+    path: Path
+    format: str
     directed: bool | None
     pairs: Sequence[tuple[Any, Any]]
     labels: Mapping[Any, Any]
 
     def form(self, node: Type) -> str:
         """The form in words, which hang on nothing but the format and the labels."""
-        return f"{self.what}, nodes by {'id' if node == INT or not self.labels else 'label'}, without weights"
+        return f"{self.format}, nodes by {'id' if node == INT or not self.labels else 'label'}, without weights"
 
     def relation(self, connection: Any, type_: TupleOf, directed: bool) -> Relation:
         """The relation of the edges: int nodes are ids, str nodes labels, or ids as text."""
@@ -61,9 +62,10 @@ class FoundEdges:
         if type_.elements[0] == INT:
             names = {id_: int(id_) if re.fullmatch("0|-?[1-9][0-9]{0,19}", str(id_)) else id_ for id_ in ids}
         elif len({name for name in names.values() if isinstance(name, str) and name}) < len(names):
-            raise SourceRejected(f"{self.what} has labels that are no text or not unique: declare int nodes for ids")
+            raise SourceRejected(f"{self.path} has labels that are no text or not unique: declare int nodes for ids")
         one, other = ([names[pair[i]] for pair in self.pairs] for i in (0, 1))
-        return GraphEdges(one, other, directed, self.what, "declare str nodes for names").relation(connection, type_)
+        found = GraphEdges(one, other, directed, f"{self.path} ({self.format})", "declare str nodes for names")
+        return found.relation(connection, type_)
 
 
 # --- readers, of a text, the end of the sign of its format in it, and whether weights are left out --------------------
@@ -215,7 +217,7 @@ def read_graph_file(path: Path, file: Any, directed: bool | None, columns: tuple
             warnings.simplefilter("ignore")  # their words may quote lines, too
             found = read(text, re.match(sign, text).end(), columns is not None)  # type: ignore[union-attr]
         if found[0] is not None or directed is not None:
-            return FoundEdges(f"{path} ({name})", *found)
+            return FoundEdges(path, name, *found)
         why = "does not say what an edge is: say directed=True for one from each row to a column, or directed=False"
     except UnfitValue as unfit:
         why = str(unfit)
