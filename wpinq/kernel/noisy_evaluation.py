@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -102,10 +102,8 @@ class NoisyEvaluator:
     ) -> T:
         """Show a mechanism the output that a measurement paid for; any error of it becomes one constant error."""
         held = self._held(prepared)
-        try:
+        with suppress(Exception):
             return interruptible(lambda: draw(self._output(prepared, held)))
-        except Exception:
-            pass
         # Outside of the handler, so that neither the error nor the frames that hold data hang on to this one.
         raise EvaluationFailed(FAILED)
 

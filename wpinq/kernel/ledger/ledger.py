@@ -21,7 +21,7 @@ from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.accounts import MARK, Account, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import PartsOf, Payer, Price, Pricing, Stored, debit
-from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
+from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 from wpinq.measure.statement import Balance, Event, entry_text
 from wpinq.noise.epsilon import decimal_epsilon, from_nano
@@ -42,8 +42,8 @@ class Ledger:
 
     Parameters
     ----------
-    path : path, LedgerStore or None
-        An SQLite file on a local disk, or another store; None keeps the ledger in memory, for this process only.
+    path : path, SQLiteStore or None
+        An SQLite file on a local disk, or its store; None keeps the ledger in memory, for this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
     expected_head : str, optional
@@ -78,17 +78,15 @@ class Ledger:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | LedgerStore | None = None,
+        path: str | os.PathLike[str] | SQLiteStore | None = None,
         *,
         create: bool = True,
         expected_head: str | None = None,
     ) -> None:
         expected = None if expected_head is None else Head.parse(expected_head)
-        self._store: LedgerStore
-        if path is None or isinstance(path, (str, os.PathLike)):
-            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
-        else:
-            self._store = path
+        if not isinstance(path, SQLiteStore):
+            path = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
+        self._store = path
         self._remembered: dict[str, Stored] = {}  # the last used last
 
         def check(transaction: Transaction) -> None:

@@ -1,6 +1,6 @@
-"""Where a ledger is kept: the protocol of a store, and SQLite as one store.
+"""Where a ledger is kept: an SQLite file, or memory.
 
-A store gives atomic and durable transactions and knows nothing of prices. SQLite's state must not be carried across a
+The store gives atomic and durable transactions and knows nothing of prices. SQLite's state must not be carried across a
 fork (the child would believe that it holds its parent's locks), so each file is closed before a fork and opened again
 by the next user.
 """
@@ -17,9 +17,9 @@ import time
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from wpinq.errors import LedgerError
+from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger import chain, place, schema
 from wpinq.kernel.ledger.chain import Head, Transaction
 from wpinq.kernel.ledger.head_file import HeadFile
@@ -33,33 +33,6 @@ PATIENCE = 60.0
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
 _IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
-
-
-class LedgerStore(Protocol):
-    """Transactions over the tables of one ledger, from every thread of every process that has it open."""
-
-    @property
-    def name(self) -> str:
-        """The name of the ledger in messages."""
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        """The result of some work on the last committed state, one statement at a time."""
-
-    def snapshot(self, work: Callable[[Transaction], T]) -> T:
-        """The result of some work on one committed state, with no writer kept waiting."""
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        """The result of some work in a write transaction: durable on return, undone when it raises.
-
-        Writers come one after another, in the order in which they asked. A store whose state is older than a state
-        that it had is refused.
-        """
-
-    def check(self, transaction: Transaction) -> None:
-        """Refuse a damaged store, and one with other tables. Raises LedgerError."""
-
-    def close(self) -> None:
-        """Close it. Everything in it is durable already; closing twice is allowed."""
 
 
 class SQLiteStore:
@@ -237,9 +210,8 @@ class SQLiteStore:
 
     def _refused(self, error: OSError) -> LedgerError:
         """The reason why the file beside the ledger, or the place of both, is in the way."""
-        reason = (
-            _BUSY_FOR.format(PATIENCE) if isinstance(error, TimeoutError) else place.explain(self._path or "", error)
-        )
+        late = isinstance(error, TimeoutError)
+        reason = _BUSY_FOR.format(PATIENCE) if late else place_reason(self._path or "", error)
         return LedgerError(f"{self.name}: {reason}")
 
     def _explain(self, error: sqlite3.Error) -> str:
@@ -251,7 +223,7 @@ class SQLiteStore:
         if code == sqlite3.SQLITE_CORRUPT:
             return "the file is damaged: restore it from a copy, or start a new one with the budget that is left"
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
-            return place.explain(self._path)
+            return place_reason(self._path)
         return f"the database refused: {error}"
 
 
