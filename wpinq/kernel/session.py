@@ -100,12 +100,11 @@ class Session(Budgets):
             if steps.told is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
             evaluator = SandboxedEvaluator(self._engine, protected, sandbox, book, on_suspended)
-        run = secrets.token_hex(8)
         super().__init__(book, protected)
-        self._protected, self._run = protected, run
+        self._protected, self._evaluator, self._run = protected, evaluator, secrets.token_hex(8)
         self._opened_at = int(book.head().partition(":")[0])
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
-        self._releaser = Releaser(book, protected, run, evaluator)
+        self._releaser = Releaser(book, protected, self._run, evaluator)
         self._door = Protector(book, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:
@@ -121,9 +120,8 @@ class Session(Budgets):
         raise SessionError("a session holds protected data and cannot be pickled or copied; save answers instead")
 
     def _repr_html_(self) -> str:
-        return (
-            "<div>a closed session</div>" if self._releaser.closed else statement_html(self.balances(), self.history())
-        )
+        closed = self._releaser.closed
+        return "<div>a closed session</div>" if closed else statement_html(self.balances(), self.history())
 
     def _check_open(self) -> None:
         self._releaser.check_open()
@@ -198,6 +196,12 @@ class Session(Budgets):
         """
         self._check_open()
         self._ledger.set_budget(self._paying(source), budget_to_nano(parse_epsilon(budget)), analyst)
+
+    def set_limits(self, sandbox: Limits) -> None:
+        """Set the limits of releases from here on, in untrusted mode; those of records stay."""
+        if not isinstance(self._evaluator, SandboxedEvaluator):
+            raise SessionError("this session has no limits: open it with Session(..., sandbox=wp.Limits())")
+        self._evaluator.limits = sandbox
 
     def resume(self, source: str) -> bool:
         """Resume a source that a failed evaluation suspended: a recorded act of the curator.
