@@ -26,6 +26,7 @@ from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, serve_one
+from wpinq.service.load import NICENESS, measure_slowdown
 from wpinq.service.middleware import RequestGuard
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
 from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, read_declared
@@ -90,6 +91,7 @@ def listen(dispatcher: Dispatcher, listener: socket.socket) -> None:
         timeout_keep_alive=int(limits.slow_seconds) or 1,
         timeout_graceful_shutdown=_GRACE,
     )
+    os.nice(NICENESS)
     uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -222,7 +224,9 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             planner = PlannerWorker(offered, declared, ledger, configuration.sandbox, seconds)
             for _ in range(configuration.planners):
                 children.fork(Role("planner", partial(serve_one, planners, planner.answer), again=True))
-            dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
+            load = Channel.create()
+            children.fork(Role("load", partial(serve_one, load, measure_slowdown), again=True))
+            dispatcher = Dispatcher(configuration, declared, ledger, planners, releases, load)
             children.fork(Role("web", partial(listen, dispatcher, listener), again=True))
             lost = children.tend()
             end_of_data = signal.SIGKILL
@@ -230,7 +234,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         except StopAsked:
             log("stopping")
         finally:
-            for name, number in (("web", signal.SIGTERM), ("planner", signal.SIGKILL)):
+            for name, number in (("web", signal.SIGTERM), ("planner", signal.SIGKILL), ("load", signal.SIGKILL)):
                 children.stop(name, number)
             # with its release workers, each after it has suspended the sources of a failed evaluation
             children.stop("data", end_of_data)

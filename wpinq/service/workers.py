@@ -26,6 +26,7 @@ from wpinq.service.config import Configuration
 from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, receive, serve_one
+from wpinq.service.load import NICENESS, stretched
 from wpinq.service.schemas import Releases, explained, released, releases_of
 from wpinq.service.supervisor import Role, Supervisor
 
@@ -62,6 +63,7 @@ class PlannerWorker:
 
     def answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a request."""
+        os.nice(NICENESS)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.setitimer(signal.ITIMER_PROF, self.seconds)  # which ends the process
         releases = releases_of(sent, self.queries)
@@ -101,13 +103,14 @@ GRACE = 60.0
 
 
 def _release(
-    session: Session, inflight: InflightReleases, queries: Mapping[str, Query], sent: Mapping[str, Any]
+    session: Session, inflight: InflightReleases, configuration: Configuration, sent: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The answer to a request for one release. Each process opens the ledger of the session anew."""
     # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
     signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
     signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
-    releases = releases_of(sent, queries)
+    session.set_limits(stretched(configuration.sandbox, sent["times"]))
+    releases = releases_of(sent, configuration.declared)
     analyst = session.analyst(sent["analyst"])
     try:
         with inflight.recorded(sent["name"], sent["accounts"]):
@@ -151,7 +154,7 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
         ready.sendall(pickle.dumps(told))
     if isinstance(told, WpinqError):
         return
-    work = partial(_release, session, InflightReleases(configuration.ledger), configuration.declared)
+    work = partial(_release, session, InflightReleases(configuration.ledger), configuration)
     role = Role("release", partial(serve_one, channel, work), again=True)
     workers = Supervisor()
     for _ in range(configuration.release_workers):
