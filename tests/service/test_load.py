@@ -26,7 +26,7 @@ from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, NoAnswer
-from wpinq.service.load import MOST_SLOWDOWN, MachineLoad, measure_slowdown, stretch, stretched
+from wpinq.service.load import MOST_SLOWDOWN, MachineLoad, measure_slowdown, stretch
 from wpinq.service.middleware import RequestGuard
 
 
@@ -209,35 +209,38 @@ def test_the_safety_factor_covers_a_slowdown_and_what_is_beyond_it_is_added(
     assert patience > sent["seconds"]
 
 
-def test_limits_are_stretched_as_a_whole_so_that_the_same_plans_are_admitted() -> None:
-    limits = wp.Limits(seconds=30.0, safety_factor=2.0, grace_seconds=0.5)
+def test_a_release_is_stretched_by_what_the_safety_factor_does_not_cover() -> None:
+    limits = wp.Limits(safety_factor=2.0)
     assert [stretch(slowdown, limits) for slowdown in (0.5, 2.0, 3.0)] == [1.0, 1.0, 1.5]
-    more = stretched(limits, 1.5)
-    assert (more.seconds, more.safety_factor, more.grace_seconds) == (45.0, 3.0, 0.75)
-    assert (more.memory, more.max_record_bytes) == (limits.memory, limits.max_record_bytes)
 
 
-def test_a_session_takes_other_limits_for_the_releases_to_come() -> None:
+def test_a_session_gives_the_releases_to_come_more_time_and_admits_the_same_plans() -> None:
     found = told(
         TWO_SOURCES
         + """
-from wpinq.service.load import stretched
 held = []
 with opened() as session:
     protected(session)
     clock = session._releaser._evaluator.clock
     for times in (1, 2):
-        session.set_limits(stretched(wp.Limits(), times))
+        session.set_stretch(times)
         begun = clock.now()
         session.release(asked, fresh=True)
         held.append(clock.now() - begun)
+admitted = []
+for seconds in (held[0] * 1.001, held[0] * 0.999):
+    with opened(limits=wp.Limits(seconds=seconds)) as session:
+        protected(session)
+        session.set_stretch(8)
+        admitted.append(outcome(lambda: session.release(asked))[0])
 with wp.Session() as plain:
-    tell(held=held, refused=outcome(lambda: plain.set_limits(wp.Limits())))
+    tell(held=held, refused=outcome(lambda: plain.set_stretch(1)), admitted=admitted)
 """
     )
     once, twice = found["held"]
     assert twice == pytest.approx(2 * once)
     assert found["refused"][0] == "SessionError"
+    assert found["admitted"] == ["answers", "PlanError"]
 
 
 def test_the_front_and_planners_are_nicer_than_releases(peopled: Peopled, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,7 +194,8 @@ def test_engines_of_which_no_bounds_were_measured_are_refused(engine: str) -> No
     "options",
     [
         {"seconds": 0}, {"seconds": float("nan")}, {"seconds": True}, {"safety_factor": 0.5}, {"grace_seconds": -1},
-        {"require_restrictions": 1}, {"max_record_bytes": 0}, {"max_record_bytes": 1.5}, {"memory": "much"}, {"memory": 10**9}, {"memory": "50%"},
+        {"require_restrictions": 1},
+        {"max_record_bytes": 0}, {"max_record_bytes": 1.5}, {"memory": "much"}, {"memory": 10**9}, {"memory": "50%"},
     ],
 )  # fmt: skip
 def test_limits_that_are_none_are_refused(options: dict[str, Any]) -> None:

@@ -15,7 +15,6 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -50,12 +49,6 @@ def measure_slowdown(request: Mapping[str, Any]) -> dict[str, float]:
 def stretch(slowdown: float, limits: Limits) -> float:
     """The multiple of its granted time that a release needs: 1 where the safety factor covers the slowdown."""
     return max(1.0, slowdown / limits.safety_factor)
-
-
-def stretched(limits: Limits, times: float) -> Limits:
-    """Limits of a release that takes so many times its granted time."""
-    seconds, factor, grace = (times * each for each in (limits.seconds, limits.safety_factor, limits.grace_seconds))
-    return replace(limits, seconds=seconds, safety_factor=factor, grace_seconds=grace)
 
 
 class MachineLoad:

@@ -26,7 +26,7 @@ from wpinq.service.config import Configuration
 from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, receive, serve_one
-from wpinq.service.load import NICENESS, stretched
+from wpinq.service.load import NICENESS
 from wpinq.service.schemas import Releases, explained, released, releases_of
 from wpinq.service.supervisor import Role, Supervisor
 
@@ -103,14 +103,14 @@ GRACE = 60.0
 
 
 def _release(
-    session: Session, inflight: InflightReleases, configuration: Configuration, sent: Mapping[str, Any]
+    session: Session, inflight: InflightReleases, queries: Mapping[str, Query], sent: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The answer to a request for one release. Each process opens the ledger of the session anew."""
     # from here on it ends where it sleeps, after it has suspended the sources of a failed evaluation
     signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM])
     signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
-    session.set_limits(stretched(configuration.sandbox, sent["times"]))
-    releases = releases_of(sent, configuration.declared)
+    session.set_stretch(sent["times"])
+    releases = releases_of(sent, queries)
     analyst = session.analyst(sent["analyst"])
     try:
         with inflight.recorded(sent["name"], sent["accounts"]):
@@ -154,7 +154,7 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
         ready.sendall(pickle.dumps(told))
     if isinstance(told, WpinqError):
         return
-    work = partial(_release, session, InflightReleases(configuration.ledger), configuration)
+    work = partial(_release, session, InflightReleases(configuration.ledger), configuration.declared)
     role = Role("release", partial(serve_one, channel, work), again=True)
     workers = Supervisor()
     for _ in range(configuration.release_workers):

@@ -65,14 +65,14 @@ class SandboxedEvaluator(NoisyEvaluator):
         process.check_platform()
         if limits.require_restrictions:
             process.check_restrictions(stepwise("100MB", 1).open)
-        self._stepwise, self.limits, self._ledger, self._on_suspended = stepwise, limits, ledger, on_suspended
-        self.clock = process.Clock()
+        self._stepwise, self._limits, self._ledger, self._on_suspended = stepwise, limits, ledger, on_suspended
+        self.clock, self.stretch = process.Clock(), 1.0
 
     def check(self, order: PreparedMeasurement, keys: Collection[Value]) -> None:
         """Refuse a plan beyond the limits, or over a suspended source."""
         if self._suspended([order]):
             raise SourceSuspended(IS_SUSPENDED)
-        admit(order, keys, self.limits)
+        admit(order, keys, self._limits)
         self._stepwise.check(order.measurement.plan)
 
     def get_ready(self, orders: Sequence[PreparedMeasurement]) -> None:
@@ -84,7 +84,8 @@ class SandboxedEvaluator(NoisyEvaluator):
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
         """
-        until = self.clock.now() + sum(self._seconds(order, keys) + self.limits.grace_seconds for order, keys in looks)
+        held = sum(self._seconds(order, keys) + self._limits.grace_seconds for order, keys in looks)
+        until = self.clock.now() + self.stretch * held
         done: list[T] = []
         failed: type[WpinqError] | None = None
         try:
@@ -122,15 +123,15 @@ class SandboxedEvaluator(NoisyEvaluator):
         self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], Any]
     ) -> Any:
         order, held = prepared, self._held(prepared)
-        cost = admit(order, keys, self.limits)
-        size = granted_bytes(cost, self.limits)
+        cost = admit(order, keys, self._limits)
+        size = granted_bytes(cost, self._limits)
         process.check_alone(self._engine.rest)
 
         def work() -> bytes:
             self._engine = self._stepwise(f"{int(size * _SHARE_OF_DATABASE)}B", 1)
             return _packed(order, draw(self._output(order, held)))
 
-        seconds = granted_seconds(cost, self.limits)
+        seconds = self.stretch * granted_seconds(cost, self._limits)
         until = self.clock.now() + seconds
         files = [number for each in held if isinstance(each.weights, StoredColumns) for number in each.weights.files]
 
@@ -143,7 +144,7 @@ class SandboxedEvaluator(NoisyEvaluator):
             if not answer(left):
                 self.suspend([order])
 
-        required = self.limits.require_restrictions
+        required = self._limits.require_restrictions
         found = answer(process.run_in_child(work, seconds, size, until, self.clock, files, broken_off, required))
         if found:
             return found[0]
@@ -153,7 +154,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         raise SourceSuspended(IS_SUSPENDED)
 
     def _seconds(self, order: PreparedMeasurement, keys: Collection[Value]) -> float:
-        return granted_seconds(admit(order, keys, self.limits), self.limits)
+        return granted_seconds(admit(order, keys, self._limits), self._limits)
 
     def _suspended(self, orders: Sequence[PreparedMeasurement]) -> bool:
         return bool(orders) and not self._ledger.suspended().isdisjoint(self._accounts(orders))
