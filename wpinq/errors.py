@@ -103,6 +103,28 @@ def system_reason(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else "the system gives no reason"
 
 
+def place_reason(path: str, error: OSError | None = None) -> str:
+    """The reason why a ledger cannot be opened or written at a place."""
+    directory, whole = os.path.dirname(path), os.path.realpath(path)
+    if not os.path.isdir(directory):
+        return f"the directory {directory} does not exist: create it first"
+    if not os.path.exists(path):
+        if os.access(directory, os.W_OK):
+            return "there is no such file: check the path, or create the ledger first"
+        return f"the directory {directory} is read-only: make it writable to create a ledger there"
+    if not os.path.isfile(path):
+        return "cannot be opened: it must be a file, and it and its directory must be readable and writable"
+    around = [path, os.path.dirname(whole), *(f"{whole}{end}" for end in ("-wal", "-shm", "-head"))]
+    for mode, state, wanted in (
+        (os.R_OK, "cannot be read", "readable and writable"),
+        (os.W_OK, "read-only, and a debit must be recorded", "writable"),
+    ):
+        if unfit := [each for each in around if os.path.exists(each) and not os.access(each, mode)]:
+            return f"{state}: make {', '.join(unfit)} {wanted}"
+    reason = f" ({os.strerror(error.errno) if error.errno else error})" if error is not None else ""
+    return f"the system refused{reason}: keep it on a local disk with room that is not mounted read-only"
+
+
 class WpinqWarning(UserWarning):
     """Something is allowed but probably not what was meant."""
 

@@ -91,6 +91,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engines/test_spill.py::test_names_are_spilled_where_nobody_finds_them",
     ),
     "output that fails": ("cli/test_output.py",),
+    "what a child does besides": ("attacks/test_restricted_child.py",),
     "exit codes, failures and time": ("attacks/test_exit_codes_and_time.py", "attacks/test_worst_data_in_a_child.py"),
     "analysts who look at one another": ("ledger/test_analysts.py", "session/test_analysts.py"),
     "tokens, sizes, slow clients and deaths of a service": ("service/test_doors.py", "service/test_deaths.py"),

@@ -268,12 +268,12 @@ def test_a_child_sees_no_files_of_its_parent_has_limits_and_cannot_print(tmp_pat
         breaking(
             f"""
     import resource
-    numbers = [number for number in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + number)]
-    files = [os.readlink("/proc/self/fd/" + number) for number in numbers]
+    numbers = [number for number in range(4096) if os.path.exists(f"/proc/self/fd/{{number}}")]
+    files = [os.readlink(f"/proc/self/fd/{{number}}") for number in numbers]
     limits = [resource.getrlimit(each) for each in (resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_AS)]
     good = not any({str(secret)!r} in file for file in files) and os.readlink("/proc/self/fd/1") == "/dev/null"
     good = good and limits[0] == (0, 0) and all(0 < soft == hard < 10**12 for soft, hard in limits[1:])
-    good = good and len(os.listdir("/proc/self/task")) <= 12
+    good = good and os.stat("/proc/self/task").st_nlink <= 2 + 12
     return [1.0 if good else 0.0 for _ in keys]
 """
         )

@@ -155,6 +155,7 @@ def look():
         open_still = False
     return json.dumps([open_still, ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)]).encode()
 
+process.restrict = lambda *files, **required: None  # what it is could not be asked
 left = process.run_in_child(look, 10, 10**9, math.inf, AtTheEnd(), [])
 os.fstat(3000)
 tell(left=json.loads(left))

@@ -48,10 +48,12 @@ def test_who_is_turned_away_while_waiting_in_line_is_released_nothing(tmp_path: 
     async def asked() -> tuple[httpx.Response, httpx.Response, int]:
         planners = HeldChannel(unbudgeted=[], not_admitted="", seconds=0.0, bill={"edges": "0.1"})
         releases = HeldChannel(answers={}, remaining={})
+        load = HeldChannel(slowdown=1.0)
         planners.let.set()
+        load.let.set()
         with Ledger(configuration.ledger) as ledger, UserStore(configuration.users) as users:
             alice, bob = users.add("alice"), users.add("bob")
-            dispatcher = Dispatcher(configuration, {}, ledger, planners, releases)
+            dispatcher = Dispatcher(configuration, {}, ledger, planners, releases, load)
             dispatcher.start()
             guard = RequestGuard(create_app(dispatcher), dispatcher, security_headers(False))
             transport = httpx.ASGITransport(app=guard)

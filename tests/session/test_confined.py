@@ -194,6 +194,7 @@ def test_engines_of_which_no_bounds_were_measured_are_refused(engine: str) -> No
     "options",
     [
         {"seconds": 0}, {"seconds": float("nan")}, {"seconds": True}, {"safety_factor": 0.5}, {"grace_seconds": -1},
+        {"require_restrictions": 1},
         {"max_record_bytes": 0}, {"max_record_bytes": 1.5}, {"memory": "much"}, {"memory": 10**9}, {"memory": "50%"},
     ],
 )  # fmt: skip
@@ -213,13 +214,14 @@ def test_a_process_that_ignores_its_children_is_refused() -> None:
     found = told(
         TWO_SOURCES
         + """
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 with opened() as session:
     protected(session)
-    tell(seen=outcome(lambda: session.release(asked)))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    tell(seen=[outcome(lambda: session.release(asked)), outcome(opened)], spent=str(session.spent("numbers")))
 """
     )
-    assert "SIGCHLD" in found["seen"][1]
+    assert all("SIGCHLD" in words for _, words, *_ in found["seen"])
+    assert found["spent"] == "0"
 
 
 @pytest.mark.long

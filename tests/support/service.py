@@ -68,6 +68,8 @@ version = "first"
 class RunningService:
     """`wpinq serve` in a process of its own."""
 
+    command: tuple[str, ...] = ("-m", "wpinq")
+
     def __init__(self, configuration: Path, before: tuple[str, ...] = ()) -> None:
         """`before` is a command that runs it, as `unshare` does."""
         self.configuration, self.folder, self.before = configuration, configuration.parent, before
@@ -78,7 +80,7 @@ class RunningService:
         """Start it, and wait until it serves."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.before, sys.executable, "-m", "wpinq", "serve", str(self.configuration)],
+                [*self.before, sys.executable, *self.command, "serve", str(self.configuration)],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=ROOT,
@@ -176,6 +178,11 @@ def state(pid: int) -> str:
     """What a process does, by a letter: R, S or D where it lives, T where it was stopped, Z or X where it ended."""
     found = _status(pid)
     return found[0] if found else "X"
+
+
+def niceness(pid: int) -> int:
+    """How nice a process is to others."""
+    return int(_status(pid)[16])
 
 
 def _parents() -> dict[int, int]:

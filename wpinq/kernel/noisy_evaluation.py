@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -102,10 +102,8 @@ class NoisyEvaluator:
     ) -> T:
         """Give a mechanism the output that was paid for, with one constant error for any failure."""
         held = self._held(prepared)
-        try:
+        with suppress(Exception):
             return interruptible(lambda: draw(self._output(prepared, held)))
-        except Exception:
-            pass
         # Outside of the handler, so that this error references neither the other nor frames with data.
         raise EvaluationFailed(FAILED)
 

@@ -91,12 +91,6 @@ class PreparedMeasurement:
         read = [listing_from_json(listing, self.measurement.key_type) for listing in listings]
         return [(listing.domain, self.measurement.sink.cut(listing.above)) for listing in read]
 
-    def check_size(self) -> None:
-        """Refuse, before any debit, a listing of more keys than anybody reads; from what is public."""
-        sink, listing = self.measurement.sink, self.measurement.listing
-        if listing is not None:
-            listing.check_size(sink, sink.answer_scale(self.scale))
-
 
 def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], fresh: bool) -> PreparedMeasurement:
     """Prepare a measurement over the protected sources, or refuse it before any debit."""
@@ -117,6 +111,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
     sink.check(plan)
     sink.check_keys(plan, measurement.domain)
     scales, nonce = sink.scales(plan, measurement.epsilon), secrets.token_bytes(16) if fresh else b""
+    if measurement.listing is not None:  # of more keys than anybody reads; from what is public
+        measurement.listing.check_size(sink, sink.answer_scale(scales[0]))
     digest = digest_of("release", measurement.digest, repr(scales[0]), repr(sorted(versions)), nonce)
     return PreparedMeasurement(measurement, digest.hex(), tuple(versions), scales)
 
@@ -188,8 +184,6 @@ def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource]
     prepared = [prepare(measurement, declared, fresh) for measurement in flattened(items)]
     if not prepared:
         raise SessionError("nothing to release: give one measurement or several")
-    for each in prepared:
-        each.check_size()
     return PreparedBatch(items, prepared)
 
 

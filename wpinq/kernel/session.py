@@ -100,12 +100,11 @@ class Session(Budgets):
             if steps.callback is not None:
                 raise SessionError("untrusted mode shows no steps: their times depend on the data")
             evaluator = SandboxedEvaluator(self._engine, protected, sandbox, open_ledger, on_suspended)
-        run = secrets.token_hex(8)
         super().__init__(open_ledger, protected)
-        self._protected, self._run = protected, run
+        self._protected, self._evaluator, self._run = protected, evaluator, secrets.token_hex(8)
         self._opened_at = int(open_ledger.head().partition(":")[0])
         self._debited: dict[str, Fraction] | None = None  # until the session is closed
-        self._releaser = Releaser(open_ledger, protected, run, evaluator)
+        self._releaser = Releaser(open_ledger, protected, self._run, evaluator)
         self._protector = Protector(open_ledger, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:
@@ -121,9 +120,8 @@ class Session(Budgets):
         raise SessionError("a session holds protected data and cannot be pickled or copied; save answers instead")
 
     def _repr_html_(self) -> str:
-        return (
-            "<div>a closed session</div>" if self._releaser.closed else statement_html(self.balances(), self.history())
-        )
+        closed = self._releaser.closed
+        return "<div>a closed session</div>" if closed else statement_html(self.balances(), self.history())
 
     def _check_open(self) -> None:
         self._releaser.check_open()
@@ -198,6 +196,15 @@ class Session(Budgets):
         """
         self._check_open()
         self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
+
+    def set_stretch(self, times: float) -> None:
+        """Set how many times the granted time releases get from here on, in untrusted mode: on a machine that is slow.
+
+        It must be found without looking at the data, or at how long others looked at them.
+        """
+        if not isinstance(self._evaluator, SandboxedEvaluator):
+            raise SessionError("this session has no limits: open it with Session(..., sandbox=wp.Limits())")
+        self._evaluator.stretch = times
 
     def resume(self, source: str) -> bool:
         """Resume a source that a failed evaluation suspended: a recorded act of the curator.

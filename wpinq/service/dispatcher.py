@@ -21,10 +21,11 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
 from wpinq.service.config import Configuration
-from wpinq.service.errors import Refusal, busy, failure, log, refusal_of, too_often
+from wpinq.service.errors import Refusal, busy, failure, log, overloaded, refusal_of, too_often
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, NoAnswer, read_answer
 from wpinq.service.limits import Rates
+from wpinq.service.load import FRESH_SECONDS, MachineLoad, stretch
 from wpinq.service.users import UserStore
 from wpinq.service.workers import GRACE
 
@@ -98,8 +99,8 @@ class FairQueue:
             turn.set_result(None)
 
 
-_PLANNER_GRACE = 20.0
-"""Seconds that a planner may take beyond its processor time, on a busy machine."""
+_PLANNER_SHARE, _PLANNER_GRACE = 0.1, 20.0
+"""The share of a processor that a planner has on a busy machine, at least, and seconds that it may take beyond that."""
 _RELEASE_GRACE = 5.0
 _CURATORS = ""
 """The name in the queue of all requests without an analyst: no analyst has it."""
@@ -118,8 +119,8 @@ class Dispatcher:
         The sources, as the ledger knows them.
     ledger : Ledger
         Budgets.
-    planners, releases : Channel
-        The ways to the workers.
+    planners, releases, load : Channel
+        The ways to the workers, and to processes that measure the load of the machine.
 
     Attributes
     ----------
@@ -134,9 +135,10 @@ class Dispatcher:
         ledger: Ledger,
         planners: Channel,
         releases: Channel,
+        load: Channel,
     ) -> None:
         self.configuration, self.declared, self.ledger = configuration, declared, ledger
-        self._planners, self._releases = planners, releases
+        self._planners, self._releases, self._measured = planners, releases, load
         self._release_rates = Rates(configuration.limits.releases_a_minute)
         self._inflight = InflightReleases(configuration.ledger)
         self._ledger_file = configuration.ledger.stat()
@@ -149,6 +151,7 @@ class Dispatcher:
         self.users = UserStore(self.configuration.users)
         self._planner_queue = FairQueue(self.configuration.planners, *waiting)
         self._release_queue = FairQueue(self.configuration.release_workers, *waiting)
+        self._load = MachineLoad(self._measured, limits.queue_seconds, self._wait_for_others)
         self._suspend_unanswered()
 
     def check_files(self) -> None:
@@ -167,11 +170,11 @@ class Dispatcher:
 
         A token may be revoked while its owner waits in the queue, so it is checked again afterwards.
         """
-        seconds = self.configuration.limits.explain_seconds
+        patience = self.configuration.limits.explain_seconds / _PLANNER_SHARE + _PLANNER_GRACE
         async with self._planner_queue.place(analyst or _CURATORS):
             await run_in_threadpool(check_known)
             try:
-                answer = await self._planners.ask({**request, "analyst": analyst}, seconds + _PLANNER_GRACE)
+                answer = await self._planners.ask({**request, "analyst": analyst}, patience)
             except NoAnswer:
                 raise Refusal(
                     400,
@@ -196,16 +199,22 @@ class Dispatcher:
             raise Refusal(400, "PlanError", plan["not_admitted"])
         if plan["seconds"] > self.configuration.limits.release_seconds:
             raise Refusal(400, "TooMuch", "this would hold a release worker for longer than one request may: split it")
-        sent = {**request, "analyst": analyst, "label": label, "seconds": plan["seconds"]}
+        sent = {**request, "analyst": analyst, "label": label}
         sent |= {"name": (name := self._inflight.name()), "accounts": list(plan["bill"])}
-        async with self._release_queue.place(analyst):
+        async with self._release_queue.place(analyst), self._load.release() as slowdown:
+            times = stretch(slowdown, self.configuration.sandbox)
+            seconds = plan["seconds"] * times
+            if seconds > self.configuration.limits.release_seconds:
+                raise overloaded(FRESH_SECONDS)
             await run_in_threadpool(check_known)
             began = asyncio.get_running_loop().time()
             try:
-                answer = await self._releases.ask(sent, plan["seconds"] + GRACE + _RELEASE_GRACE)
+                answer = await self._releases.ask(
+                    sent | {"seconds": seconds, "times": times}, seconds + GRACE + _RELEASE_GRACE
+                )
             except NoAnswer:
                 first = await run_in_threadpool(self._suspend, name)
-                await asyncio.sleep(began + plan["seconds"] - asyncio.get_running_loop().time())
+                await asyncio.sleep(began + seconds - asyncio.get_running_loop().time())
                 # a source that another release suspended has given its bit already
                 raise failure() if first else refusal_of(SourceSuspended(IS_SUSPENDED)) from None
         return read_answer(answer)
@@ -217,6 +226,11 @@ class Dispatcher:
                 threading.Thread(target=self._suspend_after, args=(name,), daemon=True).start()
             else:
                 self._suspend(name)
+
+    def _wait_for_others(self) -> None:
+        """Return when no release of an earlier web process is under way."""
+        for name in self._inflight.names():
+            self._inflight.wait(name)
 
     def _suspend_after(self, name: str) -> None:
         """Wait for a worker of a dead web process, and suspend its sources if it fails."""

@@ -64,6 +64,12 @@ def busy() -> Refusal:
     return Refusal(503, "Busy", "too much is asked for at this time: try again later", again_in=5.0)
 
 
+def overloaded(seconds: float) -> Refusal:
+    """The refusal of a release for which the machine has too little time."""
+    words = "this machine is too busy with other work: nothing was debited, try again later"
+    return Refusal(503, "Overloaded", words, again_in=seconds)
+
+
 def too_often(seconds: float) -> Refusal:
     """The refusal of who asks too often."""
     return Refusal(429, "TooOften", f"you ask too often: try again in {math.ceil(seconds)} s", again_in=seconds)

@@ -26,7 +26,8 @@ from wpinq.service.config import Configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, response_parts
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel
+from wpinq.service.ipc import Channel, serve_one
+from wpinq.service.load import NICENESS, measure_slowdown
 from wpinq.service.middleware import UNIX, RequestGuard
 from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
 from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, hold_planners, read_declared
@@ -118,6 +119,7 @@ def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certifi
         timeout_keep_alive=int(limits.slow_seconds) or 1,
         timeout_graceful_shutdown=_GRACE,
     )
+    os.nice(NICENESS)
     uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -255,7 +257,9 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             planner = PlannerWorker(offered, declared, ledger, configuration.sandbox, seconds)
             image = partial(hold_planners, planner, configuration.planners, planners)
             children.fork(Role("planners", image, again=True))
-            dispatcher = Dispatcher(configuration, declared, ledger, planners, releases)
+            load = Channel.create()
+            children.fork(Role("load", partial(serve_one, load, measure_slowdown), again=True))
+            dispatcher = Dispatcher(configuration, declared, ledger, planners, releases, load)
             children.fork(Role("web", partial(listen, dispatcher, listener, certificate), again=True))
             lost = children.tend()
             end_of_data = signal.SIGKILL
@@ -263,7 +267,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
         except StopAsked:
             log("stopping")
         finally:
-            for name, number in (("web", signal.SIGTERM), ("planners", signal.SIGKILL)):
+            for name, number in (("web", signal.SIGTERM), ("planners", signal.SIGKILL), ("load", signal.SIGKILL)):
                 children.stop(name, number)
             # with its release workers, each after it has suspended the sources of a failed evaluation
             children.stop("data", end_of_data)

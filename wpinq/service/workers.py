@@ -28,6 +28,7 @@ from wpinq.service.config import Configuration
 from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, receive, serve_one
+from wpinq.service.load import NICENESS
 from wpinq.service.schemas import Releases, explained, released, releases_of
 from wpinq.service.supervisor import Role, Supervisor
 
@@ -71,6 +72,7 @@ class PlannerWorker:
 
     def answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a request."""
+        os.nice(NICENESS)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.setitimer(signal.ITIMER_PROF, self.seconds)  # which ends the process
         return self._explanation(sent)
@@ -139,6 +141,7 @@ def _release(
     # processes would end the child that evaluates
     signal.pthread_sigmask(signal.SIG_BLOCK, [ASKED_TO_END, signal.SIGTERM, signal.SIGHUP])
     signal.setitimer(signal.ITIMER_REAL, sent["seconds"] + GRACE)  # then the process ends
+    session.set_stretch(sent["times"])
     releases = releases_of(sent, queries)
     analyst = session.analyst(sent["analyst"])
     try:

@@ -44,7 +44,7 @@ class GeometricCount(Sink):
             ABOVE,
             write_above,
             "noisy_count_above",
-            renamed={"over": "domain"},
+            {"over": "domain"},
             fixed={"geometric": True},
         ),
     )

@@ -193,12 +193,7 @@ class Sink(ABC):
         return half_width(scale, confidence)
 
     def error(
-        self,
-        plan: Node,
-        epsilon: Fraction,
-        keys: tuple[Value, ...] | None,
-        confidence: float,
-        stated: Stated,
+        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
     ) -> float:
         """The bound on an answer's error, with this confidence, before any release."""
         return self.half_width(self.answer_scale(self.scales(plan, epsilon)[0]), confidence)

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
-from wpinq.errors import LedgerError
+from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger import chain, place, schema, store
 from wpinq.kernel.ledger.accounts import all_accounts, open_account, set_suspended
 from wpinq.kernel.ledger.chain import CURATOR, Head, Transaction
@@ -56,7 +56,7 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
             place.finish(part, whole)
             return head
     except OSError as error:
-        raise LedgerError(f"{whole}: {place.explain(whole, error)}") from None
+        raise LedgerError(f"{whole}: {place_reason(whole, error)}") from None
     finally:
         file.close()
 
@@ -208,7 +208,7 @@ def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
             head_file.take_turn(finish, store.PATIENCE)
             return head
     except OSError as error:
-        raise LedgerError(f"{whole}: {place.explain(whole, error)}") from None
+        raise LedgerError(f"{whole}: {place_reason(whole, error)}") from None
 
 
 def _check_missing(path: str, reason: str) -> None:

@@ -9,7 +9,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 
-from wpinq.errors import LedgerError
+from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger.chain import Head, Transaction
 
 _PARTS = ("-wal", "-journal")
@@ -32,9 +32,9 @@ def exists(path: str, known: Head | None, create: bool) -> bool:
         check_free(path, known)
         if create and os.path.isdir(os.path.dirname(os.path.realpath(path))):
             return False
-        raise LedgerError(f"{path}: {explain(path)}") from None
+        raise LedgerError(f"{path}: {place_reason(path)}") from None
     if not stat.S_ISREG(status.st_mode):
-        raise LedgerError(f"{path}: {explain(path)}")
+        raise LedgerError(f"{path}: {place_reason(path)}")
     if status.st_size == 0:  # an interrupted copy, or an emptied file: as a new ledger it would have spent nothing
         raise LedgerError(f"{path} is empty, and no ledger: put the ledger back, or remove the file to start a new one")
     if status.st_nlink > 1:
@@ -106,25 +106,3 @@ def finish(part: str, path: str) -> None:
             os.fsync(directory)
     finally:
         os.close(directory)
-
-
-def explain(path: str, error: OSError | None = None) -> str:
-    """The reason why a ledger cannot be opened or written at a place."""
-    directory, whole = os.path.dirname(path), os.path.realpath(path)
-    if not os.path.isdir(directory):
-        return f"the directory {directory} does not exist: create it first"
-    if not os.path.exists(path):
-        if os.access(directory, os.W_OK):
-            return "there is no such file: check the path, or create the ledger first"
-        return f"the directory {directory} is read-only: make it writable to create a ledger there"
-    if not os.path.isfile(path):
-        return "cannot be opened: it must be a file, and it and its directory must be readable and writable"
-    around = [path, os.path.dirname(whole), *(f"{whole}{end}" for end in ("-wal", "-shm", "-head"))]
-    for mode, state, wanted in (
-        (os.R_OK, "cannot be read", "readable and writable"),
-        (os.W_OK, "read-only, and a debit must be recorded", "writable"),
-    ):
-        if unfit := [each for each in around if os.path.exists(each) and not os.access(each, mode)]:
-            return f"{state}: make {', '.join(unfit)} {wanted}"
-    reason = f" ({os.strerror(error.errno) if error.errno else error})" if error is not None else ""
-    return f"the system refused{reason}: keep it on a local disk with room that is not mounted read-only"

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from wpinq.errors import LedgerError
+from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger import chain, place, schema
 from wpinq.kernel.ledger.chain import Head, Transaction
 from wpinq.kernel.ledger.head_file import HeadFile
@@ -246,9 +246,8 @@ class SQLiteStore:
 
     def _refused(self, error: OSError) -> LedgerError:
         """The reason why the head file, or the place of both, is in the way."""
-        reason = (
-            _BUSY_FOR.format(PATIENCE) if isinstance(error, TimeoutError) else place.explain(self._path or "", error)
-        )
+        late = isinstance(error, TimeoutError)
+        reason = _BUSY_FOR.format(PATIENCE) if late else place_reason(self._path or "", error)
         return LedgerError(f"{self.name}: {reason}")
 
     def _explain(self, error: sqlite3.Error) -> str:
@@ -256,7 +255,7 @@ class SQLiteStore:
         if code in _BUSY:
             return _BUSY_FOR.format(PATIENCE)
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) and self._path is not None:
-            return place.explain(self._path)
+            return place_reason(self._path)
         return _REASONS.get(code, f"the database refused: {error}")
 
 

@@ -167,23 +167,20 @@ def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -
 
     def seconds_of(other: Node) -> float:
         found = _cost(other, order, number, limits)
-        return math.inf if found is None else found.seconds
+        return found.seconds if isinstance(found, Cost) else math.inf
 
     cost = _cost(plan, order, number, limits)
-    if cost is None:
-        work = plan_work(plan)
-        step = work.dominant.node.operator.name
-        missing = (
-            f"declare records_at_most of {', '.join(work.unbounded)}" if work.unbounded else advice(plan, seconds_of)
-        )
+    if not isinstance(cost, Cost):
+        step = cost.dominant.node.operator.name
+        unbounded = ", ".join(cost.unbounded)
+        missing = f"declare records_at_most of {unbounded}" if unbounded else advice(plan, seconds_of)
         raise PlanError(
             f"untrusted mode takes plans whose rows are bounded by declarations, and nothing bounds those of {step}: "
             f"{missing}"
         )
     seconds, size = granted_seconds(cost, limits), granted_bytes(cost, limits)
     if seconds + limits.grace_seconds > limits.seconds or size > limits.bytes:
-        work = plan_work(plan)
-        dominant = work.dominant
+        dominant = plan_work(plan).dominant
         raise PlanError(
             f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
             f"grant {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of "
@@ -203,14 +200,13 @@ def granted_bytes(cost: Cost, limits: Limits) -> int:
     return int(cost.bytes * min(limits.safety_factor, 2.0))
 
 
-def _cost(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> Cost | None:
+def _cost(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> Cost | PlanWork:
     sink, listing = order.measurement.sink, order.measurement.listing
     whole = listing is not None or sink.whole_output
     if listing is not None:
         expected = int(listing.expected_by_noise(sink, sink.answer_scale(order.scale)))
         keys = expected * (1 + _largest(listing.domain) // KEY_CONTENT)
-    cost = cost_of(plan, keys, whole, limits.max_record_bytes)
-    return cost if isinstance(cost, Cost) else None
+    return cost_of(plan, keys, whole, limits.max_record_bytes)
 
 
 def _largest(domain: KeyDomain) -> int:

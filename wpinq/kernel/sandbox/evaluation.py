@@ -6,18 +6,17 @@ durably, before the analyst gets a reply. `docs/untrusted.md` states what that h
 
 from __future__ import annotations
 
+import json
 import logging
 import math
-import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import Engine, find_unoptimised
-from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended
+from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended, WpinqError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
-from wpinq.kernel.ledger.debit import pack, unpack
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator, ProtectedOutput
 from wpinq.kernel.prepare import PreparedMeasurement, Protected
@@ -27,10 +26,6 @@ from wpinq.kernel.sandbox.limits import Limits
 from wpinq.runtime.progress import StepDisplay
 
 IS_SUSPENDED = "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
-
-_NUMBERS, _ROWS = b"N", b"R"
-_END = b"."
-"""The last byte of an output: without it, the child was killed while it wrote."""
 
 _SHARE_OF_DATABASE = 0.6
 """The share of a child's memory for the database: the rest is for Python."""
@@ -68,8 +63,10 @@ class SandboxedEvaluator(NoisyEvaluator):
         if stepwise is None:
             raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
         process.check_platform()
+        if limits.require_restrictions:
+            process.check_restrictions(stepwise("100MB", 1).open)
         self._stepwise, self._limits, self._ledger, self._on_suspended = stepwise, limits, ledger, on_suspended
-        self.clock = process.Clock()
+        self.clock, self.stretch = process.Clock(), 1.0
 
     def check(self, order: PreparedMeasurement, keys: Collection[Value]) -> None:
         """Refuse a plan beyond the limits, or over a suspended source."""
@@ -87,22 +84,21 @@ class SandboxedEvaluator(NoisyEvaluator):
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
         """
-        until = self.clock.now() + sum(self._seconds(order, keys) + self._limits.grace_seconds for order, keys in looks)
+        held = sum(self._seconds(order, keys) + self._limits.grace_seconds for order, keys in looks)
+        until = self.clock.now() + self.stretch * held
         done: list[T] = []
-        failed = suspended = False
+        failed: type[WpinqError] | None = None
         try:
             done.append(work())
-        except EvaluationFailed:
-            failed = True
-        except SourceSuspended:
-            suspended = True
+        except (EvaluationFailed, SourceSuspended) as error:
+            failed = type(error)
         except LedgerError:
             self.clock.sleep_until(until)
             raise
         self.clock.sleep_until(until)
-        if failed:
+        if failed is EvaluationFailed:
             raise EvaluationFailed(FAILED)
-        if suspended or self._suspended([order for order, _ in looks]):  # by another release: its bit is given
+        if failed or self._suspended([order for order, _ in looks]):  # by another release: its bit is given
             raise SourceSuspended(IS_SUSPENDED)
         return done[0]
 
@@ -135,22 +131,21 @@ class SandboxedEvaluator(NoisyEvaluator):
             self._engine = self._stepwise(f"{int(size * _SHARE_OF_DATABASE)}B", 1)
             return _packed(order, draw(self._output(order, held)))
 
-        until = self.clock.now() + self._seconds(order, keys)
-        columns = [protected.weights for protected in held if isinstance(protected.weights, StoredColumns)]
-        files = [number for one in columns for number in one.files]
+        seconds = self.stretch * granted_seconds(cost, self._limits)
+        until = self.clock.now() + seconds
+        files = [number for each in held if isinstance(each.weights, StoredColumns) for number in each.weights.files]
 
         def answer(left: bytes | None) -> list[Any]:
-            try:
+            with suppress(Exception):
                 return [] if left is None else [_unpacked(order, left)]
-            except Exception:
-                return []
+            return []
 
         def broken_off(left: bytes | None) -> None:
             if not answer(left):
                 self.suspend([order])
 
-        seconds = granted_seconds(cost, self._limits)
-        found = answer(process.run_in_child(work, seconds, size, until, self.clock, files, broken_off))
+        required = self._limits.require_restrictions
+        found = answer(process.run_in_child(work, seconds, size, until, self.clock, files, broken_off, required))
         if found:
             return found[0]
         # The reason of a failure is lost here. Where another evaluation suspended the accounts, this one adds no bit.
@@ -173,24 +168,17 @@ def _packed(order: PreparedMeasurement, result: Any) -> bytes:
     """Noisy numbers, or the rows of a listing, in a form that has nothing to run in it."""
     if isinstance(result, dict):
         codes = canonical_bytes_of(list(result), order.measurement.key_type)
-        return _ROWS + pack(dict(zip(codes, result.values(), strict=True)), codes) + _END
-    return _NUMBERS + struct.pack(f">{len(result)}d", *result) + _END
+        result = {code.hex(): number for code, number in zip(codes, result.values(), strict=True)}
+    return json.dumps(result, allow_nan=False).encode()
 
 
 def _unpacked(order: PreparedMeasurement, data: bytes) -> Any:
     """What `_packed` was given; any error where it is nothing that it gives."""
-    kind, body, end = data[:1], data[1:-1], data[-1:]
-    if end != _END:
-        raise ValueError
-    if kind == _NUMBERS:
-        return _finite(struct.unpack(f">{len(body) // 8}d", body))
-    rows = unpack(body)
-    numbers = _finite(rows.values())
-    keys = (from_canonical_bytes(code, order.measurement.key_type) for code in rows)
-    return dict(zip(keys, numbers, strict=True))
-
-
-def _finite(numbers: Collection[float]) -> list[float]:
+    found = json.loads(data)
+    numbers = [*map(float, found.values() if isinstance(found, dict) else found)]
     if not all(map(math.isfinite, numbers)):
         raise ValueError
-    return list(numbers)
+    if not isinstance(found, dict):
+        return numbers
+    keys = (from_canonical_bytes(bytes.fromhex(code), order.measurement.key_type) for code in found)
+    return dict(zip(keys, numbers, strict=True))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from wpinq.errors import SessionError
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])B", re.IGNORECASE)
-_UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +29,16 @@ class Limits:
         whose cores the service shares.
     grace_seconds : float
         The time after a child's end to store its answers or to suspend a source; a part of `seconds`.
+    require_restrictions : bool
+        Whether a session is refused where the kernel has no Landlock or no seccomp, by which a child opens no other
+        file, makes no connection and starts no program. False goes on with those that there are.
 
     Examples
     --------
     >>> import wpinq as wp
     >>> wp.Limits(seconds=30, memory="1GB")
-    Limits(seconds=30, memory='1GB', max_record_bytes=1000, safety_factor=3.0, grace_seconds=1.0)
+    Limits(seconds=30, memory='1GB', max_record_bytes=1000, safety_factor=3.0, grace_seconds=1.0, \
+require_restrictions=True)
     """
 
     seconds: float = 60.0
@@ -43,6 +46,7 @@ class Limits:
     max_record_bytes: int = 1000
     safety_factor: float = 3.0
     grace_seconds: float = 1.0
+    require_restrictions: bool = True
 
     def __post_init__(self) -> None:
         for name, least in (("seconds", 0.0), ("safety_factor", 1.0), ("grace_seconds", 0.0)):
@@ -50,9 +54,9 @@ class Limits:
             if type(number) not in (int, float) or not (math.isfinite(number) and number >= least and number > 0):
                 raise SessionError(f"Limits: {name} is a number above {least:g}, not {number!r}")
         if type(self.max_record_bytes) is not int or self.max_record_bytes < 1:
-            raise SessionError(
-                f"Limits: max_record_bytes is a whole number of at least 1, not {self.max_record_bytes!r}"
-            )
+            raise SessionError(f"Limits: max_record_bytes is a whole number from 1 on, not {self.max_record_bytes!r}")
+        if not isinstance(self.require_restrictions, bool):
+            raise SessionError("Limits: require_restrictions is True or False")
         if not isinstance(self.memory, str) or _MEMORY.fullmatch(self.memory.strip()) is None:
             raise SessionError(f'Limits: memory is a text such as "2GB" or "500MB", not {self.memory!r}')
 
@@ -61,4 +65,4 @@ class Limits:
         """The memory as a number of bytes."""
         found = _MEMORY.fullmatch(self.memory.strip())
         assert found is not None
-        return int(float(found[1]) * _UNITS[found[2].upper()])
+        return int(float(found[1]) * 1000 ** (1 + "KMGT".index(found[2].upper())))

@@ -7,17 +7,19 @@ left. In between it learns nothing. The child has no output but a file without a
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import os
 import signal
 import sys
+import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from wpinq.errors import SessionError
+from wpinq.kernel.sandbox.restrictions import restrict, set_attribute
 
 OVERHEAD_BYTES = 1_500_000_000
 """Address space beside what is used: stacks of threads, and what allocators reserve."""
@@ -52,9 +54,26 @@ class Clock:
 
 
 def check_platform() -> None:
-    """Refuse where children cannot be confined."""
+    """Refuse where children cannot be confined, or not waited for."""
     if not sys.platform.startswith("linux"):
         raise SessionError("untrusted mode confines its children by means of Linux: run it there")
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        raise SessionError("untrusted mode waits for its children: do not ignore SIGCHLD in this process")
+
+
+def check_restrictions(work: Callable[[], object]) -> None:
+    """Refuse where the kernel cannot restrict a child, or a restricted one cannot do some work: it is tried."""
+
+    def tried() -> None:
+        restrict((), tempfile.gettempdir(), required=True)
+        work()
+
+    if not _forked(tried):
+        raise SessionError(
+            "untrusted mode has the kernel restrict its children by Landlock, of Linux 5.13 or later, and by seccomp, "
+            "with libseccomp.so.2; this machine or container lacks one of them: provide it, or take the risk that "
+            "docs/untrusted.md tells by Limits(require_restrictions=False), [sandbox] of a service"
+        )
 
 
 def check_alone(rest: Callable[[], None]) -> None:
@@ -65,11 +84,10 @@ def check_alone(rest: Callable[[], None]) -> None:
     rest : callable
         Lets go of the threads that engines have.
     """
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-        raise SessionError("untrusted mode waits for its children: do not ignore SIGCHLD in this process")
+    check_platform()
     rest()
-    if _threads() > 1 and not _python_threads():
-        _let_libraries_rest()
+    if _threads() > 1 and threading.active_count() == 1:
+        _forked(lambda: None)  # numpy's algebra ends its threads before a fork, and starts them when it needs them
     if _threads() > 1:
         raise SessionError(
             "untrusted mode forks, which only a process without other threads may: release in a process of its own, "
@@ -86,6 +104,7 @@ def run_in_child(
     clock: Clock,
     kept: Collection[int],
     broken_off: Callable[[bytes | None], object] = lambda left: None,
+    required: bool = True,
 ) -> bytes | None:
     """The output of some work in a child under limits; None where there is none in time.
 
@@ -105,21 +124,30 @@ def run_in_child(
         The files that the work reads.
     broken_off : callable
         Called with the output of a child that had ended, when the wait is interrupted, before the error is raised.
+    required : bool
+        Whether it fails where the kernel cannot restrict the child.
     """
-    try:
-        file = os.memfd_create("wpinq")
-    except OSError:  # as the machine is: other children took what there is, so that it is told as theirs
-        clock.sleep_until(until)
-        return None
-    try:
-        parent = os.getpid()
+    parent = os.getpid()
+
+    def restricted() -> bytes:
+        _die_with(parent)
+        _be_quiet({file, *kept})
+        _limit(seconds, size)
+        set_attribute(_PR_SET_DUMPABLE, 0)  # no process of the same user looks in, and there is no core: a limit of 0
+        restrict(kept, folder, required=required)  # does not hold for those that go to a program
+        return work()
+
+    with contextlib.ExitStack() as held:
         try:
+            file = os.memfd_create("wpinq")
+            held.callback(os.close, file)
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="wpinq-", ignore_cleanup_errors=True))
             child = os.fork()
-        except OSError:
+        except OSError:  # as the machine is: other children took what there is, so that it is told as theirs
             clock.sleep_until(until)
             return None
         if child == 0:
-            _be_child(work, seconds, size, parent, file, kept)
+            _be_child(restricted, file)
         ended = status = 0
         try:
             clock.sleep_until(until)
@@ -133,8 +161,6 @@ def run_in_child(
                 os.kill(child, signal.SIGKILL)  # which is no more than to fetch it, where it has ended
                 _, status = os.waitpid(child, 0)
         return _left(file, status)
-    finally:
-        os.close(file)
 
 
 def _left(file: int, status: int) -> bytes | None:
@@ -143,15 +169,9 @@ def _left(file: int, status: int) -> bytes | None:
     return os.pread(file, length, 0) if length and status == 0 else None
 
 
-def _be_child(
-    work: Callable[[], bytes], seconds: float, size: int, parent: int, file: int, kept: Collection[int]
-) -> NoReturn:
+def _be_child(work: Callable[[], bytes | None], file: int) -> NoReturn:
     ended = 1
     try:
-        _die_with(parent)
-        _be_quiet({file, *kept})
-        _limit(seconds, size)
-        _be_unreadable()
         written = work()
         while written:
             written = written[os.write(file, written) :]
@@ -163,7 +183,7 @@ def _be_child(
 
 
 def _die_with(parent: int) -> None:
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    set_attribute(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before it was asked
         os._exit(1)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
@@ -186,33 +206,18 @@ def _be_quiet(kept: Collection[int]) -> None:
     os.closerange(before + 1, max(os.sysconf("SC_OPEN_MAX"), *map(int, os.listdir("/proc/self/fd"))) + 1)
 
 
-def _be_unreadable() -> None:
-    """Deny other processes of the user a view of this one, and leave no core file.
-
-    A limit of 0 does not hold for a core pattern that is a program.
-    """
-    _prctl(_PR_SET_DUMPABLE, 0)
-
-
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
-        os._exit(1)
-
-
 def _limit(seconds: float, size: int) -> None:
     import resource
 
     with open("/proc/self/statm", encoding="ascii") as statm:
         mapped = int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    processor = math.ceil(seconds) + 1
     for what, most in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, processor),
+        (resource.RLIMIT_CPU, math.ceil(seconds) + 1),
         (resource.RLIMIT_FSIZE, size),
         (resource.RLIMIT_AS, mapped + size + OVERHEAD_BYTES),
     ):
-        hard = resource.getrlimit(what)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        most = min(most, resource.getrlimit(what)[1] % 2**64)  # infinity is -1
         resource.setrlimit(what, (most, most))
 
 
@@ -220,17 +225,11 @@ def _threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def _python_threads() -> bool:
-    import threading
-
-    return threading.active_count() > 1
-
-
-def _let_libraries_rest() -> None:
-    """Fork once for nothing, so that numpy's algebra ends its threads before a real fork."""
+def _forked(work: Callable[[], bytes | None]) -> bool:
+    """Whether some work ends without an error in a child, of which nothing else is left."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: this child does nothing
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: this child does little
         child = os.fork()
     if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
+        _be_child(work, -1)
+    return os.waitpid(child, 0)[1] == 0

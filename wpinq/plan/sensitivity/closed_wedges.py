@@ -16,11 +16,11 @@ from functools import lru_cache, partial
 
 from wpinq import functions as F
 from wpinq.errors import ExpressionError
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda
+from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import trace
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value
-from wpinq.plan.arithmetic import EXACT
+from wpinq.plan.arithmetic import EXACT, written_list
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Intersect, Join, Select, SelectMany, Shave, Source, Where
 from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, constant, evaluated, record
@@ -186,12 +186,9 @@ def _tags(node: Node) -> tuple[Node, Sequence[Fraction]] | None:
 
 
 def _constants(body: Expr) -> tuple[Value, ...] | None:
-    if isinstance(body, Constant) and isinstance(body.value, tuple):
-        return body.value
-    if isinstance(body, Call) and body.name == "list":
-        items = [item.value for item in body.arguments if isinstance(item, Constant)]
-        return tuple(items) if len(items) == len(body.arguments) else None
-    return None
+    items = written_list(body) or ()
+    values = tuple(item.value for item in items if isinstance(item, Constant))
+    return values if len(values) == len(items) > 0 else None
 
 
 def _whole_halves(width: Value) -> bool:

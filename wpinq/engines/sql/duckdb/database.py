@@ -296,8 +296,7 @@ class Database(SqlEngine):
     def _run(self, instance: Instance, work: Work) -> Weights:
         connection, tables = instance.connection, instance.tables
         plan, batch = work.plan, work.batch
-        for name, table in source_tables(plan.root).items():
-            self._hold(table, work.declared[name], work.data[name])
+        self._hold_all(instance, work)
         if batch is not None:
             batch.begin(plan.root)
         if work.keys is None:
@@ -311,6 +310,11 @@ class Database(SqlEngine):
             batch.end(tables.tables.__contains__)
             tables.trim()
         return output
+
+    def _hold_all(self, instance: Instance, work: Work) -> None:
+        """Load the datasets of a plan that are not there."""
+        for name, table in source_tables(work.plan.root).items():
+            self._hold(table, work.declared[name], work.data[name])
 
     def _apart(self) -> None:
         if self._instance is not None:
@@ -382,11 +386,15 @@ class UnoptimisedDatabase(Database):
     The rewrites choose another order of joins, and leave steps out or merge them. That mostly makes fewer rows, which
     no declaration bounds. Without them each step's output is a table of its own. The weights are the same to the last
     bit.
+
+    It takes the data of one plan. Once they are attached, its statements reach no file and set no option.
     """
 
     rewrites = ()
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = 1) -> None:
+        import duckdb  # noqa: F401  # here, and not in each child that opens it
+
         super().__init__(memory_limit, threads)
 
     @staticmethod
@@ -394,3 +402,12 @@ class UnoptimisedDatabase(Database):
     def check(root: Node) -> None:
         """Refuse a plan whose steps DuckDB cannot run one by one, from the plan alone."""
         check_with(root, ())
+
+    def _hold_all(self, instance: Instance, work: Work) -> None:
+        super()._hold_all(instance, work)
+        instance.lock()
+
+    def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
+        if self._opened().locked:
+            raise PlanError("this database takes the data of one plan: open another for other data")
+        super()._load(table, source, weights)

@@ -239,7 +239,7 @@ class Instance:
             raise PlanError("DuckDB does not understand the memory limit or the number of threads") from None
         self._opened.register_filesystem(self.spill)
         self.close = weakref.finalize(self, _shut, self._opened, self.spill)
-        self.connection = Connection(self._opened)
+        self.connection, self.locked = Connection(self._opened), False
         if cautious:
             self._leave_out_optimizers()
 
@@ -252,6 +252,13 @@ class Instance:
     def tables(self) -> TableCache:
         """The tables that statements made in it: they go with it."""
         return TableCache(self.connection)
+
+    def lock(self) -> None:
+        """Let statements reach no file but those that are attached and those that it spills to, and set no option."""
+        if not self.locked:
+            self.connection.execute("SET enable_external_access = false")
+            self.connection.execute("SET lock_configuration = true")
+            self.locked = True
 
     def _leave_out_optimizers(self) -> None:
         names = [name for (name,) in self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
