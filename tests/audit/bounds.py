@@ -9,7 +9,7 @@ from tests.audit.asked import KINDS
 from tests.audit.findings import Part
 from tests.audit.hours import Allotment
 from tests.audit.pairs import ALPHA, TOO_LITTLE, Measured, Measuring, Pair
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 
 CONTROL = 2
 """A control is drawn half as often."""

@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 from tests.support.parameters import for_each
 from tests.support.processor import bounded_work
 from wpinq.errors import EpsilonError
-from wpinq.noise.epsilon import (
-    MAX_DENOMINATOR,
-    MAX_EPSILON,
-    format_epsilon,
-    from_nano,
-    parse_budget,
-    parse_epsilon,
-    to_nano,
-)
+from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, from_nano, parse_budget, parse_epsilon, to_nano
+from wpinq.noise.epsilon_text import format_epsilon
 
 epsilons = st.fractions(min_value=Fraction(1, 10**30), max_value=MAX_EPSILON, max_denominator=MAX_DENOMINATOR)
 

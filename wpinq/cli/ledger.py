@@ -17,7 +17,8 @@ from wpinq.measure.bill import bill
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.statement import Balance, Event
-from wpinq.noise.epsilon import format_epsilon, parse_budget
+from wpinq.noise.epsilon import parse_budget
+from wpinq.noise.epsilon_text import format_epsilon
 
 
 def add_parser(commands: Any) -> None:

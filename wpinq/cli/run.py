@@ -24,7 +24,8 @@ from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import check_label, waits_for_keys
-from wpinq.noise.epsilon import format_epsilon, parse_budget
+from wpinq.noise.epsilon import parse_budget
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import sources
 from wpinq.tables.released import Table
 

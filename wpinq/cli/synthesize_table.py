@@ -34,7 +34,8 @@ from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
-from wpinq.noise.epsilon import format_epsilon, parse_budget, parse_epsilon
+from wpinq.noise.epsilon import parse_budget, parse_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.workflows import plan_table, synthesize_table
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.

@@ -14,7 +14,7 @@ from wpinq.display.html import render
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, show, write_public
-from wpinq.noise.epsilon import format_epsilon, format_factor
+from wpinq.noise.epsilon_text import format_epsilon, format_factor
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source

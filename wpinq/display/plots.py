@@ -18,7 +18,7 @@ from wpinq.display.html import STAMP
 from wpinq.errors import AnswersError
 from wpinq.expr.nodes import write_value
 from wpinq.expr.types import TupleOf
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.optional_imports import install
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from wpinq.inference.checks import integer_row, vector
 from wpinq.inference.intervals import Bootstrap
 from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT
 

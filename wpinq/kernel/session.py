@@ -198,7 +198,7 @@ class Session(Budgets):
         self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
 
     def set_stretch(self, times: float) -> None:
-        """Set how many times the granted time releases get from here on, in untrusted mode: on a machine that is slow.
+        """Set the factor by which releases of untrusted mode get more time from here on.
 
         It must be found without looking at the data, or at how long others looked at them.
         """

@@ -21,7 +21,7 @@ from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.marginals.cells import MISSING, OTHER, Attribute, CodedAttribute, View, attribute
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.sinks.syntax import write_domain, write_keys
 from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, OfColumn, SelectedAggregate, column_name

@@ -19,7 +19,7 @@ from wpinq.language.syntax import LIMITS, shorten, too_long
 from wpinq.language.tables import write_marginals, write_table
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import Measurement
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node, topological
 from wpinq.plan.node import sources as check_sources
 from wpinq.plan.operator import Operator

@@ -25,7 +25,7 @@ from wpinq.marginals.synthetic_rows import FittedTable, free_name, view_of
 from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, aligned, arrow_type, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.measurement import Measurement
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Where
 from wpinq.runtime.arrays import Floats

@@ -20,7 +20,7 @@ from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,8 @@ from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, p
 from wpinq.marginals.released import CellCount, MarginalTables, cell_half_width, coded_plan, marginal_measurement
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.node import Node, Planned
 from wpinq.plan.properties import plan_properties

@@ -12,7 +12,8 @@ from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
-from wpinq.noise.epsilon import NANO, format_epsilon
+from wpinq.noise.epsilon import NANO
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
 
 LARGEST = 10**6 * NANO

@@ -15,7 +15,7 @@ from wpinq.expr.nodes import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.request import MeasuredPlan
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 
 if TYPE_CHECKING:
     import polars

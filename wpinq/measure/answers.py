@@ -37,7 +37,7 @@ from wpinq.measure.measurement import (
     measurement_to_json,
     read_measurement,
 )
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing

@@ -14,7 +14,8 @@ from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
-from wpinq.noise.epsilon import NANO, format_epsilon, format_factor, parse_epsilon
+from wpinq.noise.epsilon import NANO, parse_epsilon
+from wpinq.noise.epsilon_text import format_epsilon, format_factor
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source

@@ -9,7 +9,8 @@ from typing import Any
 
 from wpinq.display.html import Cell, render, share_bar
 from wpinq.measure.group import escaped
-from wpinq.noise.epsilon import decimal_epsilon, format_epsilon
+from wpinq.noise.epsilon import decimal_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 
 SHOWN_EVENTS = 30
 """The most events of a notebook's page; the number of events left out is shown."""

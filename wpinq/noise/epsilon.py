@@ -1,4 +1,4 @@
-"""Epsilon as an exact number: read, and written.
+"""Epsilon as an exact number: read, and counted.
 
 Budgets are sums of many small charges, and a guarantee about a sum must not depend on the order of rounding. So an
 epsilon is a `Fraction` from the moment it is read, and the ledger counts integers.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
 
@@ -24,7 +24,6 @@ NANO = 10**9
 """Nano-epsilon in one unit of epsilon."""
 
 _MAX_DIGITS = 1000
-_SEVENTEEN_DIGITS = Context(prec=17, traps=[Inexact])
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d+)/(\d+)", re.ASCII)
 _ADVICE = 'pass a positive number such as 0.1, Fraction(1, 3), "0.1" or "1/3"'
@@ -117,77 +116,6 @@ def _from_text(text: str) -> Fraction:
         return _from_decimal(Decimal(text))
     except InvalidOperation:  # an exponent out of the range of Decimal itself
         raise EpsilonError(f"epsilon has an exponent out of range: {_ADVICE}") from None
-
-
-def format_epsilon(epsilon: Fraction) -> str:
-    """An epsilon, or a bill, as text: a short exact decimal, else a ratio.
-
-    A decimal has at most 17 digits.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        Any rational number.
-
-    Returns
-    -------
-    str
-        Text that reads back as the same number. Only a number of more than 4,096 bits, such as the bill of a
-        plan with thousands of doublings, is named by its size instead: `"about 2**5000"`.
-
-    Notes
-    -----
-    Privacy cost: none. Bills are public.
-
-    Examples
-    --------
-    >>> format_epsilon(Fraction(1, 10)), format_epsilon(Fraction(1, 3)), format_epsilon(Fraction(1, 10**9))
-    ('0.1', '1/3', '1e-9')
-    """
-    return _size(epsilon) or _exact_decimal(epsilon) or str(epsilon)
-
-
-def format_factor(factor: Fraction | int) -> str:
-    """The uses of a source, or a move of a plan, as text: a whole number or a ratio.
-
-    Parameters
-    ----------
-    factor : Fraction or int
-        Any rational number.
-
-    Returns
-    -------
-    str
-        As `str` writes it; where that is of more than 4,096 bits, as `format_epsilon` does.
-
-    Notes
-    -----
-    Privacy cost: none. It follows from the plan.
-
-    Examples
-    --------
-    >>> format_factor(Fraction(8, 3)), format_factor(2**5000)
-    ('8/3', 'about 2**5000')
-    """
-    return _size(Fraction(factor)) or str(factor)
-
-
-def _size(number: Fraction) -> str | None:
-    """The power of two near a number that is too long to write.
-
-    Python raises an error for such numbers.
-    """
-    bits = number.numerator.bit_length(), number.denominator.bit_length()
-    return f"about {'-' if number < 0 else ''}2**{bits[0] - bits[1]}" if max(bits) > 4096 else None
-
-
-def _exact_decimal(number: Fraction) -> str | None:
-    try:
-        decimal = _SEVENTEEN_DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
-    except Inexact:
-        return None
-    decimal = decimal.normalize(_SEVENTEEN_DIGITS)
-    return f"{decimal:f}" if -7 < decimal.adjusted() < 17 else f"{decimal:e}".replace("e+", "e")
 
 
 # Epsilon as a ledger counts it: whole nano-epsilon, charges rounded up and budgets rounded down.

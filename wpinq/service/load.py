@@ -1,4 +1,4 @@
-"""The load of the machine, measured before a release by a process without data, and the time that a release then gets.
+"""The load of the machine, measured by a process without data, and the time of a release.
 
 An evaluation that gets too little of the processor in its time fails, and suspends its accounts. So the slowdown of the
 machine is measured before the debit. A release gets as much more time, or is refused where the machine is too slow.
@@ -40,14 +40,14 @@ NICENESS = 5
 
 
 def measure_slowdown(request: Mapping[str, Any]) -> dict[str, float]:
-    """The time on the clock of the fixed work, as a multiple of its processor time; nothing of the request matters."""
+    """The clock time of the fixed work over its processor time; no request matters."""
     began, used = time.monotonic(), time.process_time()
     hashlib.pbkdf2_hmac("sha256", b"wpinq", b"load", _ROUNDS)
     return {"slowdown": (time.monotonic() - began) / (time.process_time() - used)}
 
 
 def stretch(slowdown: float, limits: Limits) -> float:
-    """The multiple of its granted time that a release needs: 1 where the safety factor covers the slowdown."""
+    """The multiple of its granted time that a release needs; 1 within the safety factor."""
     return max(1.0, slowdown / limits.safety_factor)
 
 
@@ -72,7 +72,7 @@ class MachineLoad:
 
     @asynccontextmanager
     async def release(self) -> AsyncIterator[float]:
-        """The slowdown for a release that is under way in this context; Refusal (503) after too long a wait."""
+        """The slowdown for a release in this context; Refusal (503) after too long a wait."""
         try:
             async with asyncio.timeout(self._seconds), self._turn:
                 now = asyncio.get_running_loop().time

@@ -25,7 +25,7 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_keys
 from wpinq.measure.measurement import Measurement, measurement_from_json
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import sources
 from wpinq.service.users import Token, UserRole
 from wpinq.tables.released import Table

@@ -23,7 +23,7 @@ from wpinq.kernel.sandbox.limits import Limits
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
 from wpinq.measure.answer_rows import CONFIDENCE
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.service.config import Configuration
 from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases

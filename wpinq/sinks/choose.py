@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.laplace import laplace_scale
 from wpinq.noise.permute_and_flip import select

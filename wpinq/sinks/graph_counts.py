@@ -17,7 +17,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.nodes import Call, Expr, Lambda, Variable
 from wpinq.expr.types import STR, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.geometric import add_geometric, geometric_scale
 from wpinq.noise.ladder import Ladder, as_float, draw_count, ladder_scale

@@ -19,7 +19,7 @@ from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes_of
-from wpinq.noise.epsilon import format_epsilon, format_factor
+from wpinq.noise.epsilon_text import format_epsilon, format_factor
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.format import ratio_from_json

@@ -20,7 +20,8 @@ from wpinq.expr.types import FLOAT, CategoryOf, Type
 from wpinq.expr.values import Value, presenter
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.noise.epsilon import format_epsilon, parse_epsilon
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.construct import construct
 from wpinq.plan.format import expression_to_json, value_to_json

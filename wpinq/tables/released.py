@@ -20,7 +20,7 @@ from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, arrow_val
 from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.noise.epsilon import format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.format import expression_to_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind

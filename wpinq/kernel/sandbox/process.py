@@ -62,7 +62,7 @@ def check_platform() -> None:
 
 
 def check_restrictions(work: Callable[[], object]) -> None:
-    """Refuse where the kernel cannot restrict a child, or a restricted one cannot do some work: it is tried."""
+    """Refuse, after a trial, where the kernel cannot restrict a child that does some work."""
 
     def tried() -> None:
         restrict((), tempfile.gettempdir(), required=True)

@@ -1,4 +1,4 @@
-"""Restrictions of a child by the kernel: the files that it may open (Landlock), the calls that it may make (seccomp).
+"""Restrictions of a child by the kernel: its files (Landlock) and its calls (seccomp).
 
 A child that looks at data computes, reads them, spills to its own folder and writes its output: the kernel refuses all
 else. No restriction can be taken off again, and threads that start later have it too.

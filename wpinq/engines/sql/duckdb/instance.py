@@ -254,7 +254,7 @@ class Instance:
         return TableCache(self.connection)
 
     def lock(self) -> None:
-        """Let statements reach no file but those that are attached and those that it spills to, and set no option."""
+        """Limit statements to attached files and spill files, and lock all options."""
         if not self.locked:
             self.connection.execute("SET enable_external_access = false")
             self.connection.execute("SET lock_configuration = true")

@@ -1,0 +1,79 @@
+"""Epsilon, and other exact numbers of bills, as text."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, Inexact
+from fractions import Fraction
+
+_SEVENTEEN_DIGITS = Context(prec=17, traps=[Inexact])
+
+
+def format_epsilon(epsilon: Fraction) -> str:
+    """An epsilon, or a bill, as text: a short exact decimal, else a ratio.
+
+    A decimal has at most 17 digits.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Any rational number.
+
+    Returns
+    -------
+    str
+        Text that reads back as the same number. Only a number of more than 4,096 bits, such as the bill of a
+        plan with thousands of doublings, is named by its size instead: `"about 2**5000"`.
+
+    Notes
+    -----
+    Privacy cost: none. Bills are public.
+
+    Examples
+    --------
+    >>> format_epsilon(Fraction(1, 10)), format_epsilon(Fraction(1, 3)), format_epsilon(Fraction(1, 10**9))
+    ('0.1', '1/3', '1e-9')
+    """
+    return _size(epsilon) or _exact_decimal(epsilon) or str(epsilon)
+
+
+def format_factor(factor: Fraction | int) -> str:
+    """The uses of a source, or a move of a plan, as text: a whole number or a ratio.
+
+    Parameters
+    ----------
+    factor : Fraction or int
+        Any rational number.
+
+    Returns
+    -------
+    str
+        As `str` writes it; where that is of more than 4,096 bits, as `format_epsilon` does.
+
+    Notes
+    -----
+    Privacy cost: none. It follows from the plan.
+
+    Examples
+    --------
+    >>> format_factor(Fraction(8, 3)), format_factor(2**5000)
+    ('8/3', 'about 2**5000')
+    """
+    return _size(Fraction(factor)) or str(factor)
+
+
+def _size(number: Fraction) -> str | None:
+    """The power of two near a number that is too long to write.
+
+    Python raises an error for such numbers.
+    """
+    bits = number.numerator.bit_length(), number.denominator.bit_length()
+    return f"about {'-' if number < 0 else ''}2**{bits[0] - bits[1]}" if max(bits) > 4096 else None
+
+
+def _exact_decimal(number: Fraction) -> str | None:
+    try:
+        decimal = _SEVENTEEN_DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
+    except Inexact:
+        return None
+    decimal = decimal.normalize(_SEVENTEEN_DIGITS)
+    return f"{decimal:f}" if -7 < decimal.adjusted() < 17 else f"{decimal:e}".replace("e+", "e")
