@@ -60,7 +60,7 @@ def test_a_service_without_its_files_is_not_ready(
 
     async def asked() -> tuple[httpx.Response, httpx.Response]:
         with Ledger(configuration.ledger) as ledger:
-            dispatcher = Dispatcher(configuration, {}, ledger, HeldChannel(), HeldChannel())
+            dispatcher = Dispatcher(configuration, {}, ledger, HeldChannel(), HeldChannel(), HeldChannel())
             dispatcher.start()
             transport = httpx.ASGITransport(app=create_app(dispatcher))
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:

@@ -177,7 +177,7 @@ def released(folder: Path, slowdown: float) -> tuple[httpx.Response, Told]:
             dispatcher.start()
             with dispatcher.users as users:
                 token = users.add("alice")
-                guard = RequestGuard(create_app(dispatcher), users.find, configuration.limits, security_headers(False))
+                guard = RequestGuard(create_app(dispatcher), dispatcher, security_headers(False))
                 transport = httpx.ASGITransport(app=guard)
                 async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
                     body = {"program": COUNT.format(name="x", epsilon="0.1")}

@@ -56,7 +56,7 @@ def asked(folder: Path, service: str, work: Callable[[Ask, dict[str, str]], Awai
         with Ledger(configuration.ledger) as ledger, UserStore(configuration.users) as users:
             tokens = {"alice": users.add("alice"), "carol": users.add("carol", CURATOR), "eve": users.add("eve")}
             users.remove("eve")
-            dispatcher = Dispatcher(configuration, {}, ledger, HeldChannel(), HeldChannel())
+            dispatcher = Dispatcher(configuration, {}, ledger, HeldChannel(), HeldChannel(), HeldChannel())
             dispatcher.start()
             guard = RequestGuard(create_app(dispatcher), dispatcher, security_headers(False))
 
