@@ -93,14 +93,14 @@ class PlannerWorker:
         """The time of a release worker, or the reason of the limits against it; without data."""
         batch = prepare_batch(releases, self.declared, fresh)
         try:
-            held = [self._seconds(order) for order in batch.prepared]
+            held = [self._seconds(prepared) for prepared in batch.prepared]
         except PlanError as error:
             return {"seconds": None, "not_admitted": str(error)}
         return {"seconds": sum(held), "not_admitted": ""}
 
-    def _seconds(self, order: PreparedMeasurement) -> float:
-        seconds = granted_seconds(admit(order, order.keys_at_once, self.limits), self.limits)
-        return seconds + self.limits.grace_seconds if order.evaluates_at_once else 0.0
+    def _seconds(self, prepared: PreparedMeasurement) -> float:
+        seconds = granted_seconds(admit(prepared, prepared.keys_at_once, self.limits), self.limits)
+        return seconds + self.limits.grace_seconds if prepared.evaluates_at_once else 0.0
 
     def _own_cost(self, releases: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
         """The cost to this analyst now, and how many more releases the own budgets cover."""

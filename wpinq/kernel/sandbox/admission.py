@@ -156,20 +156,20 @@ def uneven(type_: Type) -> bool:
     return type_ == STR or (isinstance(type_, TupleOf) and any(map(uneven, type_.elements)))
 
 
-def admit(order: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
+def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
     """The worst-case cost of a measurement for some keys; PlanError beyond the limits."""
-    measurement = order.measurement
+    measurement = prepared.measurement
     sink, plan = measurement.sink, measurement.plan
     if not sink.bounded_work:
         names = ", ".join(sorted(name for name, known in SINKS.items() if known.bounded_work))
-        raise PlanError(f"untrusted mode releases {names}, not {sink.name}: nothing bounds how long that looks at data")
-    number = max(1, keys_by_size(keys))  # one at least: an order without keys is made to be asked for some
+        raise PlanError(f"untrusted mode releases {names}, not {sink.name}: nothing bounds how long that reads data")
+    number = max(1, keys_by_size(keys))  # one at least: a release without keys is made to be asked for some
 
     def seconds_of(other: Node) -> float:
-        found = _cost(other, order, number, limits)
+        found = _cost(other, prepared, number, limits)
         return found.seconds if isinstance(found, Cost) else math.inf
 
-    cost = _cost(plan, order, number, limits)
+    cost = _cost(plan, prepared, number, limits)
     if not isinstance(cost, Cost):
         step = cost.dominant.node.operator.name
         unbounded = ", ".join(cost.unbounded)
@@ -200,11 +200,11 @@ def granted_bytes(cost: Cost, limits: Limits) -> int:
     return int(cost.bytes * min(limits.safety_factor, 2.0))
 
 
-def _cost(plan: Node, order: PreparedMeasurement, keys: int, limits: Limits) -> Cost | PlanWork:
-    sink, listing = order.measurement.sink, order.measurement.listing
+def _cost(plan: Node, prepared: PreparedMeasurement, keys: int, limits: Limits) -> Cost | PlanWork:
+    sink, listing = prepared.measurement.sink, prepared.measurement.listing
     whole = listing is not None or sink.whole_output
     if listing is not None:
-        expected = int(listing.expected_by_noise(sink, sink.answer_scale(order.scale)))
+        expected = int(listing.expected_by_noise(sink, sink.answer_scale(prepared.scale)))
         keys = expected * (1 + _largest(listing.domain) // KEY_CONTENT)
     return cost_of(plan, keys, whole, limits.max_record_bytes)
 

@@ -68,23 +68,23 @@ class SandboxedEvaluator(NoisyEvaluator):
         self._stepwise, self._limits, self._ledger, self._on_suspended = stepwise, limits, ledger, on_suspended
         self.clock, self.stretch = process.Clock(), 1.0
 
-    def check(self, order: PreparedMeasurement, keys: Collection[Value]) -> None:
+    def check(self, prepared: PreparedMeasurement, keys: Collection[Value]) -> None:
         """Refuse a plan beyond the limits, or over a suspended source."""
-        if self._suspended([order]):
+        if self._suspended([prepared]):
             raise SourceSuspended(IS_SUSPENDED)
-        admit(order, keys, self._limits)
-        self._stepwise.check(order.measurement.plan)
+        admit(prepared, keys, self._limits)
+        self._stepwise.check(prepared.measurement.plan)
 
-    def get_ready(self, orders: Sequence[PreparedMeasurement]) -> None:
+    def get_ready(self, measurements: Sequence[PreparedMeasurement]) -> None:
         """Refuse where the process cannot fork."""
         process.check_alone(self._engine.rest)
 
-    def asking(self, looks: Sequence[tuple[PreparedMeasurement, Collection[Value]]], work: Callable[[], T]) -> T:
+    def asking(self, evaluations: Sequence[tuple[PreparedMeasurement, Collection[Value]]], work: Callable[[], T]) -> T:
         """Return at the moment that was fixed for a release, whatever its outcome.
 
         Errors are raised anew, outside of what handles the first ones, which so do not hang on to them.
         """
-        held = sum(self._seconds(order, keys) + self._limits.grace_seconds for order, keys in looks)
+        held = sum(self._seconds(prepared, keys) + self._limits.grace_seconds for prepared, keys in evaluations)
         until = self.clock.now() + self.stretch * held
         done: list[T] = []
         failed: type[WpinqError] | None = None
@@ -98,14 +98,14 @@ class SandboxedEvaluator(NoisyEvaluator):
         self.clock.sleep_until(until)
         if failed is EvaluationFailed:
             raise EvaluationFailed(FAILED)
-        if failed or self._suspended([order for order, _ in looks]):  # by another release: its bit is given
+        if failed or self._suspended([prepared for prepared, _ in evaluations]):  # by another release: its bit is given
             raise SourceSuspended(IS_SUSPENDED)
         return done[0]
 
-    def suspend(self, orders: Sequence[PreparedMeasurement]) -> bool:
+    def suspend(self, measurements: Sequence[PreparedMeasurement]) -> bool:
         """Suspend the accounts of some sources in the ledger; whether one was not suspended."""
         try:
-            suspended = self._ledger.suspend(self._accounts(orders))
+            suspended = self._ledger.suspend(self._accounts(measurements))
         except LedgerError as error:
             raise SuspensionError(str(error)) from None
         if suspended:
@@ -122,14 +122,14 @@ class SandboxedEvaluator(NoisyEvaluator):
     def _guarded(
         self, prepared: PreparedMeasurement, keys: Collection[Value], draw: Callable[[ProtectedOutput], Any]
     ) -> Any:
-        order, held = prepared, self._held(prepared)
-        cost = admit(order, keys, self._limits)
+        held = self._held(prepared)
+        cost = admit(prepared, keys, self._limits)
         size = granted_bytes(cost, self._limits)
         process.check_alone(self._engine.rest)
 
         def work() -> bytes:
             self._engine = self._stepwise(f"{int(size * _SHARE_OF_DATABASE)}B", 1)
-            return _packed(order, draw(self._output(order, held)))
+            return _packed(prepared, draw(self._output(prepared, held)))
 
         seconds = self.stretch * granted_seconds(cost, self._limits)
         until = self.clock.now() + seconds
@@ -137,42 +137,42 @@ class SandboxedEvaluator(NoisyEvaluator):
 
         def answer(left: bytes | None) -> list[Any]:
             with suppress(Exception):
-                return [] if left is None else [_unpacked(order, left)]
+                return [] if left is None else [_unpacked(prepared, left)]
             return []
 
         def broken_off(left: bytes | None) -> None:
             if not answer(left):
-                self.suspend([order])
+                self.suspend([prepared])
 
         required = self._limits.require_restrictions
         found = answer(process.run_in_child(work, seconds, size, until, self.clock, files, broken_off, required))
         if found:
             return found[0]
         # The reason of a failure is lost here. Where another evaluation suspended the accounts, this one adds no bit.
-        if self.suspend([order]):
+        if self.suspend([prepared]):
             raise EvaluationFailed(FAILED)
         raise SourceSuspended(IS_SUSPENDED)
 
-    def _seconds(self, order: PreparedMeasurement, keys: Collection[Value]) -> float:
-        return granted_seconds(admit(order, keys, self._limits), self._limits)
+    def _seconds(self, prepared: PreparedMeasurement, keys: Collection[Value]) -> float:
+        return granted_seconds(admit(prepared, keys, self._limits), self._limits)
 
-    def _suspended(self, orders: Sequence[PreparedMeasurement]) -> bool:
-        return bool(orders) and not self._ledger.suspended().isdisjoint(self._accounts(orders))
+    def _suspended(self, measurements: Sequence[PreparedMeasurement]) -> bool:
+        return bool(measurements) and not self._ledger.suspended().isdisjoint(self._accounts(measurements))
 
-    def _accounts(self, orders: Sequence[PreparedMeasurement]) -> frozenset[str]:
-        held = [protected for order in orders for protected in self._held(order)]
+    def _accounts(self, measurements: Sequence[PreparedMeasurement]) -> frozenset[str]:
+        held = [protected for prepared in measurements for protected in self._held(prepared)]
         return frozenset(protected.source.account for protected in held)
 
 
-def _packed(order: PreparedMeasurement, result: Any) -> bytes:
+def _packed(prepared: PreparedMeasurement, result: Any) -> bytes:
     """Noisy numbers, or the rows of a listing, in a form that has nothing to run in it."""
     if isinstance(result, dict):
-        codes = canonical_bytes_of(list(result), order.measurement.key_type)
+        codes = canonical_bytes_of(list(result), prepared.measurement.key_type)
         result = {code.hex(): number for code, number in zip(codes, result.values(), strict=True)}
     return json.dumps(result, allow_nan=False).encode()
 
 
-def _unpacked(order: PreparedMeasurement, data: bytes) -> Any:
+def _unpacked(prepared: PreparedMeasurement, data: bytes) -> Any:
     """What `_packed` was given; any error where it is nothing that it gives."""
     found = json.loads(data)
     numbers = [*map(float, found.values() if isinstance(found, dict) else found)]
@@ -180,5 +180,5 @@ def _unpacked(order: PreparedMeasurement, data: bytes) -> Any:
         raise ValueError
     if not isinstance(found, dict):
         return numbers
-    keys = (from_canonical_bytes(bytes.fromhex(code), order.measurement.key_type) for code in found)
+    keys = (from_canonical_bytes(bytes.fromhex(code), prepared.measurement.key_type) for code in found)
     return dict(zip(keys, numbers, strict=True))
