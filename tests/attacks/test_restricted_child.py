@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
+from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,11 @@ import wpinq as wp
 from tests.support.confined import breaking, told
 from wpinq.engines.sql.duckdb.database import UnoptimisedDatabase
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are confined by means of Linux")
+LANDLOCK = sys.platform.startswith("linux") and ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
+pytestmark = [
+    pytest.mark.skipif(not LANDLOCK, reason="children are restricted by Landlock, which this kernel lacks"),
+    pytest.mark.skipif(find_library("seccomp") is None, reason="children are restricted by libseccomp"),
+]
 
 ATTEMPTS = {
     "a connection": "socket.socket()",
