@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.service import configured
+from wpinq.data import CsvFile
 from wpinq.errors import UsageError, WpinqError
 from wpinq.service.config import read_configuration
 from wpinq.service.server import server_context
@@ -18,7 +19,7 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
     found = read_configuration(configured(tmp_path, "release_workers = 3", "queue = 7", people))
     assert list(found.declared) == ["edges", "people"]
     assert found.sources["people"].budget == 2
-    assert found.sources["people"].data == tmp_path / "people.csv"
+    assert found.sources["people"].data == CsvFile(tmp_path / "people.csv")
     assert found.sources["edges"].query.plan.operator.facts == ("unit_weights",)  # which the edge list promises
     assert (found.release_workers, found.limits.queue, found.sandbox.safety_factor) == (3, 7, 16.0)
     assert found.ledger == tmp_path / "ledger.db"

@@ -15,7 +15,8 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list, graph_of
 from wpinq.data.facts import enforce, enforce_sizes
-from wpinq.data.files import file_relation, format_of, identities
+from wpinq.data.files import as_csv, file_relation, format_of, identities, unread_format
+from wpinq.data.layout import Layout
 from wpinq.data.people import people_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
 from wpinq.data.rows import mapping_relation, rows_relation
@@ -43,11 +44,12 @@ def read_source(
     data : object
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
-        batch or reader, a DuckDB relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with
-        a result. A graph of networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, or the path
-        of a file: `.csv`, `.parquet` (also a folder of such files, or a pattern), or an edge list (`.txt`, `.tsv`,
-        `.edges`), the text formats also with `.gz`. The path of an edge list is read as `EdgeList(path)` is: directed,
-        and refused where an edge stands there twice.
+        batch or reader, a list of batches, anything with an Arrow stream, a table of deltalake or pyiceberg, a DuckDB
+        relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with a result. A graph of
+        networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, a `CsvFile`, or the path of a
+        file: `.csv`, `.tsv` that names all fields, `.parquet` (also a folder of such files, or a pattern), or an edge
+        list (`.txt`, other `.tsv`, `.edges`), the text formats also with `.gz`. The path of an edge list is read as
+        `EdgeList(path)` is: directed, and refused where an edge stands there twice.
         An `EngineDataset`, which an engine has made of what is there already: checked there.
 
         Columns are matched by the field names where all fields have one, else by place. Columns and keys that
@@ -144,29 +146,32 @@ def is_rows(data: object) -> bool:
 def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
-    path = Path(data) if isinstance(data, (str, os.PathLike)) else None
-    if path is not None and format_of(path) in _EDGE_LISTS and not os.path.isdir(path):
-        data = EdgeList(path)
+    row_type = type_ if person is None else person.identified(type_)
+    if isinstance(data, (str, os.PathLike)):
+        path = Path(data)
+        if format_of(path) in _EDGE_LISTS and not os.path.isdir(path) and not as_csv(data, Layout.of(row_type).names):
+            data = EdgeList(path)
+        elif relation := file_relation(connection, data, row_type, stack):
+            return relation
+        else:
+            raise SourceRejected(
+                unread_format(path)
+                or "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or "
+                "these with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
+            )
     if isinstance(data, EdgeList):
         return data.relation(connection, type_, stack, person)
-    type_ = type_ if person is None else person.identified(type_)
-    if path is None:
-        relation = table_relation(connection, data, type_, stack)
-    else:
-        relation = file_relation(connection, path, type_, stack)
+    relation = table_relation(connection, data, row_type, stack)
     if relation is not None:
         return relation
-    if path is not None:
-        raise SourceRejected(
-            "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
-            "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
-        )
+    if hasattr(data, "cursor") and hasattr(data, "commit"):
+        raise SourceRejected('a connection has no rows: offer connection.execute("SELECT …"), or the cursor of a query')
     if isinstance(data, (bytes, bytearray, memoryview, io.IOBase)) or not isinstance(data, Iterable):
         raise SourceRejected(
             f"{'nothing' if data is None else 'a ' + type(data).__qualname__} is not data that can be read: offer "
             "rows, a mapping {record: weight}, a table, or the path of a file"
         )
-    return rows_relation(connection, data, type_)
+    return rows_relation(connection, data, row_type)
 
 
 def may_be_directed(data: object, record: Type) -> bool:
@@ -248,7 +253,6 @@ def _reference(offered: object) -> Callable[[], Any]:
     Lists, dicts and tuples give none. To know them again they would have to be held, and with them every raw row,
     its undeclared columns included, for as long as the session lives.
     """
-    try:
+    with suppress(TypeError):
         return weakref.ref(offered)
-    except TypeError:
-        return lambda: None
+    return lambda: None

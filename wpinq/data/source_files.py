@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wpinq.data import EdgeList
-from wpinq.data.files import format_of
+from wpinq.data import CsvFile, EdgeList
+from wpinq.data.files import as_csv, format_of, unread_format
 from wpinq.errors import UsageError
 
 EDGE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -18,6 +18,9 @@ EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     **{f"{do}-{what}": {what: do} for what in ("loops", "duplicates") for do in ("keep", "drop", "refuse")},
 }
 """What the words of an edge list stand for."""
+
+
+_Told = str | None
 
 
 def as_option(what: str, name: str, value: str = "") -> str:
@@ -30,9 +33,16 @@ def as_key(what: str, name: str, value: str = "") -> str:
     return f"{what} of [sources.{name}]" if not value else f'{what} = "{value}" in [sources.{name}]'
 
 
+def table_file(path: Path, delimiter: str | None) -> Path | CsvFile | None:
+    """A csv file, with a delimiter if one is given, or parquet; None of any other name."""
+    if delimiter is not None:
+        return CsvFile(path, delimiter)
+    return path if format_of(path) == ".parquet" else as_csv(path)
+
+
 def source_data(
-    name: str, file: str, options: str | None, columns: str | None, spelled: Callable[..., str] = as_option
-) -> Path | EdgeList:
+    name: str, file: str, options: _Told, columns: _Told, delimiter: _Told, spelled: Callable[..., str] = as_option
+) -> Path | CsvFile | EdgeList:
     """What a session takes as the data of a source.
 
     Parameters
@@ -45,6 +55,8 @@ def source_data(
         Of an edge list, with commas between: `undirected,drop-loops`.
     columns : str, optional
         The two columns that hold an edge, with a comma between.
+    delimiter : str, optional
+        The character between the fields of a csv file, of whatever name; a comma, and of .tsv a tab, unless given.
     spelled : callable
         How messages say what to write: `as_option` or `as_key`.
 
@@ -57,7 +69,7 @@ def source_data(
     either = f"{spelled('edge_list', name, 'directed')} or {spelled('edge_list', name, 'undirected')}"
     if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
         raise UsageError(f"{spelled('source', name)}: there is no file {path} that can be read")
-    table = format_of(path) in (".csv", ".parquet")
+    table = table_file(path, delimiter)
     if columns is not None and not (table and options is not None):
         raise UsageError(
             f"{spelled('columns', name)} names those of an edge that is a row of a csv or parquet file: give such a "
@@ -65,10 +77,9 @@ def source_data(
         )
     if options is None:
         if table:
-            return path
-        raise UsageError(
-            f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
-        )
+            return table
+        no_edges = f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
+        raise UsageError(unread_format(path) or no_edges)
     told = spelled("edge_list", name)
     chosen: dict[str, Any] = {}
     for option in map(str.strip, options.split(",")):
@@ -80,7 +91,7 @@ def source_data(
     if "directed" not in chosen:
         raise UsageError(f"{told} must say what an edge is: directed or undirected")
     ends = None if columns is None else edge_columns(columns, spelled("columns", name))
-    return EdgeList(path, **chosen, columns=ends)
+    return EdgeList(table if table and (ends or delimiter) else path, **chosen, columns=ends)
 
 
 def edge_columns(given: str, option: str) -> tuple[str, str]:
