@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -89,3 +93,48 @@ def test_a_head_that_is_lost_is_refused(ledger: Path, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit) as ended:
         main(["ledger", "backup", str(ledger)])
     assert ended.value.code == 2
+
+
+def test_a_read_only_ledger_is_shown_as_it_stands(
+    ledger: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a copy, for SQLite would write beside it; also of what stands in its log alone."""
+    head, read_only = spend(ledger), os.access
+    with Ledger(ledger) as writing:  # which keeps the log
+        writing.debit({"another": "count"}, lambda new, parts_of: Pricing({"edges": 5}, {}))
+        last, before = writing.head(), {path: path.read_bytes() for path in ledger.parent.iterdir()}
+        assert len(before) > 2
+        with monkeypatch.context() as patched:
+            patched.setattr("os.access", lambda path, mode: mode != os.W_OK and read_only(path, mode))
+            assert main(["ledger", "show", str(ledger), "--history", "--expected-head", head]) == 0
+            assert f"Head of the ledger: {last}" in capsys.readouterr().out
+            assert main(["ledger", "show", str(ledger.with_name("none"))]) == 6
+            assert f"{ledger.with_name('none')}: " in capsys.readouterr().err
+        assert {path: path.read_bytes() for path in ledger.parent.iterdir()} == before
+
+
+SHOWN = """
+import os, sys
+from wpinq.cli.main import main
+os.chmod(sys.argv[1], 0o555)
+for name in os.listdir(sys.argv[1]):
+    os.chmod(os.path.join(sys.argv[1], name), 0o444)
+if os.geteuid() == 0:  # permissions do not bind root
+    os.setuid(65534)
+raise SystemExit(main(["ledger", "show", os.path.join(sys.argv[1], "l.db")]))
+"""
+
+
+@pytest.mark.long
+def test_so_it_is_by_another_user_who_may_only_read() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # a path that every user can walk, unlike tmp_path
+        with Ledger(Path(folder, "l.db")) as made:
+            made.open_accounts([declared_account("edges", schema="s", unit="u", unit_weight=1, budget=10**9)])
+            head = made.head()
+        names = sorted(os.listdir(folder))
+        root = Path(__file__).parents[2]
+        done = subprocess.run([sys.executable, "-c", SHOWN, folder], capture_output=True, text=True, cwd=root)
+        os.chmod(folder, 0o777)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"Head of the ledger: {head}" in done.stdout
+        assert sorted(os.listdir(folder)) == names

@@ -63,6 +63,8 @@ def test_from_file_to_rows_report_and_page(people: Path, capsys: pytest.CaptureF
     assert printed.startswith("The bill:\npeople: 2\n  protects one row, of weight 1\n")
     order = ["The bill", "How exact each cell will be", "Measured; the table is closed", "Remaining budget", "Wrote"]
     assert sorted(order, key=printed.index) == order
+    assert printed.count("--drop-other age") == 1, "said before it is paid for"
+    assert printed.index("--drop-other age") < printed.index("How exact")
     rows = pd.read_csv("rows.csv")
     assert list(rows.columns) == ["age", "city", "income", "joined", "rooms"]
     assert abs(len(rows) - 1500) < 100
@@ -91,7 +93,9 @@ def test_other_rows_of_the_same_marginals_cost_nothing(people: Path, capsys: pyt
     ]
     assert command(*told, "--out", "a.csv") == 0
     assert command(*told, "--out", "b.csv", "--seed", "9", "--weighted-rows", "3") == 0, "replayed"
+    capsys.readouterr()
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "c.csv") == 0
+    assert "age: 'other' is all other values, in rows null, an empty field" in capsys.readouterr().out
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "d.parquet", "--draw", "50") == 0
     folder = people.parent
     first, second = (

@@ -100,15 +100,3 @@ def test_a_stream_that_fails_halfway_is_refused_without_its_words() -> None:
         read(Foreign(reader))
     assert "Ann" not in str(refused.value)
     assert refused.value.__context__ is None
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what ibis asks DuckDB by
-def test_a_table_of_ibis_is_read_by_its_stream() -> None:
-    ibis = pytest.importorskip("ibis", reason="ibis is no dependency of wpinq, nor of its tests")
-    connection = ibis.duckdb.connect()
-    connection.con.execute(
-        "CREATE TABLE edges AS SELECT * FROM (VALUES ('a', 2, 1), ('b', 3, 2), ('c', 2, 1)) AS t(note, dst, src)"
-    )
-    edges = connection.table("edges")
-    assert read(edges) == read(edges) == EDGES
-    assert read(edges.filter(edges.src > 1)) == {(2, 3): 1.0}

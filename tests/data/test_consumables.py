@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import sqlite3
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 import wpinq as wp
 from tests.support.declared import declared
@@ -97,6 +99,68 @@ def test_a_generator_that_somebody_else_read_to_its_end_is_refused() -> None:
     assert list(offered) == ROWS
     with pytest.raises(SourceRejected, match="was read already"):
         read(offered)
+
+
+class Foreign:
+    """What another library may have around a reader: nothing but the stream."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+def fetched() -> Any:
+    found = cursor()
+    found.fetchall()
+    return found
+
+
+EMPTY = TABLE.slice(2)
+CONSUMED: dict[str, Callable[[pa.RecordBatchReader], Any]] = {
+    "a reader": lambda reader: reader,
+    "a scanner": dataset.Scanner.from_batches,
+    "a stream of somebody's": Foreign,
+    "an iterator": lambda reader: iter(reader.read_all().to_pylist()),
+    "a zip": lambda reader: zip(*reader.read_all().to_pydict().values(), strict=True),
+    "a cursor": lambda reader: fetched(),
+}
+
+
+@pytest.mark.parametrize("kind", CONSUMED)
+def test_what_somebody_else_read_to_its_end_is_refused(kind: str) -> None:
+    reader = TABLE.to_reader()
+    assert len(reader.read_all()) == 2
+    with pytest.raises(SourceRejected, match="without rows may have been read before: make it anew"):
+        read(CONSUMED[kind](reader))
+    if kind != "a cursor":  # nor is it told from one that had none: that has another form
+        with pytest.raises(SourceRejected, match="without rows may have been read before"):
+            read(CONSUMED[kind](EMPTY.to_reader()))
+
+
+def test_a_stream_that_gives_its_rows_once_is_refused_the_second_time() -> None:
+    offered = Foreign(TABLE.to_reader())
+    assert read(offered) == dict.fromkeys(ROWS, 1.0)
+    with pytest.raises(SourceRejected, match="may have been read before"):
+        read(offered)
+    with pytest.raises(SourceRejected, match="may have been read before"):
+        read(EdgeList(Foreign(EMPTY.to_reader())))
+
+
+def test_tables_without_rows_are_empty(tmp_path: Path) -> None:
+    file = tmp_path / "none.csv"
+    file.write_text("src,dst\n")
+    for offered in (
+        [],
+        {},
+        EMPTY,
+        EMPTY.to_batches(),
+        EMPTY.to_pandas(),
+        duckdb.sql("SELECT 1 AS src, 2 AS dst LIMIT 0"),
+    ):
+        assert read(offered) == {}
+    assert read(file) == read(EdgeList([])) == {}
 
 
 def test_a_session_keeps_what_stood_before() -> None:

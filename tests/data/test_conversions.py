@@ -107,7 +107,8 @@ OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
         dt.timedelta,
         [1_500_000],
         [dt.timedelta(seconds=1.5)],
-        "declare int and take F.cast(x, datetime.timedelta) in queries, which reads microseconds",
+        "declare int and take F.cast(x, datetime.timedelta) in queries, which reads microseconds: of another unit, "
+        "multiply x before",
     ),
     (
         dt.datetime,

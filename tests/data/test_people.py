@@ -288,3 +288,45 @@ def test_declarations() -> None:
 def test_declarations_that_make_no_sense(options: dict[str, Any], said: str) -> None:
     with pytest.raises(wp.WpinqError, match=said):
         wp.source("visits", page=str, ms=float, **options)
+
+
+# --- ids ----------------------------------------------------------------------------------------------------------
+
+MIXED = [
+    {"user": 1, "page": "a", "ms": None},
+    {"user": 2, "page": "a", "ms": None},
+    {"user": "1", "page": "b", "ms": None},
+]
+TOGETHER = pd.concat([pd.DataFrame(MIXED[:2]), pd.DataFrame(MIXED[2:])])
+
+
+@for_each("data", [MIXED, iter(MIXED), TOGETHER, TOGETHER.to_records(index=False)], ids=str)
+def test_the_ids_of_a_column_have_one_type(data: Any) -> None:
+    """1 and "1" would be two people for one unit."""
+    error = refused(data)
+    assert error.positions == (2,)
+    assert "an id that is int where the first is str, or str where it is int: give them one type (1)" in str(error)
+
+
+def test_so_they_have_in_other_forms_and_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wpinq.data.rows._PIECE", 5)
+    many = [{"user": i, "page": "a", "ms": None} for i in range(12)]
+    assert refused([*many, MIXED[2]]).positions == (12,)
+    assert refused([MIXED[2], *many[:3]]).positions == (1, 2, 3)
+    edges = [{"user": "1", "src": 1, "dst": 2}, {"user": 1, "src": 1, "dst": 3}]
+    with pytest.raises(SourceRejected, match="give them one type"):
+        type_ = record_type({"src": INT, "dst": INT})
+        read_source(wp.EdgeList(edges), declared(type_, person=Person("user", 1), cap=9))
+
+
+@for_each("kind", [INT, STR])
+def test_so_they_have_where_they_are_a_field(kind: Type) -> None:
+    type_ = record_type({"user": kind, "page": STR})
+    for data in (MIXED, TOGETHER):
+        assert f"not of type {kind}" in str(refused(data, 2, type_))
+
+
+def test_ids_of_text_are_compared_as_they_are() -> None:
+    names = ["Ann", "ann", "Ann ", "\u00c5sa", "A\u030asa", "01", "1"]
+    rows = [{"user": name, "page": "a", "ms": None} for name in names for _ in range(2)]
+    assert read(rows, 1) == {("a", None): float(len(names))}

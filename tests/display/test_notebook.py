@@ -101,7 +101,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
         "picture": EVIL,
         "exactness": [[EVIL]],
         "measured": [[EVIL]],
-        "report": {"kind": EVIL, "bill_text": [EVIL], "may": [EVIL], "may_not": [EVIL]},
+        "report": {"kind": EVIL, "bill_text": [EVIL], "notes": [EVIL], "may": [EVIL], "may_not": [EVIL]},
     },
 }
 

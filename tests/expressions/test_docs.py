@@ -28,6 +28,10 @@ def test_the_page_names_every_function_and_no_other() -> None:
     assert {name for name in re.findall(r"\bwp\.([a-z_]+)", PAGE) if not hasattr(wp, name)} == set()
 
 
+def test_every_function_has_a_docstring() -> None:
+    assert [name for name, function in IN_PYTHON.items() if not function.__doc__] == []
+
+
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     for limit in (PARTS_LIMIT, VALUES_LIMIT, LIST_LIMIT, TEXT_LIMIT):
         assert f"{limit:,}" in PAGE

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 from wpinq.marginals.tabulation import choose_order
 from wpinq.workflows import plan_table, synthesize_table
 
@@ -61,3 +63,47 @@ def test_rows_are_those_of_the_fitted_model() -> None:
     weighted = synthesize_table(marginals, copies=2, seed=4)
     assert weighted.rows.weights is not None
     assert weighted.report["rows"]["count"] == len(weighted.rows)
+
+
+def test_the_cell_of_all_other_values_is_told_with_the_way_to_leave_it_out() -> None:
+    people = wp.source("people", city=str, age=int, born=datetime.date | None, facts=["whole_weights"])
+    attributes = [
+        wp.attribute("city", categories=["Oslo"], other="elsewhere"),
+        wp.attribute("age", bins=[0, 18, 90]),
+        wp.attribute("born", bins=[datetime.date(1900, 1, 1), datetime.date(2000, 1, 1)], other=False),
+    ]
+    asked = people.marginals(attributes, order=1, epsilon=1)
+    way = "other=False (--drop-other {0}) leaves the cell out, and such records"
+    told = [
+        f"city: 'elsewhere' is all other values, in rows that text; {way.format('city')}",
+        f"age: 'other' is all other values, in rows null, an empty field; {way.format('age')}",
+    ]
+    assert [line.strip() for line in str(asked).splitlines() if "all other values" in line] == told
+    marginals = wp.simulate(asked, {"people": [("Ulm", 99, None)] * 300}, seed=1)
+    made = synthesize_table(marginals, count=20)
+    assert made.report["notes"] == told
+    assert set(made.rows.columns["city"]) == {"elsewhere"} and set(made.rows.columns["age"]) == {None}
+
+
+SMALL = wp.source("small", age=int, kind=wp.category("a", "b"), smokes=bool | None, facts=["whole_weights"])
+
+
+@for_each(
+    ("attribute", "labels"),
+    [
+        ("kind", ("a", "b")),
+        (wp.attribute("kind", categories=["b", "a"]), ("b", "a")),
+        (wp.attribute("kind", categories=["b"]), ("b", "other")),
+        (wp.attribute(wp.col("age") % 3, name="rest", categories=range(3)), ("0", "1", "2", "missing")),
+        (wp.attribute(wp.col("age") % 3, name="rest", categories=[0, 2]), ("0", "2", "missing", "other")),
+        (wp.attribute(wp.col("age") % 10, name="digit", bins=[0, 5, 9]), ("[0, 5)", "[5, 9]", "missing")),
+        (wp.attribute(wp.col("age") % 10, name="digit", bins=[0, 5, 8]), ("[0, 5)", "[5, 8]", "missing", "other")),
+        (wp.attribute("age", bins=[0, 5, 9]), ("[0, 5)", "[5, 9]", "other")),
+        ("smokes", ("False", "True", "missing")),
+        (wp.attribute("smokes", missing=False), ("False", "True", "other")),
+    ],
+)
+def test_there_is_none_where_the_public_domain_is_complete(attribute: Any, labels: tuple[str, ...]) -> None:
+    (cells,) = SMALL.marginals([attribute], order=1, epsilon=1).attributes
+    assert cells.labels == labels
+    assert bool(cells.note) == (labels[-1] == "other")

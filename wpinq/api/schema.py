@@ -81,9 +81,9 @@ def schema(data: object, name: str | None = None) -> Schema:
     Parameters
     ----------
     data : object
-        A table of pandas, polars, Arrow, DuckDB, numpy or Spark, or the path of a csv or parquet file. The types of a
-        lazy frame of polars are those that polars finds; where it scans a csv file it reads rows for them: offer
-        the path instead.
+        A table of pandas, polars, Arrow, DuckDB, numpy or Spark, the path of a csv, tsv or parquet file, or a
+        `wpinq.data.CsvFile`. The types of a lazy frame of polars are those that polars finds; where it scans a csv
+        file it reads rows for them: offer the path instead.
     name : str, optional
         Of the source. By default, the name of the file, or "data".
 

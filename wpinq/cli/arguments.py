@@ -39,7 +39,7 @@ def load_program(options: argparse.Namespace) -> Program:
     """The text program of a command, with its parameters and the bounds of its sources."""
     path: Path = options.program
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path} cannot be read as a text program") from None
     program = parse(text, pairs(options.param, "--param"), name=str(path))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wpinq.cli.arguments import add_expected_head, add_parameters, load_program, pairs
+from wpinq.cli.arguments import add_expected_head, add_parameters, beside, load_program, pairs
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.backup import backup, carry, restore
 from wpinq.kernel.ledger.ledger import Ledger
@@ -63,8 +66,26 @@ def _add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    with Ledger(options.ledger, create=False, expected_head=options.expected_head) as ledger:
-        _print(options, ledger)
+    with tempfile.TemporaryDirectory() as folder:
+        path = _readable(Path(os.path.realpath(options.ledger)), Path(folder)) or options.ledger
+        with Ledger(path, create=False, expected_head=options.expected_head) as ledger:
+            _print(options, ledger)
+
+
+def _readable(ledger: Path, folder: Path) -> Path | None:
+    """A private copy of a ledger in a read-only place; None of another.
+
+    SQLite opens no ledger where it cannot write beside it, and a copy changes nothing there.
+    """
+    parts = [each for end in ("-head", "", "-wal", "-shm") if os.path.exists(each := beside(ledger, end))]
+    able = [all(os.access(each, mode) for each in (ledger.parent, *parts)) for mode in (os.R_OK, os.W_OK)]
+    if ledger not in parts or able != [True, False]:
+        return None
+    stamps: list[int] = []
+    while stamps != (stamps := [each.stat().st_mtime_ns for each in parts]):  # else somebody wrote meanwhile
+        for part in parts:
+            shutil.copyfile(part, folder / part.name)
+    return folder / ledger.name
 
 
 def _set(options: argparse.Namespace) -> None:

@@ -47,6 +47,7 @@ def add_parser(commands: Any) -> None:
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
     ends = "the columns that hold an edge: names, the fields of the source unless given; or places in text, as 1,2"
     by_name("--columns", metavar="NAME=ONE,OTHER", help=ends)
+    by_name("--delimiter", metavar="NAME=CHARACTER", help="between the fields of a csv file, of whatever name")
     state = "your word for this state of the data: the same measurement of the same version replays for free"
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     arguments.add_parameters(made)
@@ -83,10 +84,10 @@ def run(options: argparse.Namespace) -> None:
     pairs = arguments.pairs
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, columns = pairs(options.edge_list, "--edge-list"), pairs(options.columns, "--columns")
-    versions = pairs(options.data_version, "--data-version")
+    versions, delimiters = pairs(options.data_version, "--data-version"), pairs(options.delimiter, "--delimiter")
     data: dict[str, object] = {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
-    told = {**files, **edge_lists, **columns, **versions}
+    told = {**files, **edge_lists, **columns, **versions, **delimiters}
     for given, known in ((budgets, sorted(accounts)), (told, list(program.sources))):
         for name in given:
             if name not in known:
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
         parse_budget(budgets[source.account])
-        data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name))
+        data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name), delimiters.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
     asked = program.releases
     bill = Bill(asked)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.api.schema import schema
+from wpinq.data.source_files import table_file
 
 
 def add_parser(commands: Any) -> None:
@@ -14,9 +15,10 @@ def add_parser(commands: Any) -> None:
     made = commands.add_parser("schema", help="show the declaration of a source for a csv or parquet file; no values")
     made.add_argument("file", type=Path, metavar="FILE")
     made.add_argument("--name", metavar="NAME", help="of the source (default: that of the file)")
+    made.add_argument("--delimiter", metavar="CHARACTER", help="between the fields of a csv file of any name")
     made.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
-    print(schema(options.file, options.name))
+    print(schema(table_file(options.file, options.delimiter) or options.file, options.name))

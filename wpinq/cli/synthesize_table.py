@@ -19,7 +19,7 @@ from wpinq.api.schema import schema
 from wpinq.api.source import source
 from wpinq.cli import arguments
 from wpinq.cli.output import checked_output, write_answers
-from wpinq.data.fields import has_columns
+from wpinq.data.source_files import table_file
 from wpinq.display.plots import axes_or_new
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
@@ -167,6 +167,7 @@ def add_parser(commands: Any) -> None:
     measured = made.add_argument_group("what is measured")
     several: dict[str, Any] = {"action": "append", "default": []}
     measured.add_argument("--attribute", **several, metavar=SHAPE, help="a column with its public cells")
+    measured.add_argument("--delimiter", metavar="CHARACTER", help="between the fields of a csv file of any name")
     closed = "no cell for other values of this attribute: rows with such are left out"
     measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
     measured.add_argument("--epsilon", metavar="E", help="the whole cost, to one unit")
@@ -274,12 +275,13 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     if options.table is None or options.epsilon is None or not options.attribute:
         raise UsageError("give FILE, --epsilon and an --attribute for each column, or --from-marginals")
     arguments.check_readable(options.table)
-    if not has_columns(options.table):
+    table = table_file(options.table, options.delimiter)
+    if table is None:
         raise UsageError(f"{options.table} is no csv or parquet file by its name")
     notice = arguments.ledger_notice(options)
     if (options.person is None) != (options.at_most is None):
         raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
-    declared = _source(options)
+    declared = _source(options, table)
     asked = _asked(options, declared)
     measuring = asked.measuring
     check_model(_model(options), measuring.attributes, measuring.measured)
@@ -295,7 +297,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     if notice:
         arguments.tell(notice)
     with Session(options.ledger, engine=options.engine) as session:
-        session.protect(declared, options.table, budget=budget, version=options.data_version)
+        session.protect(declared, table, budget=budget, version=options.data_version)
         marginals: MarginalTables = session.release(asked)
         left = {name: session.remaining(name) for name in asked.bill()}
     try:
@@ -314,12 +316,12 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     return marginals
 
 
-def _source(options: argparse.Namespace) -> Query:
+def _source(options: argparse.Namespace, table: object) -> Query:
     """The source of all columns that can be fields, each nullable, so that every row fits.
 
     All, and not the attributes alone: then any choice of these is asked of one account.
     """
-    offered = schema(options.table, options.name)
+    offered = schema(table, options.name)
     record = offered.record
     assert isinstance(record, types.TupleOf)
     fields: dict[str, types.Type] = {}
@@ -385,6 +387,7 @@ def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: P
         f"{worst['marginal']}), where noise is {worst['noise']:.3g}"
     )
     places = [options.out, report_file, *([options.page] if options.page else [])]
+    print("".join(f"{note}\n" for note in report["notes"] if options.from_marginals), end="")  # else printed before
     print(f"Wrote {', '.join(map(str, places))}", flush=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from wpinq.columns.records import column_types, type_name
 from wpinq.columns.unlinked_file import quoted
-from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, column_advice, csv_advice, duckdb_kind
+from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, INT96, column_advice, csv_advice, duckdb_kind
 from wpinq.data.layout import NO_BOOL
 from wpinq.expr import types
 from wpinq.expr.declarations import ID, NO_ID
@@ -211,7 +211,7 @@ _BUILT_IN = "system.main."
 
 def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:
     """A column of some DuckDB type as a declared scalar; None where no value of it can be one."""
-    kind = str(given.id)
+    kind = INT96 if str(given) == INT96 else str(given.id)
     if isinstance(type_, types.CategoryOf):
         text = column if kind == "varchar" else f"CAST({column} AS VARCHAR)"
         return (text, _unlisted(text, type_)) if kind in ("varchar", "enum") else None
@@ -258,13 +258,8 @@ def _unlisted(text: str, type_: types.CategoryOf) -> list[Unfit]:
 def in_range(column: str, value: str, type_: types.Logical) -> list[Unfit]:
     """What is unfit where the integer of a value is none that its type has."""
     least, most = limits(type_)
-    beyond = (
-        "the years 1 to 9999"
-        if type_ in (types.DATE, types.TIMESTAMP)
-        else "a day"
-        if type_ == types.TIME
-        else "64 bits"
-    )
+    years = "the years 1 to 9999"
+    beyond = {types.DATE: years, types.TIMESTAMP: years, types.TIME: "a day"}.get(type_, "64 bits")
     outside = f"{column} IS NOT NULL AND NOT coalesce({value} BETWEEN {least} AND {most}, false)"
     return [(outside, f"a {type_} outside {beyond}")]
 
@@ -284,6 +279,10 @@ def _date(column: str, kind: str) -> _Value | None:
 def _timestamp(column: str, kind: str) -> _Value | None:
     if kind.startswith(COUNTED_MOMENTS):
         return _counted(column, kind, types.TIMESTAMP, "moment")
+    if kind == INT96:
+        value = f"(TRY(epoch_us(CAST({column}.date AS TIMESTAMP))) + epoch_us({column}.time))"
+        finer = (f"epoch_ns({column}.time) % 1000 <> 0", "a moment finer than microseconds")
+        return value, [*in_range(column, value, types.TIMESTAMP), finer]
     if kind not in (*_COARSE, "timestamp_ns", *_ZONED):
         return None
     # There is no epoch_us of nanoseconds with a zone; of whole microseconds the division is exact.

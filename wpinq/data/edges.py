@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 from wpinq.columns.storage import opened
 from wpinq.data.casts import any_of
 from wpinq.data.edge_files import TextForm
-from wpinq.data.fields import columns_of, has_columns
-from wpinq.data.files import file_relation, format_of, open_file
+from wpinq.data.fields import columns_of
+from wpinq.data.files import CsvFile, file_relation, format_of, has_columns, open_file
 from wpinq.data.graph_files import READ_ENDINGS, FoundEdges, read_graph_file
 from wpinq.data.graph_objects import edges_of_graph, is_graph, own_direction
 from wpinq.data.rejection import computed
@@ -207,6 +207,11 @@ class EdgeList:
         """The columns that are told by name."""
         return self.columns if self.columns is not None and isinstance(self.columns[0], str) else None
 
+    @property
+    def _is_tsv(self) -> bool:
+        """Whether a file is of `.tsv` and nothing else is said of it."""
+        return not isinstance(self.graph, CsvFile) and self.path is not None and format_of(self.path) == ".tsv"
+
     def _in_file(self, stack: ExitStack) -> tuple[TextForm | FoundEdges | None, bool | None]:
         """The edges of a file without column names, or None; and the direction that data say.
 
@@ -214,7 +219,7 @@ class EdgeList:
         """
         found: TextForm | FoundEdges | None = None
         path, by_place = self.path, self.columns is not None and self._named is None
-        if path is not None and not (self._named if self.columns and format_of(path) == ".tsv" else has_columns(path)):
+        if path is not None and not (self._named if self.columns and self._is_tsv else has_columns(self.graph)):
             file, places = open_file(path, stack), self.columns if by_place else None
             graph = read_graph_file(path, file, self.directed, places)
             found = graph or TextForm.of(path, file, self.comments, places)
@@ -252,7 +257,7 @@ class EdgeList:
         if path is not None:
             if None in type_.names:
                 raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
-            relation = file_relation(connection, path, type_, stack)
+            relation = file_relation(connection, CsvFile(path, "\t") if self._is_tsv else data, type_, stack)
         else:
             relation = table_relation(connection, data, type_, stack)
         if relation is not None:
@@ -300,4 +305,4 @@ def _is_path(graph: object) -> bool:
 def as_edge_list(data: Any) -> Any:
     """A graph object or the path of an edge list as an `EdgeList`; anything else as it is."""
     text = _is_path(data) and format_of(Path(data)) in _ENDINGS and not os.path.isdir(data)
-    return EdgeList(data) if is_graph(data) or (text and not has_columns(Path(data))) else data
+    return EdgeList(data) if is_graph(data) or (text and not has_columns(data)) else data

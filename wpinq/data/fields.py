@@ -6,26 +6,19 @@ Each library has its own kinds.
 from __future__ import annotations
 
 import contextlib
-import csv
-import gzip
 import os
-import re
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wpinq.columns.storage import opened
-from wpinq.data.files import DELIMITERS, format_of, links, open_file, open_packed, parquet_files
+from wpinq.data.files import as_csv, check_delimiter, csv_names, parquet_columns, parquet_files, unread_format
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, field_name, type_of_kind
+from wpinq.data.rejection import computed
 from wpinq.data.sources import dtype_name
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import TupleOf, Type
-
-_LONGEST = 2**20
-"""The longest line of column names in a csv file, in bytes."""
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
@@ -91,7 +84,7 @@ def columns_of(data: Any) -> Columns:
         When an object has no columns, or a file cannot be read.
     """
     if isinstance(data, (str, os.PathLike)):
-        return _of_path(Path(data))
+        return _of_path(data)
     for base in type(data).__mro__:
         read = _READERS.get(base.__module__.partition(".")[0].removeprefix("_"))
         found = None if read is None else read(data)
@@ -108,73 +101,24 @@ def columns_of(data: Any) -> Columns:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def has_columns(path: Path) -> bool:
-    """Whether the file at a path names its columns.
-
-    Parquet and csv files do. A tsv file does if its first line has tabs, no number, and no sign of a comment. Else it
-    is an edge list.
-    """
-    if format_of(path) != ".tsv":
-        return format_of(path) == ".csv" or parquet_files(path) is not None
-    with contextlib.suppress(SourceRejected):
-        names = _csv_names(path)
-        return len(names) > 1 and not names[0].startswith(("#", "%")) and not any(map(_NUMBER.fullmatch, names))
-    return False
-
-
-def _of_path(path: Path) -> Columns:
+def _of_path(data: str | os.PathLike[str]) -> Columns:
+    path = Path(data)
+    if file := as_csv(data):
+        names = csv_names(file)
+        if not names:
+            raise SourceRejected(f"{path} does not begin with a line of column names, in UTF-8")
+        check_delimiter(path, names)
+        return Columns("csv", names, [CSV_TEXT] * len(names))
     files = parquet_files(path)
     if files is not None:
-        return _of_parquet(files[0])
-    if not has_columns(path):
-        raise SourceRejected(
-            f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name, nor a tsv "
-            "file with a line of names: declare the two fields of an edge list yourself, as src=int, dst=int"
-        )
-    names = _csv_names(path)
-    return Columns("csv", names, [CSV_TEXT] * len(names))
-
-
-def _of_parquet(path: Path) -> Columns:
-    """The columns of a parquet file, by the schema in its footer.
-
-    The notes that libraries leave there count rows, and are not read.
-    """
-    import duckdb
-
-    with contextlib.ExitStack() as briefly:
-        open_file(path, briefly)  # which says why, where it cannot be read
-    found = None
-    with opened() as connection, contextlib.ExitStack() as stack:
-        (link,) = links([path], stack)
-        with contextlib.suppress(duckdb.Error):  # its message may quote a value
-            found = _of_relation(connection.read_parquet(link, hive_partitioning=False), "parquet")
-    if found is None:
-        raise SourceRejected(f"{path} is not a sound parquet file: write it again")
-    return found
-
-
-def _csv_names(path: Path) -> list[str]:
-    """The names of the columns of a csv or tsv file, plain or gzip, from its first line."""
-    with contextlib.ExitStack() as stack:
-        file, packed = open_packed(path, stack)
-        names: list[str] = []
-        lines, delimiter = _lines(gzip.GzipFile(fileobj=file) if packed else file), DELIMITERS[format_of(path)]
-        with contextlib.suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
-            names = next(csv.reader(lines, strict=True, delimiter=delimiter), [])
-    if not names:
-        raise SourceRejected(f"{path} does not begin with a line of column names, in UTF-8, with {delimiter!r} between")
-    return names
-
-
-def _lines(file: Any) -> Iterator[str]:
-    """The lines of a file, lazily; more than one where a name in quotes has the end of a line."""
-    encoding = "utf-8-sig"
-    while line := file.readline(_LONGEST):
-        if len(line) == _LONGEST:
-            raise csv.Error
-        yield line.decode(encoding)
-        encoding = "utf-8"
+        with opened() as connection, contextlib.ExitStack() as stack:
+            _, names, kinds = parquet_columns(connection, path, files[:1], stack)
+            return Columns("parquet", names, list(map(duckdb_kind, kinds)))
+    raise SourceRejected(
+        unread_format(path)
+        or f"{path} says no types of its columns, for it is neither .csv, .csv.gz nor .parquet by its name, nor a tsv "
+        "file with a line of names: declare the two fields of an edge list yourself, as src=int, dst=int"
+    )
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -183,11 +127,8 @@ def _lines(file: Any) -> Iterator[str]:
 def _of_duckdb(data: Any) -> Columns | None:
     import duckdb
 
-    return _of_relation(data, "duckdb") if isinstance(data, duckdb.DuckDBPyRelation) else None
-
-
-def _of_relation(relation: Any, library: str) -> Columns:
-    return Columns(library, relation.columns, list(map(duckdb_kind, relation.types)))
+    is_relation = isinstance(data, duckdb.DuckDBPyRelation)
+    return Columns("duckdb", data.columns, list(map(duckdb_kind, data.types))) if is_relation else None
 
 
 def _of_arrow(data: Any) -> Columns | None:
@@ -241,11 +182,7 @@ def _of_polars(data: Any) -> Columns | None:
 
     if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
         return None
-    schema = None
-    with contextlib.suppress(polars.exceptions.PolarsError, OSError):  # their messages may quote values
-        schema = data.collect_schema()
-    if schema is None:
-        raise SourceRejected("the columns of the polars frame cannot be computed: collect it yourself to see why")
+    schema = computed(data.collect_schema, "the polars frame cannot be computed: collect it yourself to see why")
     return Columns("polars", schema.names(), list(map(_polars_kind, schema.dtypes())))
 
 

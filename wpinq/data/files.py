@@ -13,11 +13,13 @@ import io
 import itertools
 import os
 import re
+import shutil
 import stat
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,11 +27,12 @@ from typing import Any, BinaryIO
 from wpinq.columns.records import load
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import of_column, of_text, readable_as_text
+from wpinq.data.kinds import StandIn, durations
 from wpinq.data.layout import Layout
 from wpinq.data.rejection import Tally, reject
 from wpinq.data.relation import STAGED, Relation
-from wpinq.errors import SourceRejected
-from wpinq.expr.types import DURATION, Type
+from wpinq.errors import PlanError, SourceRejected
+from wpinq.expr.types import Type
 
 # The parquet files of a path, a folder or a pattern: all of them, or a refusal; and the identity of files.
 #
@@ -74,6 +77,25 @@ def parquet_files(path: Path) -> list[Path] | None:
             "offer a path that means only what can be read"
         )
     raise SourceRejected(refusal)  # out here, where no error is in hand whose words name the folder
+
+
+_LOGS = (
+    ("_delta_log", "Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
+    ("metadata/*.metadata.json", "Iceberg", "the scan of pyiceberg's table, catalog.load_table(name).scan()"),
+    (".hoodie", "Hudi", "what Hudi's own reader gives, as a frame"),
+)
+"""For each format of tables with a log: where the log is in the folder of a table, and what reads the table."""
+
+
+def check_no_log(files: Iterable[Path], offered: Path) -> None:
+    """Refuse parquet files of a table with a log, which alone says what files and rows count."""
+    for folder in sorted({each for f in files for each in (*f.absolute().parents, *Path(os.path.realpath(f)).parents)}):
+        for log, name, reader in _LOGS:
+            if any(folder.glob(log)):
+                raise SourceRejected(
+                    f"{offered} is part of a table of {name}, whose log says what counts of its files and rows: "
+                    f"without it, what was deleted comes back. Offer {reader}"
+                )
 
 
 def _inside(folder: Path, offered: Path) -> list[Path]:
@@ -175,6 +197,8 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
         path = path[path.index("/", 2) :] if path.startswith("//") and "/" in path[2:] else path
     elif "://" in named:
         return frozenset([named])
+    if named.rstrip("/").endswith(_ENDING) and "\0" not in named:
+        check_no_log([Path(path, "any")], Path(path))  # also of what Spark reads
     files: list[Path] = []
     with suppress(SourceRejected, OSError, ValueError):
         files = parquet_files(Path(path)) or []
@@ -187,7 +211,37 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
     return frozenset(found)
 
 
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A csv file of any name, the first line of which names its columns.
+
+    Parameters
+    ----------
+    path : path
+        Plain or gzip; a pipe is read to its end once.
+    delimiter : str
+        The character between two fields, such as ";" or a tab.
+
+    Raises
+    ------
+    PlanError
+        When the delimiter is not one character, or one that ends lines or encloses fields.
+    """
+
+    path: str | os.PathLike[str]
+    delimiter: str = ","
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n\0':
+            raise PlanError('the delimiter of a csv file is one character between fields, as delimiter=";"')
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+
 _PIECE = 2**20
+"""Bytes that are read at a time, and those of the longest line of column names."""
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
 """What is said of files of text, with the path before it."""
@@ -196,21 +250,69 @@ SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-"""What stands between the columns of a file of text whose first line names them, by the ending of the file's name."""
-
 _DIALECT = (
     "auto_detect=false, header=false, skip=1, quote='\"', escape='\"', comment='', nullstr='\\x01', "
     "strict_mode=true, null_padding=false, ignore_errors=false"
 )
 
 
-def file_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Relation | None:
-    """The relation of the rows of a csv or tsv file or of parquet files; None of another format."""
-    files = parquet_files(path)
+def file_relation(connection: Any, data: str | os.PathLike[str], type_: Type, stack: ExitStack) -> Relation | None:
+    """The relation of the rows of a csv file or of parquet files; None of another format."""
+    path = Path(data)
+    files = None if isinstance(data, CsvFile) else parquet_files(path)
     if files is not None:
         return _parquet_relation(connection, path, files, type_, stack)
-    return _csv_relation(connection, path, type_, stack) if format_of(path) in DELIMITERS else None
+    file = as_csv(data)
+    return None if file is None else _csv_relation(connection, file, type_, stack)
+
+
+def has_columns(data: str | os.PathLike[str]) -> bool:
+    """Whether a file names its columns, by its name or by what is said of it."""
+    return as_csv(data) is not None or parquet_files(Path(data)) is not None
+
+
+def as_csv(data: str | os.PathLike[str]) -> CsvFile | None:
+    """A file as the csv file that it is said to be, or is by its name; None of another.
+
+    One of `.tsv` is csv where its first line has tabs, no number and no sign of a comment. Else it is an edge list.
+    """
+    if isinstance(data, CsvFile):
+        return data
+    sign = {".csv": ",", ".tsv": "\t"}.get(format_of(Path(data)), "")
+    if sign == "\t":  # of a pipe, the first line would be lost
+        names = csv_names(CsvFile(data, sign)) if os.path.isfile(data) else []
+        if len(names) < 2 or names[0].startswith(("#", "%")) or any(map(_NUMBER.fullmatch, names)):
+            return None
+    return CsvFile(data, sign) if sign else None
+
+
+def csv_names(file: CsvFile) -> list[str]:
+    """The names of the columns of a csv file, plain or gzip, from its first line, if it has any."""
+    with ExitStack() as stack, suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
+        given, packed = open_packed(Path(file), stack)
+        lines = _first_lines(gzip.GzipFile(fileobj=given) if packed else given)
+        return next(csv.reader(lines, delimiter=file.delimiter, strict=True), [])
+    return []
+
+
+def _first_lines(file: Any) -> Iterator[str]:
+    """The lines of a file, lazily.
+
+    More than one is read where a name in quotes holds the end of a line.
+    """
+    encoding = "utf-8-sig"
+    while piece := file.readline(_PIECE):
+        for line in piece.splitlines(keepends=True):
+            if len(piece) == _PIECE and not line.endswith((b"\r", b"\n")):
+                raise csv.Error  # it was cut
+            yield line.decode(encoding)
+            encoding = "utf-8"
+
+
+def check_delimiter(path: Path, names: Sequence[str]) -> None:
+    """Refuse the names of columns that another delimiter would tell apart."""
+    if len(names) == 1 and (sign := next((sign for sign in ";\t|" if sign in names[0]), "")):
+        raise SourceRejected(f"{path} has {sign!r} between fields: offer wpinq.data.CsvFile(path, delimiter={sign!r})")
 
 
 def format_of(path: Path) -> str:
@@ -218,37 +320,54 @@ def format_of(path: Path) -> str:
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
+_UNREAD = (
+    (".json .jsonl .ndjson", "JSON", "duckdb.read_json(path)"),
+    (".xlsx .xls .ods", "a spreadsheet", "pandas.read_excel(path)"),
+    (".db .sqlite .sqlite3", "a database of SQLite", 'sqlite3.connect(path).execute("SELECT …")'),
+    (".feather .arrow .ipc", "Arrow", "pyarrow.feather.read_table(path)"),
+    (".bz2 .xz .zip .zst", "another compression than gzip", "what is in it"),
+)
+"""Endings of files that are not read, the formats that they say, and what gives their rows."""
+
+
+def unread_format(path: Path) -> str:
+    """The refusal of a file by its ending, with the mend; empty where the ending says no format."""
+    found = [each for each in _UNREAD if format_of(path) in each[0].split()]
+    reading = "the ending of the path says {}, which is not read: offer {}, or make it csv or parquet"
+    return "".join(reading.format(name, rows) for _, name, rows in found)
+
+
 def open_packed(path: Path, stack: ExitStack, again: bool = False) -> tuple[BinaryIO, bool]:
-    """A file open for reading, also more than once, and whether it is gzip."""
+    """A file open for reading, where asked for also more than once, and whether it is gzip."""
     try:
         file = stack.enter_context(path.open("rb"))
         packed = file.peek(2).startswith(b"\x1f\x8b")
-        if again:
-            file.seek(0)  # which a pipe cannot
     except FileNotFoundError:
         raise missing_file(path, f"there is no file {path}: check the path") from None
     except IsADirectoryError:
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
         raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
+    if again and not file.seekable():
+        raise SourceRejected(f"{path} is a pipe, which is read once and from its beginning: write it to a file")
     if not packed and path.suffix.lower() == ".gz":
         raise SourceRejected(f"{path} is not a gzip file: fetch it again, or name it for what it is")
     return file, packed
 
 
 def open_file(path: Path, stack: ExitStack) -> Any:
-    """A file open for reading, decompressed into one without a name where it is gzip."""
-    file, packed = open_packed(path, stack, again=True)
-    if not packed:
+    """A file open for reading, also more than once.
+
+    A gzip file is decompressed into one without a name, and a pipe read into one.
+    """
+    file, packed = open_packed(path, stack)
+    if not packed and file.seekable():
         return file
-    plain: Any = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it
-    stack.enter_context(plain)
+    plain: Any = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
     try:
-        with gzip.open(file) as unpacked:
-            while piece := unpacked.read(_PIECE):
-                plain.write(piece)
+        shutil.copyfileobj(gzip.GzipFile(fileobj=file) if packed else file, plain, _PIECE)
     except (EOFError, OSError, zlib.error):
-        raise SourceRejected(f"{path} is a damaged or truncated gzip file: fetch it again") from None
+        raise SourceRejected(f"{path} is a damaged or truncated gzip file, or pipe: fetch it again") from None
     plain.seek(0)
     return plain
 
@@ -260,36 +379,46 @@ _UNSOUND = "is not a sound parquet file, or there is too little memory or disk t
 
 def _parquet_relation(connection: Any, path: Path, files: Sequence[Path], type_: Type, stack: ExitStack) -> Relation:
     """The rows of parquet files of one schema; columns outside of the type are not read."""
-    import duckdb
-
-    for file in files:
-        with ExitStack() as briefly:
-            open_file(file, briefly)
-    listed = f"[{', '.join(quoted(link) for link in links(files, stack))}]"
-    schemas: list[list[tuple[Any, ...]]] = []
-    with suppress(duckdb.Error):
-        schemas = _schemas(connection, listed)
-    if not schemas:
-        raise SourceRejected(f"{path} is not a sound parquet file: write it again")
-    columns = _columns(schemas[0])
-    if any(_columns(schema) != columns for schema in schemas):
-        raise SourceRejected(
-            f"the files of {path} differ in the names, the order or the types of their columns: offer files of "
-            "one schema"
-        )
-    layout, names = Layout.of(type_), [name for name, _ in columns]
+    source, names, kinds = parquet_columns(connection, path, files, stack)
+    layout = Layout.of(type_)
     _check_folder_names([name for name in layout.names if name is not None and name not in names], files)
     places = layout.pick(names, str(path))
-    aliases = ", ".join(f"g{i}" for i in range(len(names)))
-    source = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false) AS t({aliases})"
-    types = connection.sql(f"SELECT * FROM {source} LIMIT 0").types
-    fields = [of_column(f"g{i}", types[i], kind) for i, kind in zip(places, layout.types, strict=True)]
+    fields = [of_column(f"g{i}", kinds[i], kind) for i, kind in zip(places, layout.types, strict=True)]
     small = sum(file.stat().st_size for file in files) <= SMALL
     return Relation.of_fields(str(path), source, fields, layout, small=small, unreadable=_UNSOUND)
 
 
-def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
+def parquet_columns(
+    connection: Any, path: Path, files: Sequence[Path], stack: ExitStack
+) -> tuple[str, list[str], list[Any]]:
+    """The SQL that reads parquet files as columns `g0`, `g1`, …, and their names and types.
+
+    The types are DuckDB's, or stand for what DuckDB does not know: the unit of a duration.
+    """
+    import duckdb
+
+    listed = f"[{', '.join(quoted(link) for link in _links(files, stack))}]"
+    check_no_log(files, path)
+    with suppress(duckdb.Error):  # its words may quote values
+        schema, *others = _schemas(connection, listed)
+        if any(other != schema for other in others):
+            raise SourceRejected(
+                f"the files of {path} differ in the names, the order or the types of their columns: offer files of "
+                "one schema"
+            )
+        (columns, counted), names = schema, [name for name, _ in schema[0]]
+        read = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false, int96_as='struct')"
+        types = connection.sql(f"SELECT * FROM {read} LIMIT 0").types
+        kinds = [counted.get(name, kind) for name, kind in zip(names, types, strict=True)]
+        return f"{read} AS t({', '.join(f'g{i}' for i in range(len(columns)))})", names, kinds
+    raise SourceRejected(f"{path} is not a sound parquet file: write it again")
+
+
+def _links(files: Sequence[Path], stack: ExitStack) -> list[str]:
     """Names for files, for a while, that mean no more than these."""
+    for file in files:
+        with ExitStack() as briefly:
+            open_packed(file, briefly, again=True)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wpinq-"))
     links = [os.path.join(folder, str(i)) for i in range(len(files))]
     for link, file in zip(links, files, strict=True):
@@ -297,18 +426,21 @@ def links(files: Sequence[Path], stack: ExitStack) -> list[str]:
     return links
 
 
-def _schemas(connection: Any, listed: str) -> list[list[tuple[Any, ...]]]:
-    """The elements of each file's schema, from the root down: name, number of children, type."""
-    elements = "name, num_children, duckdb_type"
+def _schemas(connection: Any, listed: str) -> list[tuple[list[tuple[str, str]], dict[str, StandIn]]]:
+    """The columns of each file, names and types, and the units of those that are durations."""
+    elements = "name, num_children, CASE type WHEN 'INT96' THEN type ELSE duckdb_type END"
     rows = connection.execute(f"SELECT file_name, {elements} FROM parquet_schema({listed})").fetchall()
-    return [[row[1:] for row in group] for _, group in itertools.groupby(rows, itemgetter(0))]
+    noted = f"SELECT file_name, value FROM parquet_kv_metadata({listed}) WHERE key = 'ARROW:schema'::BLOB"
+    counted = {file: durations(note) for file, note in connection.execute(noted).fetchall()}
+    by_file = itertools.groupby(rows, itemgetter(0))
+    return [(_columns([row[1:] for row in group]), counted.get(file, {})) for file, group in by_file]
 
 
 def _columns(schema: Sequence[tuple[Any, ...]]) -> list[tuple[str, str]]:
-    """The names and types of the columns, which may hold others.
+    """The names and types of the columns, which may hold others, from the elements of a schema.
 
-    The types are what DuckDB makes of them, with all that they hold. Nothing else is told: each library has a name for
-    the root and for the items of lists, and its notes from older formats.
+    The types are what DuckDB makes of them, with all that they hold, but for INT96. Nothing else is told: each library
+    has a name for the root and for the items of lists, and its notes from older formats.
     """
     columns, at = [], 1
     while at < len(schema):
@@ -325,9 +457,8 @@ def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
 
     The rest of these names may be data, and is not quoted here.
     """
-    folders = {part.partition("=")[0] for file in files for part in file.parent.parts if "=" in part}
-    named = [name for name in missing if name in folders]
-    if named:
+    parts = {part for file in files for part in file.parent.parts}
+    if named := [name for name in missing if any(part.startswith(f"{name}=") for part in parts)]:
         raise SourceRejected(
             f"no column of the files is named {', '.join(map(repr, named))}, only folders are "
             f"({', '.join(f'{name}=...' for name in named)}), and what stands in names of folders is not read: offer a "
@@ -339,33 +470,31 @@ def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
 # --- csv --------------------------------------------------------------------------------------------------------------
 
 
-def _csv_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) -> Relation:
-    """The rows of a csv or tsv file whose first line names the columns.
+def _csv_relation(connection: Any, csv_file: CsvFile, type_: Type, stack: ExitStack) -> Relation:
+    """The rows of a csv file whose first line names the columns.
 
     Text is read by the declared type: `true` and `false` in any case, decimal digits for numbers. An empty field
     is null where the type allows null, else refused. Lines without any character are skipped and not counted.
 
     What DuckDB does not read, or would read otherwise, Python's `csv` reads: it is slower, and says where.
     """
-    layout = Layout.of(type_)
-    for kind in layout.types:
-        if not readable_as_text(kind):
-            instead = (
-                "; or declare int and write microseconds, of which F.cast(x, datetime.timedelta) makes durations"
-                if kind == DURATION
-                else ""
-            )
-            raise SourceRejected(f"a csv file cannot hold a field of type {kind}: offer rows or parquet{instead}")
+    layout, path, delimiter = Layout.of(type_), Path(csv_file), csv_file.delimiter
+    if other := [kind for kind in layout.types if not readable_as_text(kind)]:
+        raise SourceRejected(
+            f"a csv file cannot hold a field of type {other[0]}: offer rows or parquet; for durations, declare int and "
+            "write microseconds, of which F.cast(x, datetime.timedelta) makes durations"
+        )
     file = open_file(path, stack)
     plain = _is_plain(file)
-    header, names = next(_csv_rows(file, path), []), str(path)
+    header, names = next(_csv_rows(file, path, delimiter), []), str(path)
+    check_delimiter(path, header)
     places = layout.pick(header, names)
     fields = [of_text(f"g{place}", kind) for place, kind in zip(places, layout.types, strict=True)]
     small = os.fstat(file.fileno()).st_size <= SMALL
 
     def in_python() -> Relation:
         ragged = "not as many fields as the first line names"
-        rows = itertools.islice(_csv_rows(file, path), 1, None)
+        rows = itertools.islice(_csv_rows(file, path, delimiter), 1, None)
         whole = ((n, row if len(row) == len(header) else ragged) for n, row in enumerate(rows))
         found = stage_text(connection, whole, len(header))
         return Relation.of_fields(names, STAGED, fields, layout, small=small, number="n", found=found)
@@ -373,8 +502,7 @@ def _csv_relation(connection: Any, path: Path, type_: Type, stack: ExitStack) ->
     if not plain or any("\n" in name or "\r" in name for name in header):
         return in_python()
     columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(header)))
-    how = f"columns={{{columns}}}, delim='{DELIMITERS[format_of(path)]}', {_DIALECT}"
-    source = f"read_csv('/dev/fd/{file.fileno()}', {how})"
+    source = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, delim={quoted(delimiter)}, {_DIALECT})"
     return Relation.of_fields(names, source, fields, layout, small=small, anew=in_python)
 
 
@@ -383,14 +511,13 @@ def _is_plain(file: BinaryIO) -> bool:
     before = b""
     file.seek(0)
     while piece := file.read(_PIECE):
-        piece = before + piece
-        if b'" ' in piece or b' "' in piece:
+        if b'" ' in (piece := before + piece) or b' "' in piece:
             return False
         before = piece[-1:]
     return True
 
 
-def _csv_rows(file: BinaryIO, path: Path) -> Iterator[list[str]]:
+def _csv_rows(file: BinaryIO, path: Path, delimiter: str) -> Iterator[list[str]]:
     """The rows of a csv file, from the header on.
 
     SourceRejected where it is none, with the number of rows before.
@@ -399,7 +526,7 @@ def _csv_rows(file: BinaryIO, path: Path) -> Iterator[list[str]]:
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     number, is_text, fault = -1, True, ""
     try:
-        for row in csv.reader(text, strict=True, delimiter=DELIMITERS[format_of(path)]):
+        for row in csv.reader(text, delimiter=delimiter, strict=True):
             if any("\0" in item for item in row):
                 fault = "a zero character (NUL), which text has not"
                 break

@@ -10,6 +10,8 @@ meaning.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,12 +49,30 @@ class StandIn:
     children: Sequence[tuple[str, StandIn]] = ()
 
 
+_INSIDE = StandIn("durations inside")
+"""The kind of a column of lists or records with durations, of which no field is."""
+
+
 def counted_kind(type_: Any) -> StandIn | None:
     """The unit of the integers of an Arrow type; None where it is scanned as it is."""
     found = _COUNTED.fullmatch(str(type_))
     if found is None or (found[2] is None and str(type_).startswith("timestamp")):
         return None
     return StandIn((COUNTED_DURATIONS if found[2] is None else COUNTED_MOMENTS) + found[1])
+
+
+def durations(note: bytes) -> dict[str, StandIn]:
+    """The columns that hold durations, by name, from the Arrow schema in a note of a file.
+
+    The file is parquet, which itself has no durations, only integers. pyarrow reads the note, and of it the types
+    alone. Without pyarrow, such columns are the integers that they are, as they are in a file without the note.
+    """
+    with contextlib.suppress(Exception):  # there is no pyarrow, or another writer's note; its words may quote it
+        import pyarrow
+
+        schema = pyarrow.ipc.read_schema(pyarrow.BufferReader(base64.b64decode(note)))
+        return {each.name: counted_kind(each.type) or _INSIDE for each in schema if "duration[" in str(each.type)}
+    return {}
 
 
 def counts(batch: Any, kinds: Sequence[StandIn | None]) -> Any:
@@ -165,8 +185,14 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
 """Kinds of columns, as patterns of their words, with their meanings; the first that fits counts."""
 
 
+INT96 = 'STRUCT(date DATE, "time" TIME_NS)'
+"""How DuckDB gives the moments of parquet's INT96, to the nanosecond."""
+
+
 def duckdb_kind(kind: Any) -> ColumnKind:
     """The kind of a column of DuckDB, from its type."""
+    if str(kind) == INT96:
+        return "timestamp_ns"
     if kind.id in ("list", "array"):
         return [duckdb_kind(kind.children[0][1])]
     if kind.id == "struct":
@@ -198,11 +224,10 @@ class NoType(Exception):
 
 def field_name(name: object) -> str | None:
     """The name of a column, where a field can have it."""
-    try:
+    with contextlib.suppress(ExpressionError):
         types.check_field_name(name if isinstance(name, str) else "")
-    except ExpressionError:
-        return None
-    return str(name)
+        return str(name)
+    return None
 
 
 # --- advice -----------------------------------------------------------------------------------------------------------
@@ -233,7 +258,7 @@ _CASTS: dict[tuple[types.Type, types.Type], str] = {
     (types.INT, types.DATE): ", which reads days since 1970-01-01",
     (types.INT, types.TIMESTAMP): ", which reads microseconds since 1970",
     (types.INT, types.TIME): ", which reads microseconds since midnight",
-    (types.INT, types.DURATION): ", which reads microseconds",
+    (types.INT, types.DURATION): ", which reads microseconds: of another unit, multiply x before",
     (types.DATE, types.INT): ", the days since 1970-01-01",
     (types.TIMESTAMP, types.INT): ", the microseconds since 1970",
     (types.TIME, types.INT): ", the microseconds since midnight",

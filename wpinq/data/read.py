@@ -15,7 +15,7 @@ from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list
 from wpinq.data.facts import enforce, enforce_sizes
-from wpinq.data.files import file_relation, identities
+from wpinq.data.files import file_relation, identities, unread_format
 from wpinq.data.graph_objects import graph_of
 from wpinq.data.people import people_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
@@ -42,9 +42,10 @@ def read_source(
     data : object
         Rows: an iterable of tuples, lists or mappings by field name, or of bare values where the type is no
         record. A mapping `{record: weight}`. A table: a pandas or polars frame (eager or lazy), an Arrow table,
-        batch or reader, a DuckDB relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with
-        a result. A graph of networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, or the path
-        of a file: `.csv`, `.tsv` with a line of names, `.parquet` (also a folder of such files, or a pattern), or an
+        batch or reader, a list of batches, anything with an Arrow stream, a table of deltalake or pyiceberg, a DuckDB
+        relation, a numpy array (structured or two-dimensional). A cursor of a DB-API with a result. A graph of
+        networkx or igraph, or its edges, read as `EdgeList(graph)` is. An `EdgeList`, a `CsvFile`, or the path of a
+        file: `.csv`, `.tsv` with a line of names, `.parquet` (also a folder of such files, or a pattern), or an
         edge list (`.txt`, `.tsv`, `.edges`, `.edgelist`, `.ncol`) or graph (`.mtx`, `.graph`, `.net`, `.gml`,
         `.graphml`), the text formats also with `.gz`. The path of an edge list is read as `EdgeList(path)` is:
         directed unless its format says otherwise, and refused where an edge stands there twice.
@@ -144,27 +145,28 @@ def is_rows(data: object) -> bool:
 def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
-    path = Path(data) if isinstance(data, (str, os.PathLike)) else None
     if isinstance(data, EdgeList):
         return data.relation(connection, type_, stack, person)
-    type_ = type_ if person is None else person.identified(type_)
-    if path is None:
-        relation = table_relation(connection, data, type_, stack)
-    else:
-        relation = file_relation(connection, path, type_, stack)
-    if relation is not None:
-        return relation
-    if path is not None:
+    row_type = type_ if person is None else person.identified(type_)
+    if isinstance(data, (str, os.PathLike)):
+        if relation := file_relation(connection, data, row_type, stack):
+            return relation
         raise SourceRejected(
-            "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
+            unread_format(Path(data))
+            or "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
             "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
         )
+    relation = table_relation(connection, data, row_type, stack)
+    if relation is not None:
+        return relation
+    if hasattr(data, "cursor") and hasattr(data, "commit"):
+        raise SourceRejected('a connection has no rows: offer connection.execute("SELECT …"), or the cursor of a query')
     if isinstance(data, (bytes, bytearray, memoryview, io.IOBase)) or not isinstance(data, Iterable):
         raise SourceRejected(
             f"{'nothing' if data is None else 'a ' + type(data).__qualname__} is not data that can be read: offer "
             "rows, a mapping {record: weight}, a table, or the path of a file"
         )
-    return rows_relation(connection, data, type_)
+    return rows_relation(connection, data, row_type)
 
 
 def may_be_directed(data: object, record: Type) -> bool:
@@ -246,7 +248,6 @@ def _reference(offered: object) -> Callable[[], Any]:
     Lists, dicts and tuples give none. To know them again they would have to be held, and with them every raw row,
     its undeclared columns included, for as long as the session lives.
     """
-    try:
+    with suppress(TypeError):
         return weakref.ref(offered)
-    except TypeError:
-        return lambda: None
+    return lambda: None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
 from wpinq.errors import SourceRejected
+from wpinq.runtime.signals import interruptible
 
 SHOWN = 10
 """How many positions a rejection names. How many there are in all is said as well."""
@@ -75,7 +76,11 @@ _T = TypeVar("_T")
 
 
 def computed(compute: Callable[[], _T], refusal: str) -> _T:
-    """What it computes, or a refusal."""
-    with contextlib.suppress(Exception):
-        return compute()
-    raise SourceRejected(refusal)
+    """What it computes, or a refusal; what a handler of a signal raises meanwhile is none."""
+
+    def found() -> _T:
+        with contextlib.suppress(Exception):
+            return compute()
+        raise SourceRejected(refusal)
+
+    return interruptible(found)

@@ -83,6 +83,11 @@ def _forget(place: int, gone: weakref.ref[Any]) -> None:
 _T = TypeVar("_T")
 _PIECE = 100_000
 _FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
+NO_ROWS = (
+    "{} without rows may have been read before: make it anew. Where there are none, offer what can be read again: an "
+    "empty list, a table in memory or a file"
+)
+"""What is said of what gives its rows once, and gave none."""
 _ANY_RESULT = object()
 """The result of a cursor that makes its description anew each time, and so does not tell one query from another."""
 
@@ -104,7 +109,8 @@ def rows_relation(connection: Any, rows: Iterable[Any], type_: Type, what: str =
     check_unread(rows)
     begin(rows)
     pieces = ((columns, faults, None) for columns, faults in _columns(rows, type_))
-    return columns_relation(connection, pieces, type_, what, advice=python_advice)
+    once = "an iterator" if isinstance(rows, Iterator) else ""
+    return columns_relation(connection, pieces, type_, what, advice=python_advice, once=once)
 
 
 def mapping_relation(connection: Any, mapping: Mapping[Any, object], type_: Type, unit_weight: Fraction) -> Relation:
@@ -154,7 +160,7 @@ def cursor_relation(connection: Any, cursor: Any, type_: Type) -> Relation:
         while columns := computed(fetched, f"{what} cannot be fetched: fetch them yourself to see why"):
             yield columns, {}, None
 
-    relation = columns_relation(connection, pieces(), type_, what, advice=python_advice)
+    relation = columns_relation(connection, pieces(), type_, what, advice=python_advice, once="a cursor")
     relation.small = False
     return relation
 
@@ -166,8 +172,12 @@ def columns_relation(
     what: str,
     notes: Sequence[str] = (),
     advice: Callable[[Type], str] = lambda type_: "",
+    once: str = "",
 ) -> Relation:
-    """The relation of columns of Python values, staged in pieces until a value is unfit."""
+    """The relation of columns of Python values, staged in pieces until a value is unfit.
+
+    Where what gives them can be read once, there must be some; `once` is its name.
+    """
     import numpy as np
 
     layout, found, after = Layout.of(type_), Tally(), 0
@@ -180,8 +190,15 @@ def columns_relation(
             if not found.reasons:
                 ones = np.ones(len(records)) if weights is None else np.array(weights)
                 insert(connection, STAGED, type_, records, ones)
+    if once and not after:
+        raise SourceRejected(NO_ROWS.format(once))
     said = {layout.label(i): advice(field) for i, field in enumerate(layout.types)}
-    return Relation(what, STAGED, column_names(type_), number="rowid", found=found, advice=said)
+    names = column_names(type_)
+    # An id in a column that declares no type says its own as it begins, and stands last.
+    other = f"{names[-1]}[1] <> (SELECT {names[-1]}[1] FROM {STAGED} ORDER BY rowid LIMIT 1)"
+    reason = f"{layout.label(-1)}: an id that is int where the first is str, or str where it is int: give them one type"
+    unfit = [(other, reason)] if ID in layout.types else []
+    return Relation(what, STAGED, names, unfit, number="rowid", found=found, advice=said)
 
 
 def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[tuple[list[list[Any]], Faults]]:

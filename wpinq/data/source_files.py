@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wpinq.data import EdgeList
-from wpinq.data.fields import has_columns
-from wpinq.data.files import format_of
+from wpinq.data import CsvFile, EdgeList
+from wpinq.data.files import format_of, has_columns, unread_format
 from wpinq.errors import UsageError
 
 EDGE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -19,6 +18,9 @@ EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     **{f"{do}-{what}": {what: do} for what in ("loops", "duplicates") for do in ("keep", "drop", "refuse")},
 }
 """What the words of an edge list stand for."""
+
+
+_Told = str | None
 
 
 def as_option(what: str, name: str, value: str = "") -> str:
@@ -31,9 +33,16 @@ def as_key(what: str, name: str, value: str = "") -> str:
     return f"{what} of [sources.{name}]" if not value else f'{what} = "{value}" in [sources.{name}]'
 
 
+def table_file(path: Path, delimiter: str | None) -> Path | CsvFile | None:
+    """A file that names its columns, of csv with a delimiter where one is given; None of any other."""
+    if delimiter is not None:
+        return CsvFile(path, delimiter)
+    return path if has_columns(path) else None
+
+
 def source_data(
-    name: str, file: str, options: str | None, columns: str | None, spelled: Callable[..., str] = as_option
-) -> Path | EdgeList:
+    name: str, file: str, options: _Told, columns: _Told, delimiter: _Told, spelled: Callable[..., str] = as_option
+) -> Path | CsvFile | EdgeList:
     """What a session takes as the data of a source.
 
     Parameters
@@ -46,6 +55,8 @@ def source_data(
         Of an edge list, with commas between: `undirected,drop-loops,comments=%`.
     columns : str, optional
         The two columns that hold an edge, with a comma between: names, or of text without names places.
+    delimiter : str, optional
+        The character between the fields of a csv file, of whatever name; a comma, and of .tsv a tab, unless given.
     spelled : callable
         How messages say what to write: `as_option` or `as_key`.
 
@@ -58,14 +69,14 @@ def source_data(
     either = f"{spelled('edge_list', name, 'directed')} or {spelled('edge_list', name, 'undirected')}"
     if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
         raise UsageError(f"{spelled('source', name)}: there is no file {path} that can be read")
+    table = table_file(path, delimiter)
     if columns is not None and options is None:
         raise UsageError(f"{spelled('columns', name)} says the columns of an edge: give {either} as well")
     if options is None:
-        if has_columns(path):
-            return path
-        raise UsageError(
-            f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
-        )
+        if table:
+            return table
+        no_edges = f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
+        raise UsageError(unread_format(path) or no_edges)
     told = spelled("edge_list", name)
     chosen: dict[str, Any] = {}
     for option in map(str.strip, options.split(",")):
@@ -77,11 +88,11 @@ def source_data(
         chosen |= given
     if "directed" not in chosen:
         raise UsageError(f"{told} must say what an edge is: directed or undirected")
-    ends = None if columns is None else edge_columns(columns, path, spelled("columns", name))
-    return EdgeList(path, **chosen, columns=ends)
+    ends = None if columns is None else edge_columns(columns, table or path, spelled("columns", name))
+    return EdgeList(table or path, **chosen, columns=ends)
 
 
-def edge_columns(given: str, path: Path, option: str) -> tuple[str, str] | tuple[int, int]:
+def edge_columns(given: str, file: Path | CsvFile, option: str) -> tuple[str, str] | tuple[int, int]:
     """The two columns of an edge, given with a comma between.
 
     Names with commas stand in double quotes. Of text without names they are places.
@@ -89,9 +100,10 @@ def edge_columns(given: str, path: Path, option: str) -> tuple[str, str] | tuple
     one, other, *more = [*next(csv.reader([given]), []), "", ""]
     if not one or not other or len(more) != 2 or one == other:
         raise UsageError(f"{option} takes the names of two columns, as origin,destination (in text 1,2); not {given!r}")
-    if format_of(path) not in (".csv", ".parquet") and one.isdecimal() and other.isdecimal():
+    named = isinstance(file, CsvFile) or format_of(file) in (".csv", ".parquet")
+    if not named and one.isdecimal() and other.isdecimal():
         return int(one), int(other)
-    if not has_columns(path):
+    if not has_columns(file):
         raise UsageError(
             f"{option} names the columns of a csv or parquet file, or of a tsv with names; in text say 1,2"
         )

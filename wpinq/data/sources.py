@@ -20,7 +20,7 @@ from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_o
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
-from wpinq.data.rows import begin, check_unread, columns_relation, cursor_relation, is_cursor
+from wpinq.data.rows import NO_ROWS, begin, check_unread, columns_relation, cursor_relation, is_cursor
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import ID
 from wpinq.expr.types import DATE, INT, DecimalOf, Type
@@ -49,8 +49,11 @@ def _library_of(data: object) -> str | None:
     """The library of a table; "arrow" for any other with an Arrow stream; None for no table."""
     for base in type(data).__mro__:
         root = base.__module__.partition(".")[0].removeprefix("_")
-        if root in ("numpy", "pandas", "polars", "pyarrow", "duckdb"):
+        if root in ("numpy", "pandas", "polars", "pyarrow", "duckdb", "deltalake", "pyiceberg"):
             return None if base.__name__ == "DuckDBPyConnection" else root  # that is a cursor of Python's DB-API
+    batches = data if isinstance(data, (list, tuple)) else ()
+    if batches and all(hasattr(each, "schema") and _library_of(each) == "pyarrow" for each in batches):
+        return "pyarrow"
     return "arrow" if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") else None
 
 
@@ -81,7 +84,10 @@ def table_relation(connection: Any, data: Any, type_: Type, stack: contextlib.Ex
     table = readers.get(library, _of_arrow)(data, layout)
     if table.columns is not None:
         with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know
-            return _native(connection, table, layout, stack)
+            relation = _native(connection, table, layout, stack)
+            if table.consumed and not connection.execute(f"SELECT 1 FROM {STAGED} LIMIT 1").fetchall():
+                raise SourceRejected(NO_ROWS.format("a stream"))
+            return relation
     if table.values is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
     lists = [table.values(i) for i in range(len(layout.types))]
@@ -276,7 +282,12 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
     with contextlib.suppress(Exception):  # there is no pyarrow, or no stream of columns; its words may quote values
         import pyarrow
 
-        given = data.scanner(use_threads=False) if hasattr(data, "scanner") else data  # a dataset of pyarrow
+        given = pyarrow.concat_tables(map(pyarrow.table, data)) if isinstance(data, (list, tuple)) else data
+        if _library_of(data) == "pyiceberg":
+            given = (data if hasattr(data, "to_arrow_batch_reader") else data.scan()).to_arrow_batch_reader()
+        elif hasattr(data, "to_pyarrow_dataset"):  # a table of Delta
+            given = data.to_pyarrow_dataset()
+        given = given.scanner(use_threads=False) if hasattr(given, "scanner") else given  # a dataset of pyarrow
         if hasattr(given, "projected_schema"):  # a scanner of pyarrow, which has no stream of Arrow's protocol
             given = given.to_reader()
         ready = isinstance(given, pyarrow.RecordBatchReader)
@@ -295,7 +306,7 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
             chosen.validate(full=True)  # what DuckDB takes for text must be UTF-8
             yield chosen
 
-    if isinstance(data, (pyarrow.Table, pyarrow.RecordBatch)):
+    if isinstance(given, (pyarrow.Table, pyarrow.RecordBatch)):
         unsound = "the table is not sound Arrow: validate it yourself to see why"
         return _of_arrays(what, computed(lambda: pyarrow.Table.from_batches(batches(), schema), unsound))
     kinds = list(map(counted_kind, schema.types))

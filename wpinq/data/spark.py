@@ -18,6 +18,7 @@ from wpinq.data.fields import spark_kind
 from wpinq.data.kinds import StandIn, column_advice
 from wpinq.data.layout import NO_BOOL, Layout
 from wpinq.data.people import Words, asymmetric, kept_of, packed_row, weighed
+from wpinq.data.rejection import computed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
 from wpinq.expr.declarations import ID, Person
@@ -243,12 +244,7 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
 
 def _columns(frame: Any) -> tuple[list[str], list[Any]]:
     """The names and types of the columns of a frame."""
-    found = None
-    with contextlib.suppress(Exception):
-        found = list(frame.columns), [field.dataType for field in frame.schema.fields]
-    if found is None:
-        raise SourceRejected(f"{_WHAT} {_UNREADABLE}")
-    return found
+    return computed(lambda: (list(frame.columns), [f.dataType for f in frame.schema.fields]), f"{_WHAT} {_UNREADABLE}")
 
 
 def _cast(place: int, kinds: Sequence[Any], type_: types.Type) -> Cast | None:
@@ -291,7 +287,7 @@ def _fault(dataset: Any, declared: Source) -> str:
     total = dataset.agg({"w": "sum"}).collect()[0][0]
     if total is not None and total > declared.cap:
         return (
-            f"has a total weight above the cap {declared.cap} of its source: declare a larger cap, or offer less data"
+            f"has a total weight above the cap {declared.cap} of its source: declare a larger one, or offer less data"
         )
     for fact in sorted({"unit_weights", "symmetric", "simple"}.intersection(declared.facts)):
         reason, query = breach(fact, "{held}", declared.record)

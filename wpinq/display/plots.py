@@ -138,27 +138,22 @@ def axes_or_new(axes: Any) -> Axes:
             f"plots need matplotlib, and the module {reason.name} is not installed: {install('plots')}"
         ) from None
     if axes is None:
-        return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot(axes_class=_shown_axes())
+        return Figure(figsize=(7.0, 4.0), layout="constrained").add_subplot(axes_class=shown(Axes, 110))
     if not isinstance(axes, Axes):
         raise AnswersError(f"axes are matplotlib Axes, such as fig.add_subplot() gives, not a {type(axes).__name__}")
     return axes
 
 
-@lru_cache(maxsize=1)
-def _shown_axes() -> type[Axes]:
-    from matplotlib.axes import Axes
+@lru_cache
+def shown(base: Any, dots: int) -> Any:
+    """A class of matplotlib's figures or axes that notebooks show where a cell ends with them."""
 
-    class ShownAxes(Axes):
-        """Axes that a notebook shows where a cell ends with them, as pyplot's would be."""
+    def png(self: Any) -> bytes:
+        written = BytesIO()
+        self.get_figure(root=True).savefig(written, format="png", dpi=dots)
+        return written.getvalue()
 
-        def _repr_png_(self) -> bytes:
-            written = BytesIO()
-            figure = self.get_figure(root=True)
-            assert figure is not None
-            figure.savefig(written, format="png", dpi=110)
-            return written.getvalue()
-
-    return ShownAxes
+    return type(f"Shown{base.__name__}", (base,), {"_repr_png_": png, "__module__": __name__})
 
 
 def provenance(axes: Axes, answers: Plottable | None) -> None:

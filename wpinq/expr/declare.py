@@ -181,8 +181,6 @@ def function(
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
         name = declared.__name__
         parameters = inspect.signature(declared).parameters.values()
-        if not declared.__doc__:
-            raise ExpressionError(f"the function {name!r} of {declared.__module__} has no docstring")
         if name in FUNCTIONS:
             raise ExpressionError(f"the function {name!r} is defined twice, the second time in {declared.__module__}")
         required = sum(parameter.default is inspect.Parameter.empty for parameter in parameters)

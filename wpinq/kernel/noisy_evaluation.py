@@ -102,10 +102,14 @@ class NoisyEvaluator:
     ) -> T:
         """Give a mechanism the output that was paid for, with one constant error for any failure."""
         held = self._held(prepared)
-        with suppress(Exception):
-            return interruptible(lambda: draw(self._output(prepared, held)))
-        # Outside of the handler, so that this error references neither the other nor frames with data.
-        raise EvaluationFailed(FAILED)
+
+        def drawn() -> T:
+            with suppress(Exception):
+                return draw(self._output(prepared, held))
+            # Outside of the handler, so that this error references neither the other nor frames with data.
+            raise EvaluationFailed(FAILED)
+
+        return interruptible(drawn)  # around it: what a handler of a signal raises is no failure
 
     def _output(self, prepared: PreparedMeasurement, held: Sequence[Protected]) -> ProtectedOutput:
         data = {protected.source.source: protected.weights for protected in held}

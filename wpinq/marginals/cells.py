@@ -94,6 +94,13 @@ class AttributeCells:
         """Whether values drawn for its cells may be null."""
         return self.missing is not None or (self.other is not None and self.type != STR)
 
+    @property
+    def note(self) -> str:
+        """The value of rows for the cell of all other values, and the way to leave it out."""
+        value = "that text" if self.type == STR else "null, an empty field"
+        way = f"other=False (--drop-other {self.name}) leaves the cell out, and such records"
+        return "" if self.other is None else f"{self.name}: {self.other!r} is all other values, in rows {value}; {way}"
+
     def draw(self, codes: Integers, generator: np.random.Generator) -> list[Any]:
         """A value for each number of a cell, as Python has it.
 
@@ -243,11 +250,14 @@ class Attribute:
         plain = type_.with_nullable(False)
         edges = None if self.bins is None else self._values(self.bins, plain)
         categories = None if self.categories is None else self._values(self.categories, plain)
-        closed = False
+        domain = plan_properties(construct(Select, (plan,), {"function": function}, trace)).domain
         if edges is None and categories is None:
-            categories, closed = self._public(plan, function), True
-        elif categories is not None:
-            closed = is_closed(plain, categories)
+            categories = self._public(domain, function)
+        inside = set(categories or ())
+        closed = domain is not None and all(
+            value is None or value in inside or (edges is not None and edges[0] <= value <= edges[-1])
+            for value in domain
+        )
         missing = _named(self.missing, MISSING) if type_.nullable else None
         other = _named(self.other, OTHER)
         if closed and (missing is not None or not type_.nullable):
@@ -263,15 +273,14 @@ class Attribute:
             raise PlanError(f"attribute {self.name!r}: a value is listed twice among its bins or categories")
         return found
 
-    def _public(self, plan: Node, function: Lambda) -> tuple[Value, ...]:
-        found = plan_properties(construct(Select, (plan,), {"function": function}, trace)).domain
-        if found is None:
+    def _public(self, domain: Iterable[Value] | None, function: Lambda) -> tuple[Value, ...]:
+        if domain is None:
             example = "bins=[0, 18, 30, 65]" if function.type in (INT, FLOAT) else 'categories=["north", "south"]'
             raise PlanError(
                 f"the values of {self.name!r} are not public by the query: give them, without looking at the data, "
                 f'wp.attribute("{self.name}", {example})'
             )
-        return tuple(value for value in found if value is not None)
+        return tuple(value for value in domain if value is not None)
 
 
 @dataclass(frozen=True, slots=True)

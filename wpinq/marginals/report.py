@@ -6,14 +6,13 @@ import base64
 import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wpinq.display.html import render
-from wpinq.display.plots import axes_or_new, plain_text
+from wpinq.display.plots import axes_or_new, plain_text, shown
 from wpinq.errors import AnswersError
 from wpinq.marginals.cells import AttributeCells, View
 from wpinq.marginals.released import MarginalTables
@@ -34,7 +33,6 @@ _MOST_LABELS = 12
 _LONGEST_LABEL = 14
 _SHORT_LABEL = 2
 _COLOURS = "Blues"
-_DOTS_PLOTS = 80
 
 
 def plot_marginals(
@@ -87,8 +85,10 @@ def plot_marginals(
     if not names:
         raise AnswersError("there are no attributes to draw")
     axes_or_new(None)  # AnswersError without matplotlib
+    from matplotlib.figure import Figure
+
     many = len(names)
-    figure = _shown_figure()(figsize=(_INCHES * many + 1, _INCHES * many + 1), layout="constrained")
+    figure: Figure = shown(Figure, _DOTS)(figsize=(_INCHES * many + 1, _INCHES * many + 1), layout="constrained")
     grid: Any = figure.subplots(many, many, squeeze=False)
     cells = {each.name: each for each in marginals.attributes}
     for i, row in enumerate(names):
@@ -127,21 +127,6 @@ def _names(attributes: object) -> tuple[str, ...]:
     if isinstance(attributes, str) or not isinstance(attributes, Iterable):
         raise AnswersError('attributes are a list of names: attributes=["age", "sex"]')
     return tuple(attributes)
-
-
-@lru_cache(maxsize=1)
-def _shown_figure() -> type[Figure]:
-    from matplotlib.figure import Figure
-
-    class ShownFigure(Figure):
-        """A figure outside of pyplot that a notebook shows where a cell ends with it."""
-
-        def _repr_png_(self) -> bytes:
-            written = BytesIO()
-            self.savefig(written, format="png", dpi=_DOTS_PLOTS)
-            return written.getvalue()
-
-    return ShownFigure
 
 
 def _bars(axes: Axes, marginals: MarginalTables, fitted: FittedTable | None, cells: AttributeCells) -> None:
@@ -207,6 +192,8 @@ def _short(text: str) -> str:
 FORMAT, FORMAT_VERSION = "wpinq synthetic rows", 1
 _DOTS = 80
 """Of an inch of the plots."""
+_MEASURED = (("cells", ","), ("share", ".3f"), ("half_width", ".4g"))
+"""The figures of a measured view, with the form of each."""
 
 MAY = (
     "to look at, to try programs on, and to teach with",
@@ -245,10 +232,11 @@ def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: Synthe
     -------
     dict
         `bill`, source to epsilon, and `bill_text`; `simulated`; `kind`; `total`, with its interval of 95 %;
-        `attributes`, each with its cells; `measured`, each view with its share and the half-width of a cell as it was
-        released; `marginals`, each wanted one with the number of its cells, the half-width of a cell after least
-        squares, and how far model and rows are from the released counts, as root mean squares in counts, beside what
-        noise alone would make of it; `model`; `rows`; and what they `may` and `may_not` be used for.
+        `attributes`, each with its cells; `notes` on cells of all other values; `measured`, each view with its share
+        and the half-width of a cell as it was released; `marginals`, each wanted one with the number of its cells, the
+        half-width of a cell after least squares, and how far model and rows are from the released counts, as root mean
+        squares in counts, beside what noise alone would make of it; `model`; `rows`; and what they
+        `may` and `may_not` be used for.
 
     Notes
     -----
@@ -267,6 +255,7 @@ def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: Synthe
         "kind": str(marginals.kind),
         "total": {"estimate": total, "low": total - half, "high": total + half},
         "attributes": [cells.to_json() for cells in marginals.attributes],
+        "notes": [cells.note for cells in marginals.attributes if cells.note],
         "measured": [
             {
                 "view": list(measuring.attributes.named(measured.view)),
@@ -341,12 +330,7 @@ def rows_page(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRow
             for each in report["marginals"]
         ],
         measured=[
-            (
-                " x ".join(each["view"]) or "total",
-                f"{each['cells']:,}",
-                f"{each['share']:.3f}",
-                f"{each['half_width']:.4g}",
-            )
+            [" x ".join(each["view"]) or "total", *(f"{each[name]:{form}}" for name, form in _MEASURED)]
             for each in report["measured"]
         ],
     )

@@ -106,6 +106,7 @@ class MarginalTabulation(Compound):
         lines = [f"Marginals of {len(self.coded)} attributes, epsilon {format_epsilon(self.epsilon)}"]
         width = max(len(cells.name) for cells in self.attributes)
         lines += [f"  {cells.name:<{width}}  {cells.size} cells" for cells in self.attributes]
+        lines += [f"  {cells.note}" for cells in self.attributes if cells.note]
         lines.append(f"  wanted: {_listed([self.measuring.title(view) for view in self.measuring.wanted])}")
         pairs = zip(self.measuring.measured, self.measuring.shares, strict=True)
         shown = [f"{self.measuring.title(view)} ({share:.2g})" for view, share in pairs]

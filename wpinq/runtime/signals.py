@@ -16,52 +16,62 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def interruptible(work: Callable[[], T]) -> T:
-    """What some work gives; where Ctrl-C came meanwhile, KeyboardInterrupt and nothing else.
+_HEARD = [signal.Signals[f"SIG{name}"] for name in ("INT", "TERM", "HUP", "ALRM", "PROF", "VTALRM", "USR1", "USR2")]
+"""The signals for which a handler may end some work by an error: Ctrl-C, and those of limits of a user's own."""
 
-    A database that calls Python, or waits for it, makes of the interrupt a failure of its own, in words that may quote
-    rows, goes on without what was interrupted, or comes to an end all the same.
+
+def interruptible(work: Callable[[], T]) -> T:
+    """What some work gives; where a handler of a signal raised meanwhile, its error alone.
+
+    Ctrl-C raises KeyboardInterrupt, and a handler of the user's own, as of SIGALRM, an error of its own. A database
+    that calls Python, or waits for it, makes of the interrupt a failure of its own, in words that may quote rows, goes
+    on without what was interrupted, or comes to an end all the same.
 
     Raises
     ------
-    KeyboardInterrupt
-        Without any of these errors in its context. Only the main thread gets Ctrl-C, and only where its handler raises.
+    BaseException
+        The handler's, without any other error in its context. Only the main thread runs handlers.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not callable(handler) or (isinstance(handler, _Noting) and handler.at_work):
+    if _noting or threading.current_thread() is not threading.main_thread():
         return work()  # what is around this one notes it
-    noting = _Noting(handler)
+    noting = _Noting({n: h for n, h in zip(_HEARD, map(signal.getsignal, _HEARD), strict=True) if callable(h)})
     output: list[T] = []
     try:
-        signal.signal(signal.SIGINT, noting)
+        _noting.append(noting)
+        for number in noting.handlers:
+            signal.signal(number, noting)
         output.append(work())
     except BaseException:
-        if not noting.interrupted:
+        if noting.raised is None:
             raise
     finally:
-        noting.at_work = False  # first: Ctrl-C again may leave it in its place, with nothing around what comes then
-        signal.signal(signal.SIGINT, handler)
-    if noting.interrupted:  # outside of the handler, so that no other error hangs on to this one
+        _noting.clear()  # first: a signal may leave it in its place, with nothing around what comes then
+        for number, handler in noting.handlers.items():
+            signal.signal(number, handler)
+    if noting.raised is not None:  # outside of the handler, so that no other error hangs on to this one
         output.clear()  # nor do its frames hold what came out all the same, which nobody is to see
-        raise KeyboardInterrupt
+        noting.raised.__context__ = None
+        raise noting.raised.with_traceback(None)
     return output[0]
 
 
 class _Noting:
-    """A handler that remembers whether the one before it raised KeyboardInterrupt."""
+    """A handler that remembers what those before it raised."""
 
-    def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
-        self._handler = handler
-        self.interrupted = False
-        self.at_work = True
+    def __init__(self, handlers: dict[signal.Signals, Callable[[int, FrameType | None], Any]]) -> None:
+        self.handlers = handlers
+        self.raised: BaseException | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         try:
-            self._handler(number, frame)
-        except KeyboardInterrupt:
-            self.interrupted = True
+            self.handlers[signal.Signals(number)](number, frame)
+        except BaseException as error:
+            self.raised = error
             raise
+
+
+_noting: list[_Noting] = []
+"""The handler of work that goes on, if any."""
 
 
 def hold_signals() -> None:

@@ -139,6 +139,7 @@ class SourceSection(_Section):
     budget: str | int | float
     edge_list: str | None = None
     columns: str | None = None
+    delimiter: str | None = None
     version: str | None = None
 
 
@@ -213,7 +214,7 @@ def _sources(file: ServiceFile, folder: Path) -> dict[str, OfferedSource]:
         raise UsageError("each source of the declarations has its data in [sources.NAME], and none is there besides")
     found = {}
     for name, given in file.sources.items():
-        data = source_data(name, str(folder / given.file), given.edge_list, given.columns, as_key)
+        data = source_data(name, str(folder / given.file), given.edge_list, given.columns, given.delimiter, as_key)
         query = program.promising({name: data.facts} if isinstance(data, EdgeList) else {}).sources[name]
         found[name] = OfferedSource(query, data, parse_epsilon(given.budget), given.version)
     return found
