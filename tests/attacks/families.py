@@ -94,7 +94,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "what a child does besides": ("attacks/test_restricted_child.py",),
     "exit codes, failures and time": ("attacks/test_exit_codes_and_time.py", "attacks/test_worst_data_in_a_child.py"),
     "analysts who look at one another": ("ledger/test_analysts.py", "session/test_analysts.py"),
-    "tokens, sizes, slow clients and deaths of a service": ("service/test_doors.py", "service/test_deaths.py"),
+    "tokens, sizes, slow clients and deaths of a service": ("service/test_requests.py", "service/test_deaths.py"),
     "files that are not what they should be": ("attacks/test_fuzzing.py", "data/test_foreign_failures.py"),
 }
 """Family -> tests, under `tests/`."""

@@ -182,6 +182,8 @@ def test_vertices_of_igraph_are_their_names() -> None:
     assert "del graph.vs['name']" in str(refused(graph))
     del graph.vs["name"]
     assert read(graph) == {(0, 1): 1.0, (1, 2): 1.0}
+    graph.vs["label"] = ["a", "b", "c"]
+    assert "graph.vs['name'] = graph.vs['label']" in str(refused(graph, NAMES))
     assert read(igraph.Graph.TupleList([(20, 10)])) == {(10, 20): 1.0}
     graph.vs["name"] = ["secret", "secret", "b"]
     error = refused(graph, NAMES)

@@ -36,6 +36,11 @@ def check(data: Any) -> None:
     assert "gone" not in str(caught.value)
 
 
+def check_schema(data: Any) -> None:
+    """Propose a declaration."""
+    assert {"note: str", "src: int", "dst: int"} <= {*wp.schema(data, "t").text[len("source t(") : -2].split(", ")}
+
+
 def test_a_table_of_delta_is_read_without_what_was_deleted(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake", reason=f"deltalake {needs_library}")
     place = tmp_path / "table.parquet"
@@ -45,6 +50,7 @@ def test_a_table_of_delta_is_read_without_what_was_deleted(tmp_path: Path) -> No
     table.delete("src = 9")
     assert len(list(place.glob("*.parquet"))) > len(table.file_uris())
     check(table)
+    check_schema(table)
     check(table.to_pyarrow_dataset())
     assert read(table.to_pyarrow_dataset().scanner()) == EDGES
     for folder in (place, place / "*.parquet", *place.glob("*.parquet")):
@@ -62,7 +68,9 @@ def test_a_table_of_iceberg_is_read_without_what_was_deleted(tmp_path: Path) -> 
         table.append(rows)
     table.delete("src == 9")
     check(table)
+    check_schema(table)
     check(table.scan())
+    check_schema(table.scan())
     assert read(table.scan(row_filter="src > 1")) == {(2, 3): 1.0}
     assert read(table.scan().to_arrow()) == read(table.scan().to_arrow_batch_reader()) == EDGES
     place = Path(table.location().removeprefix("file://"))
@@ -80,6 +88,7 @@ def test_a_table_of_ibis_is_read_by_its_stream() -> None:
     )
     edges = connection.table("edges")
     check(edges)
+    check_schema(edges)
     assert read(edges.filter(edges.src > 1)) == {(2, 3): 1.0}
     check(ibis.memtable(TABLE.to_pandas()))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.test_deaths import Asked, closed_then_opened, killed_looking, looking, spent
-from tests.service.test_doors import told
+from tests.service.test_requests import told
 from tests.support.service import COUNT, ROOT, RunningService, below, configured, until
 from wpinq.service.errors import FAILED
 

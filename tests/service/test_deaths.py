@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.test_doors import told
+from tests.service.test_requests import told
 from tests.support.service import (
     COUNT,
     RunningService,

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from tests.service.conftest import Peopled
-from tests.service.test_doors import told
-from tests.service.test_handing_over import asked as worked
-from tests.service.test_handing_over import raising
-from tests.service.test_lines_and_tokens import HeldChannel
+from tests.service.test_channels import asked as worked
+from tests.service.test_channels import raising
 from tests.service.test_proxies import OTHER, Ask, asked
+from tests.service.test_requests import told
+from tests.service.test_revocation import HeldChannel
 from tests.support.parameters import for_each
 from tests.support.service import COUNT, configured
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LedgerError

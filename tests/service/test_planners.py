@@ -12,7 +12,7 @@ import pytest
 
 import wpinq as wp
 from tests.service.conftest import Peopled
-from tests.service.test_doors import told
+from tests.service.test_requests import told
 from tests.support.service import COUNT, RunningService, children, comm, configured, running, until
 from wpinq.engines.sql.engine import untranslated
 from wpinq.service.config import read_configuration

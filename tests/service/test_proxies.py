@@ -23,7 +23,7 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-from tests.service.test_lines_and_tokens import HeldChannel
+from tests.service.test_revocation import HeldChannel
 from tests.support.parameters import for_each
 from tests.support.service import COUNT, ROOT, RunningService, configured, until
 from wpinq.errors import UsageError

@@ -9,7 +9,7 @@ import pytest
 
 import wpinq as wp
 from tests.service.conftest import Peopled
-from tests.service.test_doors import told
+from tests.service.test_requests import told
 from tests.support.service import COUNT
 from wpinq.measure.measurement import measurement_to_json
 

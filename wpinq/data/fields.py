@@ -132,9 +132,12 @@ def _of_duckdb(data: Any) -> Columns | None:
 
 
 def _of_arrow(data: Any) -> Columns | None:
-    # of a table, a batch, a reader or a dataset; and of a scanner
-    schema = getattr(data, "schema", None) or getattr(data, "projected_schema", None)
-    return None if schema is None else _of_arrow_schema(schema)
+    # of a table, a batch, a reader or a dataset; of a scanner; of a scan of Iceberg. Other libraries convert theirs.
+    names = ("schema", "projected_schema", "projection")
+    found = next((getattr(data, name) for name in names if hasattr(data, name)), None)
+    schema = found() if callable(found) else found
+    convert = next((getattr(schema, name) for name in ("as_arrow", "to_pyarrow") if hasattr(schema, name)), None)
+    return None if schema is None else _of_arrow_schema(convert() if convert else schema)
 
 
 def _of_arrow_schema(data: Any) -> Columns:
@@ -239,6 +242,6 @@ _READERS: dict[str, Callable[[Any], Columns | None]] = {
     "numpy": _of_numpy,
     "pandas": _of_pandas,
     "polars": _of_polars,
-    "pyarrow": _of_arrow,
+    **dict.fromkeys(("pyarrow", "deltalake", "pyiceberg", "ibis"), _of_arrow),
     "pyspark": _of_spark,
 }

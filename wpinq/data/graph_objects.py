@@ -129,13 +129,14 @@ def _igraph_edges(data: Any, directed: bool | None) -> GraphEdges | None:
     if graph is not data:
         pairs = [pairs[i] for i in data.indices]
     ends: list[Any] = list(chain.from_iterable(pairs))
-    what = "the igraph graph"
+    what, relabel = "the igraph graph", "graph.vs['name'] = graph.vs['label'], or other names, names the vertices"
     if "name" in graph.vs.attributes():
+        relabel = "del graph.vs['name'] counts the vertices"
         names = graph.vs["name"]
         ends = [names[end] for end in ends]
         if _repeated(names):
             raise SourceRejected(f"{what} has several vertices of one name: tell them apart in graph.vs['name']")
-    return GraphEdges(ends[::2], ends[1::2], own, what, "del graph.vs['name'] counts the vertices")
+    return GraphEdges(ends[::2], ends[1::2], own, what, relabel)
 
 
 def _repeated(names: Sequence[Any]) -> bool:

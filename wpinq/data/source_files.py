@@ -34,7 +34,7 @@ def as_key(what: str, name: str, value: str = "") -> str:
 
 
 def table_file(path: Path, delimiter: str | None) -> Path | CsvFile | None:
-    """A file that names its columns, of csv with a delimiter where one is given; None of any other."""
+    """A file that names its columns, csv by a delimiter if one is given; None of another."""
     if delimiter is not None:
         return CsvFile(path, delimiter)
     return path if has_columns(path) else None

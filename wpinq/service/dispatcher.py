@@ -222,29 +222,24 @@ class Dispatcher:
     def _suspend_unanswered(self) -> None:
         """Suspend the sources of releases that were in flight when a web process died."""
         for name in self._inflight.names():
-            if self._inflight.lives(name):
-                threading.Thread(target=self._suspend_after, args=(name,), daemon=True).start()
-            else:
+            if self._inflight.ended(name):
                 self._suspend(name)
+            else:
+                threading.Thread(target=self._suspend_after, args=(name,), daemon=True).start()
 
     def _wait_for_others(self) -> None:
         """Return when no release of an earlier web process is under way."""
         for name in self._inflight.names():
-            self._inflight.wait(name)
+            self._inflight.ended(name, wait=True)
 
     def _suspend_after(self, name: str) -> None:
         """Wait for a worker of a dead web process, and suspend its sources if it fails."""
-        self._inflight.wait(name)
+        self._inflight.ended(name, wait=True)
         self._suspend(name)
 
     def _suspend(self, name: str) -> bool:
-        """Suspend the sources of a release without an answer; False where they were before.
-
-        Without a record, no data were read, or every reading has its answer.
-        """
-        accounts = self._inflight.accounts(name)
-        suspended = self.ledger.suspend(accounts) if accounts else frozenset()
-        self._inflight.forget(name)
+        """Suspend the sources of a release without an answer; False where they were before."""
+        accounts, suspended = self._inflight.suspend(name, self.ledger)
         if suspended:
             log("suspended", accounts=" ".join(sorted(suspended)))
         return bool(suspended) or not accounts

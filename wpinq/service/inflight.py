@@ -16,7 +16,7 @@ from pathlib import Path
 
 from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.backup import INFLIGHT, SERVICE
-from wpinq.kernel.ledger.ledger import SuspensionError
+from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 
 _UNFINISHED = "."
 """The beginning of names of unfinished records: no data were read for them."""
@@ -102,13 +102,15 @@ class InflightReleases:
         except FileNotFoundError:
             return frozenset()
 
-    def lives(self, name: str) -> bool:
-        """Whether the worker of a release lives."""
-        return not self._ended(name, fcntl.LOCK_NB)
+    def suspend(self, name: str, ledger: Ledger) -> tuple[frozenset[str], frozenset[str]]:
+        """Suspend the sources of a release without an answer; its accounts, and those suspended now.
 
-    def wait(self, name: str) -> None:
-        """Return when the worker of a release has ended, one way or the other."""
-        self._ended(name)
+        Without a record, no data were read, or every reading has its answer. The record goes after the suspension.
+        """
+        accounts = self.accounts(name)
+        suspended = ledger.suspend(accounts) if accounts else frozenset()
+        self.forget(name)
+        return accounts, suspended
 
     def forget(self, name: str) -> None:
         """Remove a record."""
@@ -116,13 +118,14 @@ class InflightReleases:
             os.unlink(self._folder / name)
             self._make_durable()
 
-    def _ended(self, name: str, how: int = 0) -> bool:
+    def ended(self, name: str, wait: bool = False) -> bool:
+        """Whether the worker of a release has ended, one way or the other; with `wait`, when it has."""
         try:
             file = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
             return True
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | how)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             return False
         finally:

@@ -32,12 +32,12 @@ def test_a_release_that_ends_leaves_nothing(inflight: InflightReleases, tmp_path
     name = inflight.name()
     with inflight.recorded(name, {"edges", "people"}):
         assert inflight.names() == {name}
-        assert inflight.lives(name)
+        assert not inflight.ended(name)
         assert inflight.accounts(name) == {"edges", "people"}
     with pytest.raises(KeyError), inflight.recorded(name, {"edges"}):
         raise KeyError  # it was refused, say: nobody died
     assert not inflight.names()
-    assert not inflight.lives(name)
+    assert inflight.ended(name)
     assert not inflight.accounts(name)
     assert [each.name for each in (tmp_path / "ledger.db-inflight").iterdir()] == [".service"]
 
@@ -45,7 +45,7 @@ def test_a_release_that_ends_leaves_nothing(inflight: InflightReleases, tmp_path
 def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(inflight: InflightReleases) -> None:
     died(inflight, "one")
     assert inflight.names() == {"one"}
-    assert not inflight.lives("one")
+    assert inflight.ended("one")
     assert inflight.accounts("one") == {"edges"}
     inflight.forget("one")
     inflight.forget("one")
@@ -54,7 +54,7 @@ def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(infligh
 
 def test_one_waits_for_the_end_of_a_release(inflight: InflightReleases) -> None:
     with inflight.recorded("one", {"edges"}):
-        waiting = threading.Thread(target=inflight.wait, args=("one",))
+        waiting = threading.Thread(target=inflight.ended, args=("one", True))
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()

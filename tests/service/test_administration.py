@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.test_doors import told
+from tests.service.test_requests import told
 from tests.support.service import COUNT, RunningService, configured, running
 from wpinq.service.users import CURATOR, UsersError, UserStore, token_hash
 
