@@ -1,7 +1,7 @@
 """A check of the pages' prose: words in all, the mean length of sentences, and the longest ones.
 
 The build of the site runs it, and fails above the limits. `python docs/prose.py` prints the twenty longest sentences.
-Proofs and the changelog of versions are left aside; code, tables and headings hold no sentences, but their words count.
+Proofs are left aside. Code, tables and headings hold no sentences, but their words count; bars of tables are none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def sentences(text: str) -> list[str]:
     """The sentences of a page of Markdown; a piece of code, a formula or a link is as many words as it shows."""
     text = re.sub(r"\A---\n.*?^---$", "", text, flags=re.S | re.M)
     text = re.sub(r"^(\||#|\$\$|\(|:::).*$", "\n", _CODE.sub("\n\n", text), flags=re.M)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", text))
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "Code", text))
     found = []
     for block in re.split(r"\n\s*\n", _BLOCK.sub("\n\n", text)):
         found += [" ".join(each.split()) for each in _END.split(block) if re.search("[a-z]", each)]
@@ -39,7 +39,7 @@ def sentences(text: str) -> list[str]:
 def faults(folder: Path = HERE) -> list[str]:
     """The limits that the pages break, each in a line."""
     found = [(len(each.split()), path, each) for path in pages(folder) for each in sentences(path.read_text("utf-8"))]
-    words = sum(len(path.read_text("utf-8").split()) for path in pages(folder))
+    words = sum(bool(re.search("[^\\W_]", each)) for path in pages(folder) for each in path.read_text("utf-8").split())
     mean = sum(length for length, *_ in found) / max(len(found), 1)
     said = [f"{words:,} words, of {WORDS:,}"] if words > WORDS else []
     said += [f"{mean:.1f} words a sentence, of {MEAN}"] if mean > MEAN else []
