@@ -14,7 +14,7 @@ from tests.support.parameters import for_each
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-IMPORTERS = {"benchmarks": ("wpinq", "benchmarks", "examples"), "test": ("wpinq", "tests")}
+IMPORTERS = {"benchmarks": ("wpinq", "benchmarks", "examples"), "dev": ("tests",), "test": ("wpinq", "tests")}
 """Where the libraries of an extra may be imported; of all others and of the project itself, in the package only."""
 
 TOOLS = {"pytest-xdist": "-n auto", "ruff": "ruff check", "mypy": "mypy", "import-linter": "lint-imports"}
