@@ -15,7 +15,7 @@ from typing import Any
 
 from wpinq.cli import arguments
 from wpinq.data import EdgeList
-from wpinq.data.fields import has_columns
+from wpinq.data.files import has_columns
 from wpinq.data.source_files import edge_columns
 from wpinq.display.plots import axes_or_new
 from wpinq.errors import EvaluationFailed, SourceRejected, UsageError, WpinqError
