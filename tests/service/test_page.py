@@ -145,7 +145,7 @@ def test_an_analyst_asks_sees_and_looks_back(page: Page, name: str) -> None:
 
     page.write(COUNT.format(name="degrees", epsilon="0.25"))
     page.read("#quote", "Cost: ε 0.25 of edges", "takes about ", " s, fixed before the data are read")
-    page.read("#quote", "ε 2 of 2 left for edges", "every answer is at most 1.284 times as likely")
+    page.read("#quote", "ε 2 of 2 left for edges", "these answers are at most 1.284 times as likely")
     page.read("#quote", "Expected accuracy", "11.98")
     assert [each.get_attribute("width") for each in page.all("#quote .meter rect")] == ["0", "12.5"]
     page.click("#quote summary", "Bill and plans")
@@ -175,8 +175,8 @@ def test_an_analyst_asks_sees_and_looks_back(page: Page, name: str) -> None:
     assert len(bars) == len(page.all(".answer svg .interval")) == 3
     assert all(float(bar.get_attribute("height")) > 0 for bar in bars)
     page.read("#sources", "Your budget: ε 1.75 of 2 left")
-    page.read("#quote", "Cost: nothing, these answers are yours already")
-    assert page.one("#release").text == "Show again (free)"
+    page.read("#quote", "Cost: nothing, paid for already")
+    assert page.one("#release").text == "Release (free)"
     page.one("#fresh").click()
     page.read("#quote", "Cost: ε 0.25 of edges", "ε 1.75 of 2 left for edges")
 

@@ -135,10 +135,14 @@ def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]
     from wpinq.service.server import serve
 
     declaration, edge_list = _trial_source(path, options)
-    name, *others = parse(declaration).sources
-    if others or budgets.keys() - {name}:
-        raise UsageError(f"--trial has one source, and its account: --budget {name}=EPSILON")
-    budget = budgets.get(name, "10")
+    declared = list(parse(declaration, name="--declare").sources.items())
+    if len(declared) != 1:
+        raise UsageError("--declare takes one statement: source NAME(FIELD: TYPE, ...);")
+    ((name, query),) = declared
+    account = query.plan.operator.account  # type: ignore[attr-defined]  # a source's
+    if budgets.keys() - {account}:
+        raise UsageError(f"--trial has one account: --budget {account}=EPSILON")
+    budget = budgets.get(account, "10")
     port = _TRIAL_PORT if options.port is None else options.port
     source = {"file": os.path.abspath(path), "budget": budget, "version": "trial", "columns": options.columns}
     source["edge_list"] = edge_list
@@ -153,7 +157,7 @@ def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]
 
         def ready(address: str, ledger: Ledger) -> None:
             with UserStore(configuration.users) as users:
-                analyst = admit(users, ledger, "analyst", ANALYST, {name: budget})
+                analyst = admit(users, ledger, "analyst", ANALYST, {account: budget})
                 curator = admit(users, ledger, "curator", CURATOR, {})
             print(f"Serving at {address}\ntoken of an analyst: {analyst}\ntoken of the curator: {curator}")
             print("A trial: Ctrl-C ends it, and its ledger with it.", flush=True)

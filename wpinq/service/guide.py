@@ -1,4 +1,4 @@
-"""The guide of the page: programs over a source, from its declaration, and the steps that programs consist of."""
+"""The guide of the page: example programs over a source, and the steps of programs."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ function setChecked(told) {
   state.checked = told;
   const button = found("release");
   button.disabled = told === null;
-  button.textContent = told === null ? "Release" : paid(told) ? "Show again (free)" : `Release for ε ${costWords(told.quote)}`;
+  button.textContent = told === null ? "Release" : paid(told) ? "Release (free)" : `Release for ε ${costWords(told.quote)}`;
 }
 
 const paid = (told) => Object.values(told.quote).every((cost) => amount(cost) === 0);
@@ -150,7 +150,7 @@ const covered = (told) =>
 
 function quoteOf(told) {
   return [
-    element("p", { class: "quote-line" }, element("strong", {}, "Cost: "), paid(told) ? "nothing, these answers are yours already" : `ε ${costWords(told.quote)}`,
+    element("p", { class: "quote-line" }, element("strong", {}, "Cost: "), paid(told) ? "nothing, paid for already" : `ε ${costWords(told.quote)}`,
       told.seconds && !paid(told) ? element("span", { class: "faint" }, ` · takes about ${Math.ceil(told.seconds)} s, fixed before the data are read`) : null),
     Object.entries(told.quote).map(([account, cost]) => {
       const own = left(account);
@@ -160,9 +160,9 @@ function quoteOf(told) {
         element("p", { class: enough ? "faint" : "wrong" }, enough
           ? `ε ${own.remaining} of ${own.budget} left for ${account}`
           : `Only ${own.remaining} left for ${account}: lower epsilon, or ask the curator.`),
-        amount(cost) > 0
-          ? element("p", { class: "faint" }, `With or without ${own.unit}, every answer is at most ${shown(Math.exp(amount(cost)))} times as likely.`)
-          : null);
+        // by the bill: what was paid before may lower the cost, and not what is revealed
+        element("p", { class: "faint" },
+          `With or without ${own.unit}, these answers are at most ${shown(Math.exp(amount(told.bill[account])))} times as likely.`));
     }),
     told.not_admitted ? element("p", { class: "wrong" }, told.not_admitted) : null,
     table("Expected accuracy", ["release", "kind", "ε", "± at 95 %"],
