@@ -156,7 +156,8 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
         (("add", "CURATOR", "--curator"), "is a user already"),
         (("--port", "1"), "--port goes with --trial"),
         (("--columns", "a,b"), "--columns goes with --trial"),
-        (("add", "x", "--trial"), "--trial takes one edge list"),
+        (("add", "x", "--trial"), "--trial takes one file"),
+        (("--declare", "source x: int;"), "--declare goes with --trial"),
     ],
 )
 def test_the_command_line_says_what_is_missing(

@@ -1,4 +1,4 @@
-"""The page, in a real browser without a screen: sign-in, bills as one types, answers, plots, history, curating."""
+"""The page, in a real browser at the widths of a phone and of a screen: each step by what stands there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.service import COUNT, RunningService, configured, running
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
 HOSTILE = "<img src=x onerror=window.hit=1>"
-PATIENCE = 120
+PATIENCE = 60
 
 pytestmark = [
     pytest.mark.long,
@@ -64,11 +64,28 @@ class Page:
     def see(self, found: Callable[[], Any]) -> Any:
         return WebDriverWait(self.browser, PATIENCE, ignored_exceptions=[Exception]).until(lambda _: found())
 
+    def read(self, selector: str, *words: str) -> None:
+        """Wait until an element says some words; the page says nothing that is no text, and fits its window."""
+        self.see(lambda: all(each in self.one(selector).text for each in words))
+        shown = self.browser.execute_script("return document.body.innerText")
+        assert "[object" not in shown, shown
+        assert "undefined" not in shown, shown
+        width = self.browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+        assert width[0] <= width[1]
+
     def one(self, selector: str) -> Any:
         return self.browser.find_element(By.CSS_SELECTOR, selector)
 
     def all(self, selector: str) -> list[Any]:
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def widen(self, width: int) -> None:
+        """Give the window a width; a real one is no narrower than 500 pixels."""
+        size = {"width": width, "height": 1600, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def click(self, selector: str, words: str) -> None:
+        next(each for each in self.all(selector) if each.text == words).click()
 
     def sign_in(self, token: str) -> None:
         self.browser.get(self.service.address)
@@ -99,40 +116,46 @@ class Page:
         assert [each for each in logged if "Failed to load resource" not in each["message"]] == []
 
 
-@pytest.fixture
-def page(browser: Chrome, service: RunningService) -> Iterator[Page]:
+@pytest.fixture(params=[390, 1280])
+def page(browser: Chrome, service: RunningService, request: pytest.FixtureRequest) -> Iterator[Page]:
     held = Page(browser, service)
-    browser.set_window_size(1280, 1600)
+    held.widen(request.param)
     yield held
     held.check_clean()
 
 
-def test_a_wrong_token_is_told_and_forgotten(page: Page) -> None:
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A user of one test at one width."""
+    return "user_" + "".join(filter(str.isalnum, request.node.name))[-40:]
+
+
+def test_an_unknown_token_is_forgotten(page: Page) -> None:
     page.sign_in("wpinq_nobody")
-    page.see(lambda: page.one("#sign-in-wrong").text == "This token is not known here.")
+    page.read("#sign-in-wrong", "This token is unknown. Check it, or ask the curator for a new one.")
     assert page.browser.execute_script("return sessionStorage.length + localStorage.length") == 0
-    assert not page.one("#ask").is_displayed()
+    assert not page.one("#query").is_displayed()
 
 
-def test_an_analyst_asks_sees_and_looks_back(page: Page) -> None:
-    page.sign_in(page.service.admit("alice", "edges=2"))
-    page.see(lambda: "2 of 2 left" in page.one("#ask-sources").text)
-    assert "source edges(src: int, dst: int)" in page.one("#ask-sources").text
-    assert "no budget for it" in page.one("#ask-sources").text  # the other source
+def test_an_analyst_asks_sees_and_looks_back(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, "edges=2"))
+    page.read("#sources", "Your budget: ε 2 of 2 left", "source edges(src: int, dst: int)")
+    page.read("#sources", "You have no budget for it: ask the curator.")  # of the other source
+    page.read("#name", f"{name}, analyst")
 
     page.write(COUNT.format(name="degrees", epsilon="0.25"))
-    page.see(lambda: "0.25 of edges" in page.one("#quote").text)  # while typing: nothing was pressed
-    assert "± at 95 %" in page.one("#quote").text
-    assert page.one("#release").text == "Release for 0.25 of edges"
-    assert (
-        page.service.ask(
-            "GET", "v1/remaining", page.browser.execute_script("return sessionStorage['wpinq token']")
-        ).json()[0]["spent"]
-        == "0"
-    )
+    page.read("#quote", "Cost: ε 0.25 of edges", "takes about ", " s, fixed before the data are read")
+    page.read("#quote", "ε 2 of 2 left for edges", "these answers are at most 1.284 times as likely")
+    page.read("#quote", "Expected accuracy", "11.98")
+    assert [each.get_attribute("width") for each in page.all("#quote .meter rect")] == ["0", "12.5"]
+    page.click("#quote summary", "Bill and plans")
+    page.read("#quote", "protects ", "Select(e => e.src)", "Protects ", "Engine: duckdb.")
+    assert page.one("#release").text == "Release for ε 0.25 of edges"
+    token = page.browser.execute_script("return sessionStorage['wpinq token']")
+    assert page.service.ask("GET", "v1/remaining", token).json()[0]["spent"] == "0"
 
     page.one("#program").send_keys(Keys.END, "\nvar y = edges.Selec(e => 1);")
-    page.see(lambda: "did you mean" in page.one("#program-wrong").text)
+    page.read("#program-wrong", "did you mean")
     assert not page.one("#release").is_enabled()
     page.one("#program-wrong button").click()
     assert page.browser.execute_script(
@@ -142,60 +165,103 @@ def test_an_analyst_asks_sees_and_looks_back(page: Page) -> None:
     page.write(COUNT.format(name="degrees", epsilon="0.25"))
     page.one("#label").send_keys(HOSTILE)
     page.release()
+    page.read(".answer", "degrees", "Each interval has a confidence of 95 %.")
     rows = page.all(".answer tbody tr")
     assert [row.text.split()[0] for row in rows] == ["1", "2", "3"]
-    assert [cell.text for cell in page.all(".answer thead th")] == ["key", "estimate", "low", "high", "kind"]
-    assert len(page.all(".answer svg .estimate")) == len(page.all(".answer svg .interval")) == 3
-    page.see(lambda: "1.75 of 2 left" in page.one("#ask-sources").text)
-    assert page.one("#release").text == "Show again, for nothing"
+    assert [cell.text for cell in page.all(".answer thead th")] == ["key", "estimate", "low", "high"]
+    numbers = [cell.text for cell in page.all(".answer td.number")]
+    assert all(len(number.strip("-").replace(".", "").lstrip("0")) <= 4 for number in numbers), numbers
+    bars = page.all(".answer svg rect.estimate")
+    assert len(bars) == len(page.all(".answer svg .interval")) == 3
+    assert all(float(bar.get_attribute("height")) > 0 for bar in bars)
+    page.read("#sources", "Your budget: ε 1.75 of 2 left")
+    page.read("#quote", "Cost: nothing, paid for already")
+    assert page.one("#release").text == "Release (free)"
+    page.one("#fresh").click()
+    page.read("#quote", "Cost: ε 0.25 of edges", "ε 1.75 of 2 left for edges")
 
     page.one("#to-history").click()
-    page.see(lambda: HOSTILE in page.one("#history-table").text)
-    assert "0.25" in page.one("#history-table").text
+    page.read("#history-table", HOSTILE, "0.25", "NoisyCount(0.25)")
     page.one("#leave").click()
     page.see(lambda: page.one("#token").is_displayed())
     assert page.browser.execute_script("return sessionStorage.length") == 0
     assert not page.all(".answer")
 
 
-def test_names_keys_and_programs_are_text(page: Page) -> None:
-    page.sign_in(page.service.admit("bob", "people=1", "edges=1"))
+def test_what_cannot_be_released_is_said_before(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, "edges=0.1"))
+    page.write(COUNT.format(name="degrees", epsilon="0.5"))
+    page.read("#quote", "Cost: ε 0.5 of edges", "Only 0.1 left for edges: lower epsilon, or ask the curator.")
+    page.write("var towns = people.Agg(0.1, records: Count());")
+    page.read("#quote", "You have no budget for people: ask the curator.")
+    page.write("var all = edges.TriangleCount(0.1);")
+    page.read("#quote", "untrusted mode has no TriangleCount: no declaration bounds its running time")
+    assert not page.one("#release").is_enabled()
+
+
+def test_the_guide_lists_steps_and_says_what_epsilon_means(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, "edges=1"))
+    page.see(lambda: len(page.all("#guide summary")) > 4)
+    for summary in page.all(".side summary"):
+        summary.click()
+    page.read(".side", "ε bounds what answers reveal about one protected unit", "73.1 %")
+    page.read("#guide", "Join(other, left_key, right_key, [result])", "NoisyCount(epsilon, [over])", "starts_with")
+    page.read("#guide", "Mean(column, lower, upper)", "Not released by this service", "TriangleCount")
+
+
+def test_every_example_can_be_released(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, "edges=5", "people=1"))
+    page.read("#sources", "Number of records", "Degree distribution", "Records by name")
+    for button in page.all(".examples button"):
+        button.click()
+        page.read("#quote", "Cost: ε 0.1 of ")
+        page.see(lambda: page.one("#release").is_enabled())
+        assert page.one("#program").get_attribute("value").count("var ") == 1
+    page.write("var mine = edges.Agg(0.2, records: Count());")
+    page.click(".examples button", "Number of records")
+    page.read("#quote", "Cost: ε 0.3 of edges")  # below a program of one's own
+    page.release()
+    assert "\n" not in page.one(".answer .big").text
+
+
+def test_names_keys_and_programs_are_text(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, "people=1", "edges=1"))
     keys = f'"{HOSTILE}", "</textarea><script>window.hit=1</script>", "{{{{7*7}}}}"'
     page.write(f"var towns = people.Select(p => p.town).NoisyCount(0.1, over: [{keys}]);")
     page.release()
     assert len(page.all(".answer tbody tr")) == 3
-    assert HOSTILE in page.one(".answer").text
-    assert len(page.all(".answer svg .estimate")) == 3  # side by side, for these keys are no numbers
+    page.read(".answer", HOSTILE)
+    assert len(page.all(".answer svg rect.estimate")) == 3  # one below the other, for these keys are no numbers
     page.write(f'var x = edges.Select(e => "{HOSTILE}").Nothing();')
-    page.see(lambda: "Nothing" in page.one("#program-wrong").text)
+    page.read("#program-wrong", "Nothing")
     page.write(f"var x = {HOSTILE};")
-    page.see(lambda: "onerror" in page.one("#program-wrong").text)
+    page.read("#program-wrong", "onerror")
 
 
-def test_it_works_by_keyboard_and_at_the_width_of_a_phone(page: Page) -> None:
-    page.browser.set_window_size(390, 900)
-    page.sign_in(page.service.admit("carol", "edges=1"))
+def test_it_works_by_keyboard(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, "edges=1"))
     page.see(lambda: page.one("#program").is_displayed())
     page.one("#program").send_keys("var all = edges.Select(e => 0).NoisyCount(0.1, over: [0]);")
     page.see(lambda: page.one("#release").is_enabled())
     page.one("#program").send_keys(Keys.CONTROL, Keys.ENTER)
     page.see(lambda: page.all(".answer"))
-    width = page.browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
-    assert width[0] <= width[1]
     for field in page.all("input, textarea, select"):
         named = page.browser.execute_script("return arguments[0].labels.length || arguments[0].ariaLabel", field)
         assert named, field.get_attribute("id")
 
 
-def test_the_curator_lets_in_sets_budgets_and_opens(page: Page) -> None:
-    page.sign_in(page.service.admit("curator", curator=True))
+def test_the_curator_adds_users_sets_budgets_and_resumes(page: Page, name: str) -> None:
+    page.sign_in(page.service.admit(name, curator=True))
     page.see(lambda: page.one("#admit-edges").is_displayed())
-    page.one("#admit-name").send_keys("dora")
+    analyst = f"a{name}"
+    page.one("#admit-name").send_keys(analyst)
     page.one("#admit-edges").send_keys("0.5", Keys.ENTER)
     page.see(lambda: page.one(".token").text.startswith("wpinq_"))
+    page.read("#new-token", f"Token of {analyst}", "It is shown only once. Send it over a private channel.")
+    page.read("#users-table", f"Revoke access of {analyst}", "Token does not expire")
     token = page.one(".token").text
     assert page.service.ask("GET", "v1/remaining", token).json()[0]["budget"] == "0.5"
-    field = page.see(lambda: page.one('input[aria-label="budget of dora for edges"]'))
+    field = page.see(lambda: page.one(f'input[aria-label="budget of {analyst} for edges"]'))
     field.clear()
     field.send_keys("0.75", Keys.ENTER)
     page.see(lambda: page.service.ask("GET", "v1/remaining", token).json()[0]["budget"] == "0.75")
@@ -207,14 +273,15 @@ def test_the_curator_lets_in_sets_budgets_and_opens(page: Page) -> None:
     page.browser.refresh()
     page.see(lambda: page.one("#to-budgets").is_displayed())
     page.one("#to-budgets").click()
-    page.see(lambda: "Suspended: " in page.one("#budget-sources").text)
-    next(button for button in page.all("#budget-sources button") if button.text == "Resume edges").click()
+    page.read("#budget-sources", "Suspended: an evaluation failed.")
+    page.click("#budget-sources button", "Resume edges")
     page.see(lambda: "Suspended: " not in page.one("#budget-sources").text)
+    page.read("#budget-sources", "Open to analysts.")
     page.one("#budget-edges").clear()
     page.one("#budget-edges").send_keys("12", Keys.ENTER)
-    page.see(lambda: "of 12" in page.one("#budget-sources").text)
+    page.read("#budget-sources", "of 12 spent")
     page.one("#to-history").click()
-    page.see(lambda: "set budget" in page.one("#history-table").text)
+    page.read("#history-table", "set budget")
 
 
 def test_the_page_is_all_its_own() -> None:

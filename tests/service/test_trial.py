@@ -51,6 +51,25 @@ def test_the_command_of_the_page_serves_the_bundled_graph(page: str) -> None:
         assert 150 < answers[0] < 350  # 254, and noise of scale 1
 
 
+@pytest.mark.parametrize(
+    ("options", "declared"),
+    [
+        ([], 'source people(id: int, city: str, sex: str, age: int, salary: int) with unit = "one row"'),
+        (
+            ["--declare", 'source staff(sex: category("f", "m"), age: int) with records_at_most = 5000;'],
+            'source staff(sex: category("f", "m"), age: int) with records_at_most = 5000;',
+        ),
+    ],
+)
+def test_a_table_is_served_with_examples_from_its_declaration(options: list[str], declared: str) -> None:
+    with on_trial(["serve", "examples/data/people.csv", "--trial", *options]) as analyst:
+        (source,) = analyst._ask("GET", "sources")
+        assert source["declaration"].startswith(declared)
+        assert {"Number of records", "Mean of age"} <= {each["title"] for each in source["examples"]}
+        answers = analyst.release(source["examples"][0]["program"])
+        assert 2800 < answers["total"][()]["records"].estimate < 3200  # 3000, and noise of scale 10
+
+
 def test_an_edge_is_found_in_the_columns_that_are_named(tmp_path: Path) -> None:
     path = tmp_path / "flights.csv"
     path.write_text("carrier,origin,goal\n" + "".join(f"7,{n},{n + 1}\n" for n in range(200)), encoding="utf-8")

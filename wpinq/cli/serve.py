@@ -1,17 +1,24 @@
-"""`wpinq serve`: the service, its users, and a trial of one graph."""
+"""`wpinq serve`: the service, its users, and a trial of one graph or table."""
 
 from __future__ import annotations
 
 import argparse
+import glob
 import importlib.util
 import os
 import tempfile
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wpinq.api.schema import schema
 from wpinq.cli.arguments import check_stdout, pairs
+from wpinq.columns.storage import opened
+from wpinq.data.files import as_csv, has_columns, open_file
 from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.language import parse
+from wpinq.language.write import write_source
 from wpinq.runtime.optional_imports import install
 from wpinq.service.users import ANALYST, CURATOR, Budgets, UserStore, admit, remove, renew
 
@@ -20,9 +27,9 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("add", "renew", "roll", "remove")
 _TRIAL_PORT = 8765
-_TRIAL_SOURCE = "edges"
-_TRIAL_DECLARATION = 'source edges(src: int, dst: int) with unit = "one edge", records_at_most = {};'
+_TRIAL_GRAPH = 'source edges(src: int, dst: int) with unit = "one edge", records_at_most = {};'
 _TRIAL_RECORDS = 1_000
+_TRIAL_ROWS = 10_000
 _TRIAL_EDGES = "undirected,drop-loops,drop-duplicates"
 
 
@@ -32,20 +39,22 @@ def add_parser(commands: Any) -> None:
     actions = (
         "SERVICE.toml serves; SERVICE.toml add NAME adds a user, renew NAME gives another token, roll NAME too while "
         "the former one is valid for an hour, remove NAME revokes all, list shows users and when their tokens expire; "
-        "GRAPH --trial serves an edge list for a look"
+        "FILE --trial serves an edge list, or a csv or parquet file with other columns than src,dst, for a look"
     )
     made.add_argument("what", nargs="+", metavar="SERVICE.toml", help=actions)
-    budgets = "with add: of an analyst, within that of an account; with --trial: of edges (default 10)"
+    budgets = "with add: of an analyst, within that of an account; with --trial: of its source (default 10)"
     made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help=budgets)
     made.add_argument("--curator", action="store_true", help="with add: a curator, who sets budgets and adds users")
     made.add_argument("--days", type=int, metavar="N", help="with add, renew and roll: the life of the token")
-    trial = "serve one edge list to this machine, with a ledger that ends with the service, and print tokens"
+    trial = "serve one file of public data to this machine, with a ledger that ends with the service; print tokens"
     made.add_argument("--trial", action="store_true", help=trial)
-    words = f"with --trial: how to read it (default: {_TRIAL_EDGES})"
+    words = "with --trial: the declaration of a table (default: from names and types of its columns, and its rows)"
+    made.add_argument("--declare", metavar="'source NAME(FIELD: TYPE, ...);'", help=words)
+    words = f"with --trial: how to read an edge list (default: {_TRIAL_EDGES})"
     made.add_argument("--edge-list", metavar="OPTION,...", help=words)
     ends = "with --trial: the columns of a csv or parquet file that hold an edge (default: src,dst)"
     made.add_argument("--columns", metavar="ONE,OTHER", help=ends)
-    most = "with --trial: a public bound on its edges, which bounds the work of a program (default: 1000)"
+    most = f"with --trial: a public bound on its records (default: {_TRIAL_RECORDS} edges, {_TRIAL_ROWS} rows)"
     made.add_argument("--records-at-most", type=int, metavar="N", help=most)
     made.add_argument("--port", type=int, metavar="N", help=f"with --trial: where to listen (default: {_TRIAL_PORT})")
     made.set_defaults(command=run)
@@ -58,12 +67,12 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"wpinq serve needs fastapi and uvicorn: {install('serve')}")
     path, *action = options.what
     budgets = pairs(options.budget, "--budget")
-    for name in ("edge_list", "columns", "port", "records_at_most"):
+    for name in ("declare", "edge_list", "columns", "port", "records_at_most"):
         if getattr(options, name) is not None and not options.trial:
             raise UsageError(f"--{name.replace('_', '-')} goes with --trial; a service says it in its configuration")
     if options.trial:
         if action or options.curator:
-            raise UsageError("--trial takes one edge list, and makes an analyst and a curator itself")
+            raise UsageError("--trial takes one file, and makes an analyst and a curator itself")
         _serve_trial(path, options, budgets)
         return
     if action[:1] != ["add"] and (budgets or options.curator):
@@ -125,26 +134,62 @@ def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]
     from wpinq.service.config import configuration_of
     from wpinq.service.server import serve
 
-    if budgets.keys() - {_TRIAL_SOURCE}:
-        raise UsageError(f"--trial has one account: --budget {_TRIAL_SOURCE}=EPSILON")
-    budget = budgets.get(_TRIAL_SOURCE, "10")
-    records = _TRIAL_RECORDS if options.records_at_most is None else options.records_at_most
+    declaration, edge_list = _trial_source(path, options)
+    declared = list(parse(declaration, name="--declare").sources.items())
+    if len(declared) != 1:
+        raise UsageError("--declare takes one statement: source NAME(FIELD: TYPE, ...);")
+    ((name, query),) = declared
+    account = query.plan.operator.account  # type: ignore[attr-defined]  # a source's
+    if budgets.keys() - {account}:
+        raise UsageError(f"--trial has one account: --budget {account}=EPSILON")
+    budget = budgets.get(account, "10")
     port = _TRIAL_PORT if options.port is None else options.port
     source = {"file": os.path.abspath(path), "budget": budget, "version": "trial", "columns": options.columns}
-    source["edge_list"] = options.edge_list or _TRIAL_EDGES
+    source["edge_list"] = edge_list
     with tempfile.TemporaryDirectory(prefix="wpinq-trial-") as folder:
         given = {
-            "declarations": _TRIAL_DECLARATION.format(records),
+            "declarations": declaration,
             "service": {"ledger": "ledger.db", "users": "users.db", "port": port},
-            "sources": {_TRIAL_SOURCE: source},
+            "sources": {name: source},
+            "sandbox": {} if edge_list else _trial_limits(path),
         }
         configuration = configuration_of(given, Path(folder))
 
         def ready(address: str, ledger: Ledger) -> None:
             with UserStore(configuration.users) as users:
-                analyst = admit(users, ledger, "analyst", ANALYST, {_TRIAL_SOURCE: budget})
+                analyst = admit(users, ledger, "analyst", ANALYST, {account: budget})
                 curator = admit(users, ledger, "curator", CURATOR, {})
             print(f"Serving at {address}\ntoken of an analyst: {analyst}\ntoken of the curator: {curator}")
             print("A trial: Ctrl-C ends it, and its ledger with it.", flush=True)
 
         serve(configuration, ready)
+
+
+def _trial_limits(path: str) -> dict[str, int]:
+    """The bound on a record of a trial's table: the longest line of its file, which is public."""
+    if not as_csv(path):
+        return {}
+    with ExitStack() as stack:
+        return {"max_record_bytes": max(map(len, open_file(Path(path), stack)), default=1)}
+
+
+def _trial_source(path: str, options: argparse.Namespace) -> tuple[str, str | None]:
+    """The declaration of a trial's source, and how its edge list is read; None for a table."""
+    most = options.records_at_most
+    if options.declare is not None:
+        if most is not None:
+            raise UsageError("--records-at-most goes without --declare, which says records_at_most = N itself")
+        return options.declare, options.edge_list
+    edges = options.edge_list or options.columns or not (os.path.isfile(path) and has_columns(path))
+    named = None if edges else schema(path)
+    if named is None or {"src", "dst"} <= set(getattr(named.record, "names", ())):
+        declared = _TRIAL_GRAPH.format(_TRIAL_RECORDS if most is None else most)
+        return declared, options.edge_list or _TRIAL_EDGES
+    if as_csv(path):
+        import duckdb
+
+        # The data of a trial are public, and so are types that are read off its rows.
+        with opened() as connection, suppress(duckdb.Error):
+            named = schema(connection.read_csv(glob.escape(path), sample_size=-1), named.name)
+    table = named.source(unit="one row", facts=["whole_weights"], records_at_most=_TRIAL_ROWS if most is None else most)
+    return write_source(table.plan.operator), None

@@ -13,6 +13,7 @@ from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.service import schemas
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal
+from wpinq.service.guide import steps
 from wpinq.service.middleware import PREFIX
 from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
@@ -82,6 +83,11 @@ def me(user: AnyUser) -> schemas.UserResponse:
 def sources(user: AnyUser, dispatcher: Dispatching) -> list[schemas.SourceResponse]:
     suspended = dispatcher.ledger.suspended()
     return [schemas.source_response(*each, suspended) for each in dispatcher.declared.items()]
+
+
+@router.get("/guide", summary="The operators, releases and functions of programs")
+def guide(user: AnyUser) -> list[schemas.StepResponse]:
+    return list(map(schemas.StepResponse.model_validate, steps()))
 
 
 @router.post("/explain", summary="The cost and accuracy of a program; nothing is spent")

@@ -161,8 +161,8 @@ def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits
     measurement = prepared.measurement
     sink, plan = measurement.sink, measurement.plan
     if not sink.bounded_work:
-        names = ", ".join(sorted(name for name, known in SINKS.items() if known.bounded_work))
-        raise PlanError(f"untrusted mode releases {names}, not {sink.name}: nothing bounds how long that reads data")
+        names = ", ".join(sorted({way.name for known in SINKS.values() if known.bounded_work for way in known.syntax}))
+        raise PlanError(f"untrusted mode has no {sink.name}: no declaration bounds its running time; it has {names}")
     number = max(1, keys_by_size(keys))  # one at least: a release without keys is made to be asked for some
 
     def seconds_of(other: Node) -> float:

@@ -15,7 +15,7 @@ export function answerCards(answers, label) {
 
 function seriesOf(name, released, series) {
   const title = released.series.length > 1 || released.form === "table" ? series.title : "";
-  const words = element("p", { class: "faint" }, `Kind: ${series.kind}. Each interval by itself holds with 95 %.`);
+  const words = element("p", { class: "faint" }, `${series.kind}. Each interval has a confidence of 95 %.`);
   if (!series.fields.length && series.rows.length === 1) {
     const [row] = series.rows;
     return element("div", {}, title ? element("h3", {}, title) : null,
@@ -23,14 +23,16 @@ function seriesOf(name, released, series) {
       row.low === null ? null : element("p", {}, `${shown(row.low)} to ${shown(row.high)}`), words);
   }
   const numbers = new Set([0, 1, 2].map((place) => series.fields.length + place));
-  const rows = series.rows.map((row) => [...row.key, shown(row.estimate), shown(row.low), shown(row.high), row.kind]);
+  const kinds = new Set(series.rows.map((row) => row.kind)).size > 1 ? ["kind"] : []; // one kind is said below
+  const rows = series.rows.map((row) =>
+    [...row.key, shown(row.estimate), shown(row.low), shown(row.high), ...kinds.map((name) => row[name])]);
   const drawn = plot(series, title || name);
   return element("div", {}, title ? element("h3", {}, title) : null,
     element("div", { class: drawn ? "series" : "series single" },
-      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `the numbers of ${title || name}` },
-        table("", [...series.fields, "estimate", "low", "high", "kind"], rows, numbers)),
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `answers of ${title || name}` },
+        table("", [...series.fields, "estimate", "low", "high", ...kinds], rows, numbers)),
       drawn),
-    series.complete ? null : element("p", { class: "faint" }, "These are the first rows: the saved file has all."),
+    series.complete ? null : element("p", { class: "faint" }, "Only the first rows are shown. The saved file for wpinq has all of them."),
     words);
 }
 

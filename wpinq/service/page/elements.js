@@ -2,13 +2,15 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+const pieces = (content) => content.flat(Infinity).filter((item) => item !== null && item !== undefined);
+
 function filled(made, attributes, content) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value !== undefined) made.setAttribute(name, value);
   }
-  made.append(...content.flat().filter((item) => item !== null && item !== undefined));
+  made.append(...pieces(content));
   return made;
 }
 
@@ -17,16 +19,18 @@ export const drawn = (tag, attributes = {}, ...content) => filled(document.creat
 export const found = (id) => document.getElementById(id);
 
 export function put(id, ...content) {
-  found(id).replaceChildren(...content.flat().filter((item) => item !== null && item !== undefined));
+  found(id).replaceChildren(...pieces(content));
 }
 
-export function table(caption, names, rows, numbers = new Set()) {
-  const style = (place) => (numbers.has(place) ? { class: "number" } : names[place] === "kind" ? { class: "kind" } : {});
-  const cell = (tag, item, place, more = {}) => element(tag, { ...more, ...style(place) }, item ?? "");
-  return element("table", {},
+/** A table; a stacked one shows each row as a block of names and values where the window is narrow. */
+export function table(caption, names, rows, numbers = new Set(), stacked = false) {
+  const cell = (tag, item, place, more) =>
+    element(tag, { ...more, ...(numbers.has(place) ? { class: "number" } : {}) }, item ?? "");
+  return element("table", stacked ? { class: "stacked" } : {},
     caption ? element("caption", {}, caption) : null,
     element("thead", {}, element("tr", {}, names.map((name, place) => cell("th", name, place, { scope: "col" })))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((item, place) => cell("td", item, place))))));
+    element("tbody", {}, rows.map((row) =>
+      element("tr", {}, row.map((item, place) => cell("td", item, place, { "data-name": names[place] }))))));
 }
 
 export function meter(spent, budget, due = 0) {
@@ -43,9 +47,11 @@ export function amount(text) {
   return Number(above) / (below === undefined ? 1 : Number(below));
 }
 
+/** A number with four digits; from 1,000 on, all digits before the point. */
 export function shown(number) {
   if (typeof number !== "number") return number ?? "";
-  return Number(number.toPrecision(6)).toLocaleString("en", { maximumSignificantDigits: 6 });
+  const digits = Math.abs(number) < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 };
+  return number.toLocaleString("en", digits);
 }
 
 export const isNumber = (value) => typeof value === "number" && Number.isFinite(value);

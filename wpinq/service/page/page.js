@@ -5,12 +5,12 @@ import { amount, element, found, meter, put, shown, table } from "./elements.js"
 import { answerCards } from "./answers.js";
 
 const VIEWS = {
-  analyst: [["ask", "Ask"], ["history", "History"]],
-  curator: [["people", "People"], ["budgets", "Budgets"], ["history", "History"]],
+  analyst: [["query", "Query"], ["history", "History"]],
+  curator: [["users", "Users"], ["budgets", "Budgets"], ["history", "History"]],
 };
 const TYPING_PAUSE = 350;
 
-const state = { me: null, sources: [], balances: [], checked: null, pending: null, timer: 0 };
+const state = { me: null, sources: [], balances: [], guided: false, checked: null, pending: null, timer: 0 };
 
 // --- signing in -----------------------------------------------------------------------------------------------------
 
@@ -20,9 +20,10 @@ async function begin() {
     state.me = await ask("GET", "me"); // also without a token: a proxy may say who it is
   } catch (refused) {
     forgetToken();
-    return showSignIn(refused.status !== 401 ? refused.message : kept ? "This token is not known here." : "");
+    return showSignIn(refused.status !== 401 ? refused.message : kept ? "This token is unknown. Check it, or ask the curator for a new one." : "");
   }
-  found("name").textContent = `${state.me.name} (${state.me.role})`;
+  const { name, role } = state.me;
+  found("name").textContent = name === role ? name : `${name}, ${role}`;
   found("sign-in").hidden = true;
   found("who").hidden = found("nav").hidden = false;
   put("nav", VIEWS[state.me.role].map(([id, title]) =>
@@ -63,10 +64,9 @@ function route() {
 
 async function loadAnalyst() {
   [state.sources, state.balances] = await Promise.all([ask("GET", "sources"), ask("GET", "remaining")]);
-  put("ask-sources", state.sources.map(sourceCard));
-  if (state.sources.length) {
-    put("examples-place", element("button", { type: "button", class: "quiet", id: "example", hidden: found("program").value !== "", onclick: insertExample }, "Insert an example"));
-  }
+  put("sources", state.sources.map(sourceCard));
+  if (!state.guided) put("guide", guideOf(await ask("GET", "guide")));
+  state.guided = true;
 }
 
 function sourceCard(source) {
@@ -75,18 +75,29 @@ function sourceCard(source) {
     element("h3", {}, source.name),
     element("pre", {}, source.declaration),
     element("p", { class: "faint" }, `Protects ${source.unit}. `,
-      source.version === null ? "Answers are not replayed after a restart." : `Version of the data: ${source.version}.`),
-    source.suspended ? element("p", { class: "suspended" }, "Suspended: it answers nobody until the curator resumes it.") : null,
+      source.version === null ? "Answers are free again only until the service restarts." : `Version of the data: ${source.version}.`),
+    source.suspended ? element("p", { class: "suspended" }, "Suspended: no answers until the curator resumes it.") : null,
     own
-      ? element("p", {}, `${own.remaining} of ${own.budget} left of your budget`, meter(amount(own.spent), amount(own.budget)))
-      : element("p", { class: "wrong" }, "You have no budget for it: ask the curator."));
+      ? element("p", {}, `Your budget: ε ${own.remaining} of ${own.budget} left`, meter(amount(own.spent), amount(own.budget)))
+      : element("p", { class: "wrong" }, "You have no budget for it: ask the curator."),
+    element("p", { class: "faint" }, "Examples"),
+    element("div", { class: "row examples" }, source.examples.map(({ title, program: text }) =>
+      element("button", { type: "button", class: "quiet", onclick: () => insertExample(text) }, title))));
 }
 
-function insertExample() {
-  const { name } = state.sources[0];
-  found("program").value = `// how many records there are, at epsilon 0.1\nvar size = ${name}.Select(r => 0).NoisyCount(0.1, over: [0]);\n`;
-  found("program").focus();
+/** An example takes the place of another one, and stands below a program of one's own. */
+function insertExample(text) {
+  const editor = found("program"), own = editor.value.trim();
+  const other = state.sources.some((source) => source.examples.some((each) => each.program.trim() === own));
+  editor.value = own === "" || other ? text : `${own}\n\n${text}`;
+  editor.focus();
   typed();
+}
+
+function guideOf(steps) {
+  return [...new Set(steps.map((step) => step.group))].map((group) =>
+    element("details", {}, element("summary", {}, group),
+      element("dl", {}, steps.filter((step) => step.group === group).map((step) => [element("dt", {}, element("code", {}, step.form)), element("dd", {}, step.meaning)]))));
 }
 
 const moment = (text) => text.replace("T", " ").replace("+00:00", "");
@@ -96,7 +107,7 @@ function typed() {
   clearTimeout(state.timer);
   state.pending?.abort();
   setChecked(null);
-  if (found("example")) found("example").hidden = found("program").value !== "";
+  found("release-state").textContent = "";
   if (!found("program").value.trim()) {
     put("quote");
     showWrong(null);
@@ -127,34 +138,37 @@ function setChecked(told) {
   state.checked = told;
   const button = found("release");
   button.disabled = told === null;
-  button.textContent = told === null ? "Release" : paid(told) ? "Show again, for nothing" : `Release for ${costWords(told.quote)}`;
+  button.textContent = told === null ? "Release" : paid(told) ? "Release (free)" : `Release for ε ${costWords(told.quote)}`;
 }
 
 const paid = (told) => Object.values(told.quote).every((cost) => amount(cost) === 0);
 const left = (account) => state.balances.find((balance) => balance.account === account);
 const costWords = (quote) =>
-  Object.entries(quote).filter(([, cost]) => amount(cost) > 0).map(([account, cost]) => `${cost} of ${account}`).join(", ") || "nothing more";
+  Object.entries(quote).filter(([, cost]) => amount(cost) > 0).map(([account, cost]) => `${cost} of ${account}`).join(", ") || "nothing";
 const covered = (told) =>
   Object.entries(told.quote).every(([account, cost]) => left(account) && amount(cost) <= amount(left(account).remaining));
 
 function quoteOf(told) {
   return [
-    element("p", { class: "quote-line" }, element("strong", {}, "Costs "), costWords(told.quote),
-      paid(told) ? element("span", { class: "faint" }, " (you have paid for all of it)") : null,
-      told.seconds === null ? null : element("span", { class: "faint" }, ` · answers after ${shown(told.seconds)} s, whatever the data`)),
+    element("p", { class: "quote-line" }, element("strong", {}, "Cost: "), paid(told) ? "nothing, paid for already" : `ε ${costWords(told.quote)}`,
+      told.seconds && !paid(told) ? element("span", { class: "faint" }, ` · takes about ${Math.ceil(told.seconds)} s, fixed before the data are read`) : null),
     Object.entries(told.quote).map(([account, cost]) => {
       const own = left(account);
       if (!own) return element("p", { class: "wrong" }, `You have no budget for ${account}: ask the curator.`);
       const enough = amount(cost) <= amount(own.remaining);
       return element("div", {}, meter(amount(own.spent), amount(own.budget), amount(cost)),
-        element("p", { class: enough ? "faint" : "wrong" },
-          enough ? `${own.remaining} of ${own.budget} left of ${account}` : `Only ${own.remaining} of ${account} is left.`));
+        element("p", { class: enough ? "faint" : "wrong" }, enough
+          ? `ε ${own.remaining} of ${own.budget} left for ${account}`
+          : `Only ${own.remaining} left for ${account}: lower epsilon, or ask the curator.`),
+        // by the bill: what was paid before may lower the cost, and not what is revealed
+        element("p", { class: "faint" },
+          `With or without ${own.unit}, these answers are at most ${shown(Math.exp(amount(told.bill[account])))} times as likely.`));
     }),
     told.not_admitted ? element("p", { class: "wrong" }, told.not_admitted) : null,
-    table("Expected intervals", ["release", "kind", "epsilon", "± at 95 %"],
-      told.accuracy.map((row) => [row.name, row.kind, row.epsilon, row.half_width === null ? row.missing : shown(row.half_width)]),
-      new Set([2, 3])),
-    element("details", {}, element("summary", {}, "The bill, and the plans"),
+    table("Expected accuracy", ["release", "kind", "ε", "± at 95 %"],
+      told.accuracy.map((row) => [row.name, row.kind, row.epsilon, row.half_width === null ? "with the answer" : shown(row.half_width)]),
+      new Set([2, 3]), true),
+    element("details", {}, element("summary", {}, "Bill and plans"),
       element("pre", {}, told.bill_text),
       Object.entries(told.plans).map(([name, text]) => [element("h3", {}, name), element("pre", { class: "plan" }, text)])),
   ];
@@ -185,14 +199,13 @@ async function release(event) {
   if (state.checked === null) return;
   const asked = program(), label = found("label").value;
   setChecked(null);
-  found("release-state").textContent = "Being paid for, and answered…";
+  found("release-state").textContent = "Releasing…";
   try {
     const told = await ask("POST", "release", { ...asked, ...(label ? { label } : {}) });
     found("answers").prepend(...answerCards(told.answers, label));
     found("release-state").textContent = "Released.";
   } catch (refused) {
-    found("release-state").textContent = "";
-    showWrong(refused);
+    found("release-state").textContent = refused.message; // not beside the program, which is explained anew
   }
   await loadAnalyst();
   explain();
@@ -204,18 +217,18 @@ async function loadHistory() {
   const curator = state.me.role === "curator";
   const events = (await allEvents(curator ? "events" : "history")).reverse();
   put("history-table", events.length
-    ? table("", ["", "time (UTC)", "account", "epsilon", "what", "label"],
+    ? table("", ["number", "time (UTC)", "account", "ε", "event", "label"],
       events.map((each) => [each.number, moment(each.time), each.account, each.amount,
-        curator ? `${each.kind}: ${each.description}` : each.description, each.label]), new Set([0, 3]))
-    : element("p", { class: "faint" }, "Nothing was released yet."));
+        curator ? `${each.kind}: ${each.description}` : each.description, each.label]), new Set([0, 3]), true)
+    : element("p", { class: "faint" }, "No releases yet."));
 }
 
 // --- the curator ----------------------------------------------------------------------------------------------------
 
 async function loadCurator() {
-  const [sources, accounts, people] = await Promise.all([ask("GET", "sources"), ask("GET", "accounts"), ask("GET", "users")]);
+  const [sources, accounts, users] = await Promise.all([ask("GET", "sources"), ask("GET", "accounts"), ask("GET", "users")]);
   const payers = accounts.filter((each) => !/[/@]/.test(each.account));
-  put("people-table", peopleTable(people, payers));
+  put("users-table", usersTable(users, payers));
   put("budget-sources", payers.map((each) => budgetCard(each, sources.filter((source) => source.account === each.account))));
   found("admit-budgets").replaceChildren(element("legend", {}, "Budgets (epsilon)"), ...payers.map((each) => [
     element("label", { for: `admit-${each.account}` }, `${each.account} `, element("span", { class: "faint" }, `of ${each.budget}`)),
@@ -223,22 +236,21 @@ async function loadCurator() {
   ]).flat());
 }
 
-function peopleTable(people, payers) {
-  if (!people.length) return element("p", { class: "faint" }, "Nobody was let in yet.");
-  return table("", ["name", "role", "since (UTC)", "budgets", ""], people.map((each) => [
+function usersTable(users, payers) {
+  return table("", ["name", "role", "since (UTC)", "budgets", "access"], users.map((each) => [
     each.name,
     each.admitted ? each.role : element("span", { class: "suspended" }, `${each.role}, token revoked`),
     moment(each.added),
     each.role === "analyst" ? element("div", {}, payers.map((payer) => budgetForm(each, payer.account))) : "",
     element("div", { class: "row" },
-      each.tokens.map((held) => element("span", { class: "faint" }, held.expires ? `Token to ${moment(held.expires)} ` : "Token without end ")),
+      each.tokens.map((held) => element("span", { class: "faint" }, held.expires ? `Token expires ${moment(held.expires)} ` : "Token does not expire ")),
       element("button", { type: "button", class: "quiet", onclick: () => renew(each.name) }, "New token",
         element("span", { class: "faint" }, ` for ${each.name}`)),
       each.admitted && each.name !== state.me.name
         ? element("button", { type: "button", class: "quiet", onclick: () => act(() => ask("DELETE", `users/${encodeURIComponent(each.name)}`)) },
-          "Turn away", element("span", { class: "faint" }, ` ${each.name}`))
+          "Revoke access", element("span", { class: "faint" }, ` of ${each.name}`))
         : null),
-  ]));
+  ]), new Set(), true);
 }
 
 function budgetForm(person, account) {
@@ -261,7 +273,7 @@ function budgetCard(balance, sources) {
   const suspended = sources.some((source) => source.suspended);
   return element("article", { class: "card" },
     element("h2", {}, balance.account),
-    element("p", {}, `Spent ${balance.spent} of ${balance.budget}, ${balance.remaining} left. Protects ${balance.unit}.`),
+    element("p", {}, `ε ${balance.spent} of ${balance.budget} spent, ${balance.remaining} left. Protects ${balance.unit}.`),
     meter(amount(balance.spent), amount(balance.budget)),
     sources.map((source) => element("pre", {}, source.declaration)),
     element("form", { class: "row", onsubmit: send },
@@ -269,9 +281,9 @@ function budgetCard(balance, sources) {
       element("button", { class: "quiet" }, "Set")),
     suspended
       ? element("div", {}, element("p", { class: "suspended" },
-          "Suspended: an evaluation failed. Each time you resume it, one bit more may have been learnt outside of every epsilon: find out first what was asked."),
+          "Suspended: an evaluation failed. Each failure can reveal one bit that epsilon does not cover. Check the history before you resume."),
         element("button", { type: "button", onclick: () => act(() => ask("POST", "resume", { account: balance.account })) }, `Resume ${balance.account}`))
-      : element("p", { class: "faint" }, "Answers analysts."));
+      : element("p", { class: "faint" }, "Open to analysts."));
 }
 
 async function act(work) {
@@ -298,8 +310,8 @@ function admit(event) {
 }
 
 function showToken({ name, token: text }) {
-  put("new-token", element("div", { class: "card narrow" }, element("h2", {}, `The token of ${name}`),
-    element("p", { class: "faint" }, "Shown this once: give it to them by a way that nobody else reads."),
+  put("new-token", element("div", { class: "card narrow" }, element("h2", {}, `Token of ${name}`),
+    element("p", { class: "faint" }, "It is shown only once. Send it over a private channel."),
     element("pre", { class: "token" }, text)));
 }
 

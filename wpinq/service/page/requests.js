@@ -32,7 +32,8 @@ export async function ask(method, path, body, signal) {
   let told;
   try {
     told = await response.json();
-  } catch {
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
     throw new Refused(response.status, { kind: "Unreadable", message: "the service gave no answer that can be read" });
   }
   if (!response.ok) throw new Refused(response.status, told.error);
