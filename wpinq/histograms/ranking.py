@@ -29,7 +29,6 @@ from wpinq.histograms.strategies.unattributed import CountOfCounts, Sorted, eart
 from wpinq.histograms.workload import Kronecker, Matrix, Stacked, Workload, as_workload, check_domain_size, flattened
 from wpinq.inference.checks import count_of, vector
 from wpinq.inference.intervals import Noise
-from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike

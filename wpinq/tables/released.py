@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from wpinq.display.html import Cell, interval_bar, interval_scale, render
@@ -93,6 +94,9 @@ class Table(Saved, Framed):
         held = {group: self._estimate(key, place, CONFIDENCE) for place, group in enumerate(self.keys)}
         return held if self.tabulation.columns else held[()]
 
+    def _ipython_key_completions_(self) -> list[Any]:
+        return [*self.answers, *islice(self.keys, SHOWN_GROUPS)]
+
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
         """The row of a group, aggregate to estimate; without a key, the only row of the table."""
         groups = self.tabulation.groups
@@ -136,7 +140,7 @@ class Table(Saved, Framed):
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The kind of each aggregate's numbers, with how the groups were listed for that which lists."""
+        """The kind of each aggregate's numbers; of the count that lists groups with how."""
         kinds, listing = {name: self.tabulation.kind(name).name for name in self.answers}, self.tabulation.listing
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
