@@ -23,6 +23,7 @@ from wpinq.marginals.tabulation import MarginalTabulation, Views, choose_order, 
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon_text import EpsilonLike
 
 # The measurement of a protected graph for synthesis: bill, debit and answers.
 
@@ -30,13 +31,13 @@ from wpinq.measure.measurement import Measurement
 def measure_graph(
     graph: object,
     method: Method,
-    epsilon: object,
+    epsilon: EpsilonLike,
     *,
     node: type = int,
     split: Mapping[str, object] | None = None,
     bounds: Bounds = UNBOUNDED,
     ledger: str | os.PathLike[str] | None = None,
-    budget: object | None = None,
+    budget: EpsilonLike | None = None,
     version: str | None = None,
     engine: str = DEFAULT_ENGINE,
     on_bill: Callable[[Bill], None] | None = None,
@@ -170,7 +171,7 @@ def _as_they_come(
 def plan_table(
     query: Query,
     attributes: Iterable[RecordFunction | Attribute],
-    epsilon: object,
+    epsilon: EpsilonLike,
     *,
     order: int | None = None,
     workload: Views | None = None,

@@ -215,7 +215,7 @@ def test_ledger_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys
     assert "debit edges 1" in printed
     assert "The ledger is whole" in printed
     assert main(["ledger", "show", str(ledger), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["accounts"][0]["remaining"] == "13/2"
+    assert json.loads(capsys.readouterr().out)["accounts"][0]["remaining"] == "6.5"
     assert main(["ledger", "show", str(tmp_path / "absent.db")]) == 6
 
 

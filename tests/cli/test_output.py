@@ -81,7 +81,7 @@ def test_a_full_disk_after_the_debit_and_a_version_that_replays(
     assert code == 8
     assert "this run spent nothing." in said
     assert main(versioned) == 0
-    assert json.loads(capsys.readouterr().out)["remaining"] == {"edges": "3/2"}
+    assert json.loads(capsys.readouterr().out)["remaining"] == {"edges": "1.5"}
 
 
 @full

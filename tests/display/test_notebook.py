@@ -33,6 +33,13 @@ CELLS = {
     ),
     "plot": "from wpinq.display.plots import plot_answers\nplot_answers(answers)",
     "ranking": "from wpinq import histograms\nhistograms.choose(histograms.Bins(8), epsilon=1)",
+    "completion": (
+        "table = session.release(people.by('town', keys=['York']).agg(n=wp.count(), epsilon=1))\n"
+        "from IPython.core.completer import provisionalcompleter\n"
+        "for text in ('session.', 'table.', 'table[\"York\"][\"n\"].', 'people.', 'wp.Session().'):\n"
+        "    with provisionalcompleter():\n"
+        "        print(*(found.text for found in get_ipython().Completer.completions(text, len(text))))"
+    ),
 }
 
 
@@ -66,6 +73,13 @@ def test_tables_are_shown(name: str, shown: dict[str, list[Any]]) -> None:
 
 def test_a_plot_shows_where_a_cell_ends_with_it(shown: dict[str, list[Any]]) -> None:
     assert "image/png" in result(shown["plot"])
+
+
+def test_names_are_completed(shown: dict[str, list[Any]]) -> None:
+    printed = "".join(output.text for output in shown["completion"] if output.get("name") == "stdout")
+    wanted = ["protect release remaining", "to_pandas plot row", "estimate low high", "by where noisy_count", "release"]
+    for line, names in zip(printed.splitlines(), wanted, strict=True):
+        assert set(names.split()) <= set(line.split())
 
 
 def test_a_release_with_a_bar_shows_nothing_but_steps_and_time(shown: dict[str, list[Any]]) -> None:

@@ -1,5 +1,8 @@
 """Epsilon is read exactly, billed upwards, and written so that it reads back."""
 
+import copy
+import pickle
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -9,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wpinq as wp
 from tests.support.parameters import for_each
 from tests.support.processor import bounded_work
 from wpinq.errors import EpsilonError
 from wpinq.noise.epsilon import MAX_DENOMINATOR, MAX_EPSILON, from_nano, parse_budget, parse_epsilon, to_nano
-from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.noise.epsilon_text import Epsilon, format_epsilon
 
 epsilons = st.fractions(min_value=Fraction(1, 10**30), max_value=MAX_EPSILON, max_denominator=MAX_DENOMINATOR)
 
@@ -213,3 +217,35 @@ def test_a_budget_may_be_0_and_not_less_than_it_can_be_kept() -> None:
     for wrong in (False, -1, "-0", "1e-10", "", "nothing", None, float("nan")):
         with pytest.raises(EpsilonError):
             parse_budget(wrong)
+
+
+LEFT = Epsilon(1, 10)
+SHOWN: dict[str, tuple[object, object]] = {
+    "repr": (repr([Epsilon(1), Epsilon(1, 4), Epsilon(1, 3), Epsilon(0)]), "[1, 0.25, 1/3, 0]"),
+    "text": (f"{LEFT} {LEFT:.2f} {str(LEFT)!r}", "0.1 0.10 '0.1'"),
+    "float": ((LEFT == 0.1, LEFT != 0.1, LEFT < 0.2, LEFT >= 0.1, LEFT > -1.0), (True, False, True, True, True)),
+    "numpy": (np.float64(0.1) == LEFT, True),
+    "string": ((LEFT == "0.1", LEFT == "1/10", LEFT < "1/3", LEFT > "1e-3"), (True, True, True, True)),
+    "no number": ((LEFT == "a", LEFT == "1/0", float("nan") == LEFT, LEFT is None), (False, False, False, False)),
+    "cheap": ((LEFT < "1e999999999", float("inf") > LEFT, LEFT > "1e-999999999"), (True, True, True)),
+    "exact": ((Fraction(1, 10) == LEFT, Fraction(1, 10) == LEFT, hash(LEFT)), (True, True, hash(Fraction(1, 10)))),
+    "copies": ((pickle.loads(pickle.dumps(LEFT)), type(copy.deepcopy(LEFT))), (LEFT, Epsilon)),
+}
+
+
+@for_each("name", SHOWN)
+def test_an_epsilon_prints_and_compares_as_a_number(name: str) -> None:
+    found, wanted = SHOWN[name]
+    assert found == wanted
+
+
+def test_an_epsilon_in_no_order_with_other_text_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        assert LEFT < "much"
+
+
+def test_the_identity_of_a_measurement_does_not_hang_on_how_its_epsilon_prints() -> None:
+    items = wp.source("items", int)
+    plain = items.noisy_count("1/10")
+    for same in (items.noisy_count(LEFT), replace(plain, epsilon=LEFT)):
+        assert (same.digest, same.canonical_plan) == (plain.digest, plain.canonical_plan)

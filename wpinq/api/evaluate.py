@@ -13,6 +13,7 @@ from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.columns.dataset import EngineDataset, WeightedDataset
+from wpinq.data import SourceData
 from wpinq.data.facts import broken_size
 from wpinq.data.layout import canonical_value
 from wpinq.data.read import is_rows, read_source
@@ -31,7 +32,7 @@ from wpinq.plan.operators.source import Source
 
 
 def evaluate(
-    query: Query, data: Mapping[str, Any], engine: str | None = None, *, exact: bool = False
+    query: Query, data: Mapping[str, SourceData], engine: str | None = None, *, exact: bool = False
 ) -> WeightedDataset:
     """The output of a query on PUBLIC data, without noise.
 
@@ -82,7 +83,7 @@ def evaluate(
 
 
 def weights_of(
-    plans: Sequence[Node], data: Mapping[str, Any], engine: str | None, arithmetic: Arithmetic
+    plans: Sequence[Node], data: Mapping[str, SourceData], engine: str | None, arithmetic: Arithmetic
 ) -> list[Weights]:
     """The outputs of some plans over the same data, by records in canonical form.
 

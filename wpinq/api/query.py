@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
 from wpinq.api.releases import Releasable
 from wpinq.display.explanation import explain_plan, plan_html
@@ -22,16 +22,18 @@ from wpinq.measure.accuracy import Accuracy
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import check_domain, check_text
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.plan import operators
 from wpinq.plan.construct import construct
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
+from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import Aggregate
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
-from wpinq.tables.tabulation import Grouping, Split, Tabulation, grouping
+from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation, grouping
 
 
 class Query(Releasable):
@@ -186,6 +188,26 @@ class Query(Releasable):
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
+    @overload
+    def by(
+        self,
+        *columns: RecordFunction,
+        keys: KeyDomain | Iterable[object],
+        other: object = NO_OTHER,
+        above: object = None,
+        **named: RecordFunction,
+    ) -> Grouping[Table]: ...
+
+    @overload
+    def by(
+        self,
+        *columns: RecordFunction,
+        keys: None = None,
+        other: object = NO_OTHER,
+        above: object = None,
+        **named: RecordFunction,
+    ) -> Grouping[Any]: ...
+
     def by(
         self,
         *columns: RecordFunction,
@@ -229,7 +251,9 @@ class Query(Releasable):
         """
         return grouping(self, columns, named, keys, other, above)
 
-    def agg(self, *unnamed: object, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
+    def agg(
+        self, *unnamed: object, epsilon: EpsilonLike, split: Split = None, **aggregates: Aggregate
+    ) -> Tabulation[Table]:
         """Aggregates of all records, as a table of one row: see `Grouping.agg`.
 
         Examples
@@ -248,7 +272,7 @@ class Query(Releasable):
         attributes: Iterable[RecordFunction | Attribute],
         order: int = 2,
         *,
-        epsilon: object,
+        epsilon: EpsilonLike,
         workload: Views | None = None,
         measure: Mapping[Any, object] | None = None,
         objective: Objective = "balanced",
@@ -327,13 +351,13 @@ class Query(Releasable):
         """
         return dict(plan_properties(self.plan).stability)
 
-    def bill(self, epsilon: object) -> Bill:
+    def bill(self, epsilon: EpsilonLike) -> Bill:
         """The cost of a NoisyCount of this query at this epsilon, to each source."""
         return self.noisy_count(epsilon).bill()
 
     def accuracy(
         self,
-        epsilon: object,
+        epsilon: EpsilonLike,
         confidence: float = 0.95,
         *,
         half_width: float | None = None,
@@ -352,14 +376,14 @@ class Query(Releasable):
         asked = self.noisy_count(epsilon)
         return asked.accuracy(confidence, half_width=half_width, count=count, width=width)
 
-    def explain(self, epsilon: object | None = None, engine: str = DEFAULT_ENGINE) -> str:
+    def explain(self, epsilon: EpsilonLike | None = None, engine: str = DEFAULT_ENGINE) -> str:
         """The plan as a tree, with types, costs, noise and accuracy, and without data.
 
         It also has uses, weights left, and the engine.
         """
         return explain_plan(self.plan, None if epsilon is None else parse_epsilon(epsilon), self.reading, engine)
 
-    def epsilon_for(self, half_width: float, confidence: float = 0.95) -> Fraction:
+    def epsilon_for(self, half_width: float, confidence: float = 0.95) -> Epsilon:
         """The epsilon at which a NoisyCount's interval has this half-width.
 
         `ε = (1 + η) · ln(1/(1 − confidence)) / half_width`, rounded up to a multiple of 1e-9; η is the slack for
@@ -377,7 +401,7 @@ class Query(Releasable):
         sink = NoisyCount()
         unit = Fraction(sink.scales(self.plan, Fraction(1))[0])
         exact = unit * Fraction(sink.half_width(1.0, confidence)) / Fraction(half_width)
-        return parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9))
+        return Epsilon(parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9)))
 
 
 def _unpickle(data: Mapping[str, Any], reading: str) -> Query:

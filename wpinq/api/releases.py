@@ -12,6 +12,7 @@ from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
 from wpinq.measure.measurement import ListedMeasurement, Measurement, check_domain
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.construct import construct
 from wpinq.plan.node import Node, Planned
 from wpinq.plan.operators import Select, SelectMany
@@ -35,7 +36,7 @@ class Releasable(Planned):
     __slots__ = ()
     reading: str
 
-    def measure(self, sink: Sink, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+    def measure(self, sink: Sink, epsilon: EpsilonLike, over: Iterable[object] | None = None) -> Measurement:
         """The release of the query by any sink: the methods below are for the usual ones.
 
         Parameters
@@ -65,7 +66,7 @@ class Releasable(Planned):
             domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
-    def count(self, epsilon: object) -> ListedMeasurement:
+    def count(self, epsilon: EpsilonLike) -> ListedMeasurement:
         """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
 
         Parameters
@@ -90,12 +91,12 @@ class Releasable(Planned):
         return ListedMeasurement(plan, NoisyCount(), parse_epsilon(epsilon), ("count",), self.reading)
 
     @overload
-    def noisy_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+    def noisy_count(self, epsilon: EpsilonLike, over: Iterable[object]) -> ListedMeasurement: ...
 
     @overload
-    def noisy_count(self, epsilon: object, over: None = None) -> Measurement: ...
+    def noisy_count(self, epsilon: EpsilonLike, over: None = None) -> Measurement: ...
 
-    def noisy_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+    def noisy_count(self, epsilon: EpsilonLike, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus Laplace noise of scale 1/ε.
 
         `out(x) = A(x) + Lap(1/ε)` for every x of the domain, present or not   (paper, section 2.2)
@@ -116,12 +117,12 @@ class Releasable(Planned):
         return self.measure(NoisyCount(), epsilon, over)
 
     @overload
-    def geometric_count(self, epsilon: object, over: Iterable[object]) -> ListedMeasurement: ...
+    def geometric_count(self, epsilon: EpsilonLike, over: Iterable[object]) -> ListedMeasurement: ...
 
     @overload
-    def geometric_count(self, epsilon: object, over: None = None) -> Measurement: ...
+    def geometric_count(self, epsilon: EpsilonLike, over: None = None) -> Measurement: ...
 
-    def geometric_count(self, epsilon: object, over: Iterable[object] | None = None) -> Measurement:
+    def geometric_count(self, epsilon: EpsilonLike, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus double-geometric noise, where the plan proves a lattice of weights.
 
         `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`, g the largest rational that the plan and the facts of its
@@ -154,7 +155,7 @@ class Releasable(Planned):
         return self.measure(GeometricCount(plan_properties(self.plan).require_lattice()), epsilon, over)
 
     def noisy_count_above(
-        self, epsilon: object, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
+        self, epsilon: EpsilonLike, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
     ) -> Measurement:
         """The keys of a public domain of any size with a noisy weight above a threshold.
 
@@ -191,7 +192,7 @@ class Releasable(Planned):
         counted = self.geometric_count(epsilon, ()) if geometric else self.noisy_count(epsilon, ())
         return replace(counted, domain=None, listing=listing_of(domain, above, self.plan.type))
 
-    def noisy_sum(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
+    def noisy_sum(self, epsilon: EpsilonLike, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
         """The sum over records of weight times clamped value, plus noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
@@ -209,7 +210,9 @@ class Releasable(Planned):
         plan = self._extended(SelectMany, sum_elements(value, low, high))
         return ListedMeasurement(plan, NoisySum(low, high), parse_epsilon(epsilon), ("sum",), self.reading)
 
-    def noisy_average(self, epsilon: object, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
+    def noisy_average(
+        self, epsilon: EpsilonLike, value: RecordFunction, lower: float, upper: float
+    ) -> ListedMeasurement:
         """The average of clamped values, each record counting by its weight.
 
         A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
@@ -230,7 +233,7 @@ class Releasable(Planned):
         plan = self._extended(SelectMany, average_elements(value, low, high))
         return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
-    def most_common(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
+    def most_common(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
         """The heaviest of public candidates up to noise, with the weight as score.
 
         Parameters
@@ -243,7 +246,7 @@ class Releasable(Planned):
         """
         return self._choose(epsilon, candidates, Choose("weight"))
 
-    def quantile(self, *, epsilon: object, q: object, candidates: Iterable[object]) -> ListedMeasurement:
+    def quantile(self, *, epsilon: EpsilonLike, q: object, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best cuts the weight at quantile q, up to noise.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
@@ -267,11 +270,11 @@ class Releasable(Planned):
             raise PlanError(f"a quantile lies between 0 and 1, not {q!r}: write q=0.9 for nine in ten")
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
-    def median(self, epsilon: object, candidates: Iterable[object]) -> ListedMeasurement:
+    def median(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
         """The candidate that best halves the weight: `quantile` at 1/2."""
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
-    def _choose(self, epsilon: object, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
+    def _choose(self, epsilon: EpsilonLike, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
         domain = check_domain(candidates, self.plan.type)
         if not domain:
             raise PlanError("a choice needs at least one candidate")

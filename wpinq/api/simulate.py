@@ -13,11 +13,12 @@ import numpy as np
 
 from wpinq.api.evaluate import weights_of
 from wpinq.columns.dataset import WeightedDataset
+from wpinq.data import SourceData
 from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, rank_weights_of
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
-from wpinq.measure.group import Compound, waits_for_keys
+from wpinq.measure.group import Compound, R, waits_for_keys
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.plan.arithmetic import FLOAT
 from wpinq.sinks.count_above import draw_above, shown_keys
@@ -39,15 +40,19 @@ class PublicOutput:
 
 
 @overload
-def simulate(measurement: Measurement, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Answers: ...
+def simulate(
+    measurement: Measurement, data: Mapping[str, SourceData], seed: int, engine: str = DEFAULT_ENGINE
+) -> Answers: ...
 
 
 @overload
-def simulate(measurement: Compound, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE) -> Any: ...
+def simulate(
+    measurement: Compound[R], data: Mapping[str, SourceData], seed: int, engine: str = DEFAULT_ENGINE
+) -> R: ...
 
 
 def simulate(
-    measurement: Measurement | Compound, data: Mapping[str, Any], seed: int, engine: str = DEFAULT_ENGINE
+    measurement: Measurement | Compound, data: Mapping[str, SourceData], seed: int, engine: str = DEFAULT_ENGINE
 ) -> Any:
     """The answers of a session, simulated over PUBLIC data with a seed, for experiments.
 

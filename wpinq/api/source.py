@@ -14,6 +14,7 @@ from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
 from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.domain import sizes_of
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
@@ -143,7 +144,7 @@ def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:
     return Person(of_person["person"], at_most, of_person.get("nested", False), of_person.get("account", ""))
 
 
-def rows_per_person(source: Query, epsilon: object, quantile: object = "0.95") -> ListedMeasurement:
+def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.95") -> ListedMeasurement:
     """A noisy quantile of the rows per person, to choose `at_most`, at a cost in epsilon.
 
     Parameters

@@ -65,6 +65,8 @@ def write_answers(answers: Answers | Table | MarginalTables | SyntheticRows, pat
         pyarrow.parquet.write_table(answers.to_arrow(), content)
     else:
         held = columns(answers, CONFIDENCE) if isinstance(answers, Answers) else answers.to_columns()
+        if isinstance(answers, Table):  # csv has no other place for what kind of number each aggregate is
+            held |= {f"{name}_kind": [kind] * len(answers) for name, kind in answers.kinds.items()}
         text = io.StringIO(newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(held)

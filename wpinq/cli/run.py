@@ -15,7 +15,7 @@ from typing import Any
 
 from wpinq.cli import arguments
 from wpinq.cli.output import answers_table, output_files, write_answers
-from wpinq.data import EdgeList
+from wpinq.data import EdgeList, SourceData
 from wpinq.data.source_files import EDGE_OPTIONS, source_data
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> None:
     files, budgets = pairs(options.source, "--source"), pairs(options.budget, "--budget")
     edge_lists, columns = pairs(options.edge_list, "--edge-list"), pairs(options.columns, "--columns")
     versions, delimiters = pairs(options.data_version, "--data-version"), pairs(options.delimiter, "--delimiter")
-    data: dict[str, object] = {}
+    data: dict[str, SourceData] = {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
     told = {**files, **edge_lists, **columns, **versions, **delimiters}
     for given, known in ((budgets, sorted(accounts)), (told, list(program.sources))):

@@ -6,7 +6,7 @@ drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
@@ -91,34 +91,46 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
         raise AnswersError("there are no answers to draw: release some keys with over=…")
-    rows = list(answers.rows(confidence))
-    values = np.array([row.estimate for row in rows])
-    keys: tuple[Any, ...] = (sink.noun,) if sink.single else answers.keys
-    labels = [sink.noun] if sink.single else [write_value(key) for key in keys]
-    lows = [row.low for row in rows if row.low is not None]
-    if measurement.listing is not None:  # the interval of a listed key may have no low end: its bar goes down to 0
-        lows = [low if np.isfinite(low) else 0.0 for low in lows]
-    ends = [(row.estimate - low, row.high - row.estimate) for row, low in zip(rows, lows, strict=False)]
+    told = f"{100 * confidence:.10g} % interval" if sink.has_interval else "no interval"
+    drawn = plot_estimates(
+        None if sink.single else answers.keys,
+        list(answers.rows(confidence)),
+        sink.noun if sink.single else _key_name(answers),
+        f"{measurement.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}",
+        axes,
+        measurement.description,
+    )
+    provenance(drawn, answers)
+    return drawn
+
+
+def plot_estimates(
+    keys: tuple[Any, ...] | None, rows: Sequence[Any], name: str, title: str, axes: Axes | None, label: str = ""
+) -> Axes:
+    """Estimates with their intervals, by their keys, or the only one, which has a name alone."""
+    ends = [
+        # the interval of a listed key may have no low end: its bar goes down to 0
+        (row.estimate - (row.low if np.isfinite(row.low) else 0.0), row.high - row.estimate)
+        for row in rows
+        if row.low is not None
+    ]
     drawn = axes_or_new(axes)
-    numeric = all(type(key) in (int, float, Decimal) for key in keys)
-    places = np.array(keys, dtype=np.float64) if numeric else np.arange(len(keys), dtype=np.float64)
-    if not sink.single:
-        drawn.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+    numeric = keys is not None and all(type(key) in (int, float, Decimal) for key in keys)
     drawn.errorbar(
-        places,
-        values,
+        np.array(keys, dtype=np.float64) if numeric else np.arange(len(rows), dtype=np.float64),
+        np.array([row.estimate for row in rows]),
         yerr=np.transpose(ends) if ends else None,
         fmt="o",
         markersize=3,
         linewidth=1,
-        label=measurement.description,
+        label=label,
     )
+    if keys is not None:
+        drawn.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+        drawn.set_xlabel(name)
     if not numeric:
-        _name_places(drawn, labels)
-    drawn.set_xlabel("" if sink.single else _key_name(answers))
-    told = f"{100 * confidence:.10g} % interval" if sink.has_interval else "no interval"
-    drawn.set_ylabel(f"{measurement.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}")
-    provenance(drawn, answers)
+        _name_places(drawn, [name] if keys is None else [write_value(key) for key in keys])
+    drawn.set_ylabel(title)
     return drawn
 
 
@@ -164,8 +176,12 @@ def provenance(axes: Axes, answers: Plottable | None) -> None:
         raise AnswersError(f"answers are the Answers that the plot comes from, not a {type(answers).__name__}")
     measurement = answers.measurement
     axes.set_title(f"{measurement.sink.name}({format_epsilon(measurement.epsilon)})")
-    if answers.simulated:
-        # inside of the plot, for a title can be cropped or replaced, and so faint that the data are seen through it
+    stamp(axes, answers.simulated)
+
+
+def stamp(axes: Axes, simulated: bool) -> None:
+    """Stamp simulated numbers, across the plot: a title can be cropped or replaced."""
+    if simulated:  # so faint that the data are seen through it
         axes.text(
             0.5, 0.5, STAMP, transform=axes.transAxes, color="tab:red", alpha=0.28, fontsize=22, rotation=15,
             ha="center", va="center", zorder=10,

@@ -18,13 +18,25 @@ from wpinq.expr import build
 from wpinq.expr.catalogue import FUNCTIONS, Function, apply
 from wpinq.expr.definition import Meaning, TypingRule, WorkRule, define
 from wpinq.expr.nodes import Expr
-from wpinq.expr.trace import OPERATORS, REFLECTED_TOO, REFUSED, Symbol, UserFunction, as_function, lift, trace
+from wpinq.expr.trace import REFUSED, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import ListOf
 
 # Columns by name, for whoever would rather not write a lambda: `wp.col("age") > 30` is `lambda p: p.age > 30`.
 #
 # A column is a function of a record of a type that is not known yet: operators and the functions of `F` make further
 # ones of it. So wherever a query takes a function of one record, it takes a column.
+
+
+def _operators(*names: str) -> tuple[Callable[..., Column], ...]:
+    """The methods of a column for some of Python's operators."""
+
+    def method(name: str) -> Callable[..., Column]:
+        def of_symbols(first: Symbol, *others: object) -> Any:
+            return getattr(first, f"__{name}__")(*others)
+
+        return lambda *operands: applied(of_symbols, *operands)
+
+    return tuple(map(method, names))
 
 
 class Column:
@@ -47,8 +59,14 @@ class Column:
     def __getitem__(self, index: int | str) -> Column:
         return Column(lambda record: self(record)[index])
 
-    def __abs__(self) -> Column:
-        return Column(lambda record: abs(self(record)))
+    # in the class, where type checkers and editors see them
+    __abs__, __neg__, __invert__ = _operators("abs", "neg", "invert")
+    __eq__, __ne__ = _operators("eq", "ne")  # type: ignore[assignment]
+    __lt__, __le__, __gt__, __ge__ = _operators("lt", "le", "gt", "ge")
+    __add__, __sub__, __mul__, __truediv__ = _operators("add", "sub", "mul", "truediv")
+    __radd__, __rsub__, __rmul__, __rtruediv__ = _operators("radd", "rsub", "rmul", "rtruediv")
+    __floordiv__, __mod__, __and__, __or__ = _operators("floordiv", "mod", "and", "or")
+    __rfloordiv__, __rmod__, __rand__, __ror__ = _operators("rfloordiv", "rmod", "rand", "ror")
 
     def __repr__(self) -> str:
         return f"<Column {self.column_name}>" if self.column_name else "<Column>"
@@ -89,17 +107,6 @@ def applied(function: Callable[..., Any], *given: object) -> Column:
         return function(*(item(record) if isinstance(item, Column) else item for item in given))
 
     return Column(value)
-
-
-def _operator(python: str) -> Callable[..., Column]:
-    def of_symbols(first: Symbol, *others: object) -> Any:
-        return getattr(first, python)(*others)
-
-    return lambda *operands: applied(of_symbols, *operands)
-
-
-for _python in (*OPERATORS, *REFLECTED_TOO, *(f"r{name}" for name in REFLECTED_TOO)):
-    setattr(Column, f"__{_python}__", _operator(f"__{_python}__"))
 
 
 def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:

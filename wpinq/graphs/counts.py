@@ -20,6 +20,7 @@ from wpinq.graphs.recipes import check_edges, joint_degrees, squares_by_degree, 
 from wpinq.inference.checks import count_of
 from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
@@ -29,7 +30,7 @@ from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, StarCount, Tri
 from wpinq.sinks.largest_degree import LargestDegree
 
 
-def triangle_count(edges: Query, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:
+def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
     """The number of triangles, by the ladder mechanism.
 
     `Pr[x] ∝ exp(−ε·j/2)` for every integer x on rung j of the ladder of the graph: rung 0 is the count, and each
@@ -82,7 +83,7 @@ def triangle_count(edges: Query, epsilon: object, interval_share: object | None 
     return _counted(edges, TriangleCount(_share(interval_share)), epsilon)
 
 
-def star_count(edges: Query, k: int, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:
+def star_count(edges: Query, k: int, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
     """The number of k-stars, each a vertex with k of its neighbours, by the ladder mechanism.
 
     `Σ_v C(d_v, k)`, with the noise of `triangle_count` over the ladder of k-stars.
@@ -110,7 +111,7 @@ def star_count(edges: Query, k: int, epsilon: object, interval_share: object | N
     return _counted(edges, StarCount(_share(interval_share), k), epsilon)
 
 
-def four_clique_count(edges: Query, epsilon: object, interval_share: object | None = None) -> ListedMeasurement:
+def four_clique_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
     """The number of cliques of 4 vertices, by the ladder mechanism.
 
     Parameters
@@ -134,7 +135,7 @@ def four_clique_count(edges: Query, epsilon: object, interval_share: object | No
     return _counted(edges, FourCliqueCount(_share(interval_share)), epsilon)
 
 
-def largest_degree(edges: Query, epsilon: object) -> ListedMeasurement:
+def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     """The largest degree of the graph: how many neighbours the vertex has that has most.
 
     One edge moves it by at most 1, whatever the graph: double-geometric noise, `Pr[x] ∝ exp(−ε·|x − degree|)` for every
@@ -176,7 +177,7 @@ def largest_degree(edges: Query, epsilon: object) -> ListedMeasurement:
     return _counted(edges, LargestDegree(), epsilon)
 
 
-def _counted(edges: Query, sink: LadderSink, epsilon: object) -> ListedMeasurement:
+def _counted(edges: Query, sink: LadderSink, epsilon: EpsilonLike) -> ListedMeasurement:
     check_edges(edges)
     return ListedMeasurement(edges.plan, sink, parse_epsilon(epsilon), sink.own_keys, edges.reading)
 
@@ -306,7 +307,7 @@ def squares_from_weight(weight: float, degrees: Sequence[SupportsIndex]) -> floa
     return weight / float(square_weight(degrees))
 
 
-def count_noise_scale(item_weight: Fraction, epsilon: object, uses: int = 1) -> Fraction:
+def count_noise_scale(item_weight: Fraction, epsilon: EpsilonLike, uses: int = 1) -> Fraction:
     """The noise scale of a count that was rescaled from a weight: `uses / (ε · item_weight)`.
 
     The noise is Laplace noise.

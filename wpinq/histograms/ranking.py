@@ -29,9 +29,9 @@ from wpinq.histograms.strategies.unattributed import CountOfCounts, Sorted, eart
 from wpinq.histograms.workload import Kronecker, Matrix, Stacked, Workload, as_workload, check_domain_size, flattened
 from wpinq.inference.checks import count_of, vector
 from wpinq.inference.intervals import Noise
-from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.runtime.arrays import Floats, Integers
 
 # --- errors by simulation on a public guess ---------------------------------------------------------------------------
@@ -213,17 +213,17 @@ class Ranking:
     nonnegative: bool = False
 
     @property
-    def best(self) -> LinearStrategy | Marginals:
-        """The strategy of least expected error."""
+    def best(self) -> LinearStrategy | Any:
+        """The strategy of least expected error: linear, or `Marginals`."""
         return self.choices[0].strategy
 
     def measure(
-        self, source: Query, epsilon: object, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
+        self, source: Query, epsilon: EpsilonLike, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
     ) -> Measurement:
         """The measurement of the best strategy: as its own `measure`."""
         return self.best.measure(source, epsilon, bin, mechanism)
 
-    def infer(self, answers: Any, nonnegative: Nonnegative = "declared") -> Floats | ConsistentMarginals:
+    def infer(self, answers: Any, nonnegative: Nonnegative = "declared") -> Floats | Any:
         """The histogram by the best strategy, non-negative where the data are declared to be.
 
         Where that is `Marginals`, consistent marginals, which stay unbiased whatever is declared.
@@ -280,7 +280,7 @@ class Ranking:
 
 def choose(
     workload: Any,
-    epsilon: object,
+    epsilon: EpsilonLike,
     domain: int | Sequence[int] | None = None,
     candidates: Iterable[LinearStrategy | Marginals] | None = None,
     nonnegative: str | None = None,

@@ -9,7 +9,7 @@ another process.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
+from functools import partial
 from typing import Any, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
@@ -18,9 +18,10 @@ from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
 from wpinq.measure.bill import Bill
-from wpinq.measure.group import Together
+from wpinq.measure.group import Releasing, Together
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import from_nano
+from wpinq.noise.epsilon_text import Epsilon
 
 
 class Budgets:
@@ -74,11 +75,11 @@ class Budgets:
             raise LedgerError(no_budget(self._analyst, account) if self._analyst else no_account(account, found))
         return found[account]
 
-    def remaining(self, source: str) -> Fraction:
+    def remaining(self, source: str) -> Epsilon:
         """The epsilon that is left of the budget for a source."""
         return self.balance(source).remaining
 
-    def spent(self, source: str) -> Fraction:
+    def spent(self, source: str) -> Epsilon:
         """The epsilon that was spent of the budget for a source, ever."""
         return self.balance(source).spent
 
@@ -158,7 +159,7 @@ class AnalystBudgets(Budgets):
     >>> alice.balances()
     (words: spent 0.25 of 1, 0.75 remaining; protects one word,)
     >>> alice.quote(words.noisy_count(0.25, over=["be"])), alice.quote(words.noisy_count(0.5, over=["be"]))
-    ({}, {'words': Fraction(1, 2)})
+    ({}, {'words': 0.5})
     """
 
     def __init__(self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource]) -> None:
@@ -168,7 +169,7 @@ class AnalystBudgets(Budgets):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.name}>"
 
-    def quote(self, measurements: Together, *, fresh: bool = False) -> dict[str, Fraction]:
+    def quote(self, measurements: Together, *, fresh: bool = False) -> dict[str, Epsilon]:
         """The debit that a release would make now from the own budgets, by account.
 
         Amounts are multiples of 10⁻⁹. Measurements that these budgets already paid for cost nothing more. The parts of
@@ -183,36 +184,16 @@ class AnalystBudgets(Budgets):
         raise SessionError("an analyst's budgets are in a ledger: give the ledger and the name again")
 
 
-class Analyst(AnalystBudgets):
+class Analyst(AnalystBudgets, Releasing):
     """An analyst's view of a session: releases from the own budgets, and their balances.
 
-    Made by `Session.analyst`, with the `release` of its `Releaser`.
+    Made by `Session.analyst`, with the `release` of its `Releaser`. A release debits the own budgets too, and raises
+    BudgetExceeded when one does not cover it, or, as `SourceExhausted`, when a source's does not. What another analyst
+    released before is answered from there. It costs the own budget all the same.
     """
 
     def __init__(
         self, ledger: Ledger, analyst: str, declared: Mapping[str, DeclaredSource], release: Callable[..., Any]
     ) -> None:
         super().__init__(ledger, analyst, declared)
-        self._release = release
-
-    def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
-        """Debit the own budgets and the sources', evaluate, and answer, as `Session.release` does.
-
-        Parameters
-        ----------
-        measurements, fresh, label : as in `Session.release`
-            What another analyst released before is answered from there. It costs the own budget all the same.
-
-        Returns
-        -------
-        As `Session.release`.
-
-        Raises
-        ------
-        BudgetExceeded
-            When an own budget does not cover what this costs, or, as `SourceExhausted`, a source's; nothing is spent
-            then.
-        EvaluationFailed
-            When the engine failed. The debit stands.
-        """
-        return self._release(measurements, fresh, label, self.name)
+        self._release = partial(release, analyst=self.name)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from fractions import Fraction
-from typing import Any, NoReturn, Unpack, overload
+from typing import NoReturn
 
+from wpinq.data import SourceData
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.analysts import Analyst, Budgets
@@ -19,19 +19,18 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import DeclaredSource, Protected
 from wpinq.kernel.protect import Protector
-from wpinq.kernel.release import Release, Releaser
+from wpinq.kernel.release import Releaser
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
-from wpinq.measure.answers import Answers
-from wpinq.measure.group import Options, Together
-from wpinq.measure.measurement import ListedMeasurement, Measurement
+from wpinq.measure.group import Releasing
 from wpinq.measure.statement import statement_html
 from wpinq.noise.epsilon import from_nano, parse_budget
+from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay
 
 
-class Session(Budgets):
+class Session(Budgets, Releasing):
     """Keeps protected data, spends their budgets, and releases noisy answers.
 
     Parameters
@@ -67,7 +66,7 @@ class Session(Budgets):
     ...     session.protect(edges, [(1, 2), (2, 3)], budget=1.0)
     ...     answers = session.release(edges.select(lambda e: e.src % 2).noisy_count(epsilon=0.5))
     ...     session.remaining("edges")
-    Fraction(1, 2)
+    0.5
     >>> answers.keys
     (0, 1)
     """
@@ -103,8 +102,9 @@ class Session(Budgets):
         super().__init__(open_ledger, protected)
         self._protected, self._evaluator, self._run = protected, evaluator, secrets.token_hex(8)
         self._opened_at = int(open_ledger.head().partition(":")[0])
-        self._debited: dict[str, Fraction] | None = None  # until the session is closed
+        self._debited: dict[str, Epsilon] | None = None  # until the session is closed
         self._releaser = Releaser(open_ledger, protected, self._run, evaluator)
+        self._release = self._releaser.release
         self._protector = Protector(open_ledger, self._engine, protected, sandbox)
 
     def __enter__(self) -> Session:
@@ -139,7 +139,13 @@ class Session(Budgets):
                 self._ledger.close()
 
     def protect(
-        self, source: Planned, data: object, budget: object, *, unit: str | None = None, version: str | None = None
+        self,
+        source: Planned,
+        data: SourceData,
+        budget: EpsilonLike,
+        *,
+        unit: str | None = None,
+        version: str | None = None,
     ) -> None:
         """Take data under protection, as a source with a budget.
 
@@ -182,7 +188,7 @@ class Session(Budgets):
         self._check_open()
         self._protector.take(source, data, budget, unit, version)
 
-    def set_budget(self, source: str, budget: object, *, analyst: str | None = None) -> None:
+    def set_budget(self, source: str, budget: EpsilonLike, *, analyst: str | None = None) -> None:
         """Change a source's budget: a recorded act of the curator, never below what is spent.
 
         Parameters
@@ -248,7 +254,7 @@ class Session(Budgets):
         self._check_open()
         return self._ledger.head()
 
-    def debited(self) -> dict[str, Fraction]:
+    def debited(self) -> dict[str, Epsilon]:
         """The debits by this session itself, by account, including those of failed releases.
 
         It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
@@ -284,7 +290,7 @@ class Session(Budgets):
         ...         session.set_budget("words", 1, analyst=analyst.name)
         ...     hers, his = (each.release(words.noisy_count(0.25, over=["to"])) for each in (alice, bob))
         ...     hers["to"] == his["to"], session.spent("words"), bob.spent("words")
-        (True, Fraction(1, 4), Fraction(1, 4))
+        (True, 0.25, 0.25)
         """
         self._check_open()
         return Analyst(self._ledger, name, self._protected, self._releaser.release)
@@ -292,63 +298,3 @@ class Session(Budgets):
     def declared(self) -> dict[str, DeclaredSource]:
         """The declarations of the protected sources, from which releases are priced without data."""
         return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
-
-    @overload
-    def release(self, measurements: ListedMeasurement, **options: Unpack[Options]) -> Answers: ...
-
-    @overload
-    def release(self, measurements: Measurement, **options: Unpack[Options]) -> Answers | Release: ...
-
-    @overload
-    def release(
-        self, measurements: Mapping[str, ListedMeasurement], **options: Unpack[Options]
-    ) -> dict[str, Answers]: ...
-
-    @overload
-    def release(
-        self, measurements: Mapping[str, Measurement], **options: Unpack[Options]
-    ) -> dict[str, Answers | Release]: ...
-
-    @overload
-    def release(self, measurements: Iterable[ListedMeasurement], **options: Unpack[Options]) -> list[Answers]: ...
-
-    @overload
-    def release(self, measurements: Iterable[Measurement], **options: Unpack[Options]) -> list[Answers | Release]: ...
-
-    @overload
-    def release(self, measurements: Together, **options: Unpack[Options]) -> Any: ...
-
-    def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
-        """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.
-
-        Parameters
-        ----------
-        measurements : Measurement, Tabulation or MarginalTabulation, or several in a list or by name in a dict
-            What to release.
-        fresh : bool
-            Whether to draw new noise, at full cost, where the same measurement was released before.
-        label : str, optional
-            A text to keep with the debit: at most 200 characters. `history` and `wpinq ledger show --history`
-            print it. It is kept in clear, so do not write it from the data. A replay has no debit, and no label
-            changes what replays.
-
-        Returns
-        -------
-        Answers or Release, a list of them, or a dict
-            Answers for a measurement with a domain; otherwise a Release, which answers requested keys. For a Tabulation
-            a Table, or an OpenTable where it neither has keys nor lists them. For a MarginalTabulation MarginalTables.
-            Several come as they were given, in a list or under their names.
-
-        Raises
-        ------
-        BudgetExceeded
-            When a budget does not cover the bill; nothing is spent then.
-        EvaluationFailed
-            When the engine failed. The debit stands.
-
-        Notes
-        -----
-        Privacy cost: the bill, except for measurements already in the ledger for the same versions of the data: those
-        are answered from there, key by key, at no cost.
-        """
-        return self._releaser.release(measurements, fresh, label)

@@ -121,7 +121,7 @@ class Program(Mapping[str, ProgramValue]):
         over = {name: Query(redeclared(query.plan), query.reading) for name, query in self.sources.items()}
         return Program(named, over, self.parameters)
 
-    def __getitem__(self, name: str) -> ProgramValue:
+    def __getitem__(self, name: str) -> Any:
         if name not in self._named:
             raise UnknownName(f"the program names nothing {shorten(str(name))!r}; {suggest(str(name), self._named)}")
         return self._named[name]

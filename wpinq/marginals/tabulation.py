@@ -18,7 +18,7 @@ from wpinq.marginals.released import CellCount, MarginalTables, cell_half_width,
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike, format_epsilon
 from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.node import Node, Planned
 from wpinq.plan.properties import plan_properties
@@ -32,7 +32,7 @@ Views = Iterable[str | Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MarginalTabulation(Compound):
+class MarginalTabulation(Compound[MarginalTables]):
     """A request for marginals together, which a session releases as `MarginalTables`.
 
     It is one measurement. Two are equal where the query, the attributes, the wanted and measured views, and epsilon
@@ -121,7 +121,7 @@ def tabulate_marginals(
     query: Planned,
     attributes: Iterable[RecordFunction | Attribute],
     order: int,
-    epsilon: object,
+    epsilon: EpsilonLike,
     workload: Views | None = None,
     measure: Mapping[Any, object] | None = None,
     objective: Objective = "balanced",

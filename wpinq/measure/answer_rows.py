@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.display.html import Cell, interval_bar, interval_scale, render
+from wpinq.errors import AnswersError
 from wpinq.expr.nodes import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
@@ -64,6 +66,23 @@ class Row:
     low: float | None
     high: float | None
     kind: str
+
+
+class Framed(ABC):
+    """Rows that polars, Arrow and DuckDB take as they are, as a stream of columns."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as an Arrow table."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *type_and_copy: object, **named: object) -> NoReturn:
+        # what pandas and numpy ask for, before they would take the keys for the rows
+        raise AnswersError(f"{type(self).__name__} has rows of several columns: take its to_pandas() or to_polars()")
 
 
 def key_fields(answers: AnswersLike) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from wpinq.expr.types import physical
 from wpinq.expr.values import Value, presenter
 from wpinq.measure.answer_rows import (
     CONFIDENCE,
+    Framed,
     Row,
     answers_html,
     arrow_table,
@@ -105,7 +106,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Answers(Saved):
+class Answers(Saved, Framed):
     """Released numbers: public keys, noisy values, and all that is needed to interpret them.
 
     Attributes

@@ -15,7 +15,7 @@ from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, parse_epsilon
-from wpinq.noise.epsilon_text import format_epsilon, format_factor
+from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon, format_factor
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
@@ -26,7 +26,7 @@ Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | Mea
 M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
 
-class Bill(Mapping[str, Fraction]):
+class Bill(Mapping[str, Epsilon]):
     """The cost of measurements: account to epsilon, with the items that add up to it.
 
     The cost to a source is epsilon times the source's unit weight times the number of times that the plan uses
@@ -62,8 +62,8 @@ class Bill(Mapping[str, Fraction]):
         self._paid = self.measurements if fresh else tuple(distinct.values())
         self._costs = charges(demand([m.demand for m in self._paid]).sources, self.sources)
 
-    def __getitem__(self, account: str) -> Fraction:
-        return self._costs[account]
+    def __getitem__(self, account: str) -> Epsilon:
+        return Epsilon(self._costs[account])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._costs)
@@ -92,7 +92,7 @@ class Bill(Mapping[str, Fraction]):
         return min((held // math.ceil(cost * NANO) for held, cost in zip(left, self.values(), strict=True)), default=0)
 
     def __repr__(self) -> str:
-        return f"Bill({self._costs!r})"
+        return f"Bill({dict(self)!r})"
 
     def __str__(self) -> str:
         return "\n".join(line for account in self._costs for line in self._lines(account))
@@ -203,15 +203,15 @@ def several(measurements: object) -> Iterator[MeasuredPlan | MeasuredGroup]:
 
 
 @overload
-def fit_to_budget(measurements: Mapping[str, M], budgets: Mapping[str, object]) -> dict[str, M]: ...
+def fit_to_budget(measurements: Mapping[str, M], budgets: Mapping[str, EpsilonLike]) -> dict[str, M]: ...
 
 
 @overload
-def fit_to_budget(measurements: Sequence[M], budgets: Mapping[str, object]) -> tuple[M, ...]: ...
+def fit_to_budget(measurements: Sequence[M], budgets: Mapping[str, EpsilonLike]) -> tuple[M, ...]: ...
 
 
 def fit_to_budget(
-    measurements: Sequence[M] | Mapping[str, M], budgets: Mapping[str, object]
+    measurements: Sequence[M] | Mapping[str, M], budgets: Mapping[str, EpsilonLike]
 ) -> tuple[M, ...] | dict[str, M]:
     """The measurements with epsilons scaled by one factor, so that the budgets just cover them.
 

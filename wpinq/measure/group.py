@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack, overload
 
 from wpinq.display.explanation import explain_plan
 from wpinq.engines.contract import DEFAULT_ENGINE
@@ -18,8 +18,20 @@ from wpinq.measure.measurement import Measurement
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.sinks.answer_kinds import Kind
 
+if TYPE_CHECKING:  # of which a plain Compound needs no argument
+    from typing_extensions import TypeVar
 
-class Compound(MeasuredGroup):
+    from wpinq.measure.answers import Answers
+    from wpinq.measure.measurement import ListedMeasurement
+
+    R = TypeVar("R", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R", covariant=True)
+
+
+class Compound(MeasuredGroup, Generic[R]):
     """Several measurements as one: released and billed in one batch, and read as one result."""
 
     __slots__ = ()
@@ -30,7 +42,7 @@ class Compound(MeasuredGroup):
         """The released measurements, in order."""
 
     @abstractmethod
-    def read(self, released: Sequence[Any]) -> Any:
+    def read(self, released: Sequence[Any]) -> R:
         """The result, from a session's result for each measurement.
 
         Each is Answers, or a Release where the measurement has no keys.
@@ -61,6 +73,78 @@ class Options(TypedDict, total=False):
     label: str | None
 
 
+class Releasing:
+    """The method `release` of a session and of an analyst, with the type of each result."""
+
+    _release: Callable[[Together, bool, str | None], Any]
+
+    @overload
+    def release(self, measurements: ListedMeasurement, **options: Unpack[Options]) -> Answers: ...
+
+    @overload
+    def release(self, measurements: Measurement, **options: Unpack[Options]) -> Answers | Any: ...
+
+    @overload
+    def release(self, measurements: Compound[R], **options: Unpack[Options]) -> R: ...
+
+    @overload
+    def release(
+        self, measurements: Mapping[str, ListedMeasurement], **options: Unpack[Options]
+    ) -> dict[str, Answers]: ...
+
+    @overload
+    def release(self, measurements: Mapping[str, Compound[R]], **options: Unpack[Options]) -> dict[str, R]: ...
+
+    @overload
+    def release(
+        self, measurements: Mapping[str, Measurement | Compound[Any]], **options: Unpack[Options]
+    ) -> dict[str, Any]: ...
+
+    @overload
+    def release(self, measurements: Iterable[ListedMeasurement], **options: Unpack[Options]) -> list[Answers]: ...
+
+    @overload
+    def release(self, measurements: Iterable[Compound[R]], **options: Unpack[Options]) -> list[R]: ...
+
+    @overload
+    def release(self, measurements: Iterable[Measurement | Compound[Any]], **options: Unpack[Options]) -> list[Any]: ...
+
+    def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
+        """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.
+
+        Parameters
+        ----------
+        measurements : Measurement, Tabulation or MarginalTabulation, or several in a list or by name in a dict
+            What to release.
+        fresh : bool
+            Whether to draw new noise, at full cost, where the same measurement was released before.
+        label : str, optional
+            A text to keep with the debit: at most 200 characters. `history` and `wpinq ledger show --history`
+            print it. It is kept in clear, so do not write it from the data. A replay has no debit, and no label
+            changes what replays.
+
+        Returns
+        -------
+        Answers or Release, a list of them, or a dict
+            Answers for a measurement with a domain; otherwise a Release, which answers requested keys. For a Tabulation
+            a Table, or an OpenTable where it neither has keys nor lists them. For a MarginalTabulation MarginalTables.
+            Several come as they were given, in a list or under their names.
+
+        Raises
+        ------
+        BudgetExceeded
+            When a budget does not cover the bill; nothing is spent then.
+        EvaluationFailed
+            When the engine failed. The debit stands.
+
+        Notes
+        -----
+        Privacy cost: the bill, except for measurements already in the ledger for the same versions of the data: those
+        are answered from there, key by key, at no cost.
+        """
+        return self._release(measurements, fresh, label)
+
+
 def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
     """The measurements of all requested items."""
     return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
@@ -84,7 +168,7 @@ def regrouped(given: Together, asked: Sequence[Measurement | Compound], released
     return found[0] if isinstance(given, (Measurement, Compound)) else found
 
 
-class Batch(Compound):
+class Batch(Compound[Any]):
     """Measurements and tables that are released together, in a list or by name, with one bill.
 
     Parameters
@@ -98,7 +182,7 @@ class Batch(Compound):
     >>> people = wp.source("people", city=str, age=int, facts=["unit_weights"])
     >>> batch = wp.Batch({"people": people.noisy_count(1), "age": people.agg(mean=wp.mean("age", 0, 99), epsilon=2)})
     >>> batch.bill()
-    Bill({'people': Fraction(3, 1)})
+    Bill({'people': 3})
     >>> print(batch.accuracy(count=1000))
     measurement       kind       epsilon  ± at 95 %  costs
     people            count      1        2.996      people 1

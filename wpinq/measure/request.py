@@ -45,7 +45,7 @@ class MeasuredPlan:
     def __post_init__(self) -> None:
         check_text(self.reading, "a reading")
         if isinstance(self.epsilon, (int, Fraction)):  # others are refused where noise is scaled
-            parse_epsilon(self.epsilon)
+            object.__setattr__(self, "epsilon", parse_epsilon(self.epsilon))  # a digest has its text
         self.sink.check(self.plan)
         if self.listing is not None:
             self.sink.cut(self.listing.above)

@@ -10,7 +10,7 @@ from typing import Any
 from wpinq.display.html import Cell, render, share_bar
 from wpinq.measure.group import escaped
 from wpinq.noise.epsilon import decimal_epsilon
-from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.noise.epsilon_text import Epsilon, format_epsilon
 
 SHOWN_EVENTS = 30
 """The most events of a notebook's page; the number of events left out is shown."""
@@ -36,13 +36,13 @@ class Balance:
     account: str
     unit: str
     unit_weight: Fraction
-    budget: Fraction
-    spent: Fraction
+    budget: Epsilon
+    spent: Epsilon
 
     @property
-    def remaining(self) -> Fraction:
+    def remaining(self) -> Epsilon:
         """The unspent budget."""
-        return self.budget - self.spent
+        return Epsilon(self.budget - self.spent)
 
     def __repr__(self) -> str:
         payer, _, table = self.account.partition("/")
@@ -84,7 +84,7 @@ class Event:
     time: str
     kind: str
     account: str
-    amount: Fraction
+    amount: Epsilon
     description: str
     label: str
     actor: str = ""

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.errors import EpsilonError
+from wpinq.noise.epsilon_text import Epsilon
 
 MAX_EPSILON = 2**31
 """The largest epsilon that is read: far beyond any meaningful guarantee."""
@@ -151,17 +152,17 @@ def parse_budget(value: object) -> int:
 
 
 @lru_cache(maxsize=1024)
-def from_nano(nano: int) -> Fraction:
+def from_nano(nano: int) -> Epsilon:
     """The exact epsilon of a whole number of nano-epsilon.
 
     Examples
     --------
     >>> from_nano(100_000_000)
-    Fraction(1, 10)
+    0.1
     """
     if nano < 0:
         raise EpsilonError("a balance cannot be negative: give nano-epsilon of at least 0")
-    return Fraction(nano, NANO)
+    return Epsilon(nano, NANO)
 
 
 def decimal_epsilon(nano: int) -> str:

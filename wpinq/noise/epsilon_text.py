@@ -1,11 +1,62 @@
-"""Epsilon, and other exact numbers of bills, as text."""
+"""Epsilon, and other exact numbers of bills, as text and as numbers that print as text."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
+from typing import Any
 
 _SEVENTEEN_DIGITS = Context(prec=17, traps=[Inexact])
+
+EpsilonLike = float | str | Fraction | Decimal
+"""What `parse_epsilon` reads; a float stands for the shortest decimal that names it."""
+
+
+def _compared(name: str) -> Callable[[Fraction, object], bool]:
+    compare = getattr(operator, name)
+
+    def method(self: Fraction, other: object) -> Any:
+        try:
+            if isinstance(other, float):
+                other = Decimal(float.__repr__(other))  # subclasses, such as numpy's, write their own name
+            elif isinstance(other, str):
+                other = Fraction(other) if "/" in other else Decimal(other)  # of which any exponent is cheap
+            return compare(Fraction(self), other)
+        except (ArithmeticError, ValueError):  # a text that is no number, a Decimal that is none
+            return NotImplemented
+
+    return method
+
+
+class Epsilon(Fraction):
+    """An exact epsilon that prints as a decimal, and compares with floats and texts.
+
+    A float stands for the shortest decimal that names it, as for `parse_epsilon`. The hash is that of the fraction.
+
+    Examples
+    --------
+    >>> left = Epsilon(1, 10)
+    >>> left, left == 0.1, left < "1/3", f"{left:.3f}", Epsilon(1, 3)
+    (0.1, True, True, '0.100', 1/3)
+    """
+
+    __slots__ = ()
+    __hash__ = Fraction.__hash__
+    __eq__ = _compared("eq")
+    __lt__, __le__, __gt__, __ge__ = map(_compared, ("lt", "le", "gt", "ge"))
+
+    def __repr__(self) -> str:
+        return format_epsilon(self)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    def __reduce__(self) -> Any:
+        return Epsilon, (self.numerator, self.denominator)
 
 
 def format_epsilon(epsilon: Fraction) -> str:
@@ -33,7 +84,7 @@ def format_epsilon(epsilon: Fraction) -> str:
     >>> format_epsilon(Fraction(1, 10)), format_epsilon(Fraction(1, 3)), format_epsilon(Fraction(1, 10**9))
     ('0.1', '1/3', '1e-9')
     """
-    return _size(epsilon) or _exact_decimal(epsilon) or str(epsilon)
+    return _size(epsilon) or _exact_decimal(epsilon) or Fraction.__str__(epsilon)
 
 
 def format_factor(factor: Fraction | int) -> str:

@@ -22,6 +22,7 @@ from wpinq.measure.group import Compound, Together
 from wpinq.measure.measurement import Measurement, measurement_to_json
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import Epsilon
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
 from wpinq.tables.tabulation import Table, Tabulation
@@ -113,13 +114,13 @@ class ServiceConnection:
 
     def quote(
         self, measurements: Together | str, *, fresh: bool = False, parameters: Mapping[str, object] | None = None
-    ) -> dict[str, Fraction]:
+    ) -> dict[str, Epsilon]:
         """What a release would be debited from the own budgets now, by account."""
         _, asked = self._named(measurements, parameters)
         told = self._ask("POST", "explain", {**asked, "fresh": fresh})
         return {account: _epsilon(cost) for account, cost in told["quote"].items()}
 
-    def remaining(self, source: str) -> Fraction:
+    def remaining(self, source: str) -> Epsilon:
         """The epsilon that is left of the own budget for a source, or an account."""
         known = self._declared().get(source)
         account = source if known is None else known.account
@@ -256,8 +257,8 @@ def _error_of(status: int, body: bytes) -> WpinqError:
     return known(message)
 
 
-def _epsilon(text: str) -> Fraction:
-    return Fraction(0) if text == "0" else parse_epsilon(text)
+def _epsilon(text: str) -> Epsilon:
+    return Epsilon(0 if text == "0" else parse_epsilon(text))
 
 
 def _read(asked: Measurement | Compound, data: Mapping[str, Any]) -> Answers | Table | MarginalTables:

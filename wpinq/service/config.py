@@ -48,7 +48,7 @@ class OfferedSource:
     """A source of the service: its declaration, its data as a session takes them, its budget."""
 
     query: Query
-    data: object
+    data: Any
     budget: Fraction
     version: str | None
 

@@ -372,11 +372,12 @@ def _series_of_answers(answers: Answers, confidence: float) -> dict[str, Any]:
 
 
 def _series_of_table(table: Table, confidence: float) -> Iterator[dict[str, Any]]:
-    held, fields = table.to_columns(confidence), tuple(table.tabulation.columns)
+    held, kinds, fields = table.to_columns(confidence), table.kinds, tuple(table.tabulation.columns)
     keys = list(zip(*(held[field] for field in fields), strict=True)) if fields else [()]
     for name in table.answers:
-        columns = (held[name], *(held[f"{name}_{end}"] for end in ("low", "high", "kind")))
-        rows = [Row(key, *cells) for key, cells in zip(keys, zip(*columns, strict=True), strict=True)]
+        ends = [held.get(f"{name}_{end}", [None] * len(table)) for end in ("low", "high")]
+        columns = zip(keys, held[name], *ends, [kinds[name]] * len(table), strict=True)
+        rows = [Row(*cells) for cells in columns]
         yield _series(name, fields, rows, str(table.tabulation.kind(name)))
 
 

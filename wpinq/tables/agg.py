@@ -140,7 +140,7 @@ def count_distinct(column: RecordFunction) -> CountDistinct:
     >>> visits = wp.source("visits", page=str, user=int)
     >>> wanted = visits.by("page", keys=["home"]).agg(users=wp.count_distinct("user"), epsilon=2)
     >>> wanted.bill()
-    Bill({'visits': Fraction(2, 1)})
+    Bill({'visits': 2})
     """
     return CountDistinct(column)
 
@@ -163,7 +163,7 @@ def count(*given: object) -> Count:
     >>> import wpinq as wp
     >>> people = wp.source("people", city=str)
     >>> people.by("city", keys=["Oslo", "Bergen"]).agg(rows=wp.count(), epsilon=1).bill()
-    Bill({'people': Fraction(1, 1)})
+    Bill({'people': 1})
     """
     if given:
         raise PlanError("wp.count() counts the records of a group; the elements of a list are counted by F.count(list)")

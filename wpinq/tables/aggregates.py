@@ -6,15 +6,18 @@ costs its epsilon once, however many groups there are, as the same over all reco
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from wpinq.errors import ExpressionError, PlanError
+from wpinq.errors import AnswersError, ExpressionError, PlanError
 from wpinq.expr import catalogue
-from wpinq.expr.nodes import Constant, Expr, Lambda, write
+from wpinq.expr.nodes import Constant, Expr, Lambda, write, write_value
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import FLOAT, CategoryOf, Type
 from wpinq.expr.values import Value, presenter
@@ -48,11 +51,91 @@ class Estimate:
         The number, or the candidate that was chosen.
     low, high : float or None
         The interval that holds the noiseless number with the confidence that was asked for; None for a choice.
+
+    Notes
+    -----
+    It is a number where numbers are taken: `float(e)`, `round(e)`, `f"{e:.1f}"`, `e > 100`. A constant that is added
+    or multiplied keeps the interval; the arithmetic of two estimates is refused.
+
+    Examples
+    --------
+    >>> 2 * Estimate(10.0, 8.0, 12.0) - 1
+    Estimate(estimate=19.0, low=15.0, high=23.0)
+    >>> f"{Estimate(10.25, 8.0, 12.0):.1f}", str(Estimate(10.25, 8.0, 12.0))
+    ('10.2', '10.25 (8 to 12)')
     """
 
     estimate: Value
     low: float | None = None
     high: float | None = None
+
+    @property
+    def _number(self) -> float:
+        if isinstance(self.estimate, (int, float, Decimal)):
+            return self.estimate if isinstance(self.estimate, int) else float(self.estimate)
+        raise AnswersError(f"the choice {write_value(self.estimate)} is no number: take .estimate")
+
+    def __float__(self) -> float:
+        return float(self._number)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self._number, digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._number, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return write_value(self.estimate)
+        return f"{self.estimate:.6g} ({self.low:.6g} to {self.high:.6g})"
+
+    def _moved(self, other: object, change: Callable[[float, float], float]) -> Estimate:
+        """Each of the three numbers changed by a constant."""
+        if isinstance(other, Estimate):
+            raise AnswersError(
+                "two estimates have an interval each, and their sum, product or ratio has none of these: take "
+                "float(a) and float(b) for the number alone, or ask for it as an aggregate of its own"
+            )
+        if not isinstance(other, Real):
+            return NotImplemented  # type: ignore[no-any-return]  # Python refuses the operator then
+        constant = other if isinstance(other, int) else float(other)
+        ends = sorted(change(end, constant) for end in (self.low, self.high) if end is not None)
+        return Estimate(change(self._number, constant), *ends)
+
+    def __add__(self, other: float) -> Estimate:
+        return self._moved(other, operator.add)
+
+    def __sub__(self, other: float) -> Estimate:
+        return self._moved(other, operator.sub)
+
+    def __rsub__(self, other: float) -> Estimate:
+        return self._moved(other, lambda number, constant: constant - number)
+
+    def __mul__(self, other: float) -> Estimate:
+        return self._moved(other, lambda number, constant: number * constant if constant else 0.0)  # also of infinity
+
+    def __truediv__(self, other: float) -> Estimate:
+        return self._moved(other, operator.truediv)
+
+    def __rtruediv__(self, other: float) -> Estimate:
+        raise AnswersError("a constant over an estimate has no interval: take float(estimate) for the number alone")
+
+    def __neg__(self) -> Estimate:
+        return self * -1
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __lt__(self, other: float | Estimate) -> bool:
+        return float(self) < other
+
+    def __le__(self, other: float | Estimate) -> bool:
+        return float(self) <= other
+
+    def __gt__(self, other: float | Estimate) -> bool:
+        return float(self) > other
+
+    def __ge__(self, other: float | Estimate) -> bool:
+        return float(self) >= other
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +146,7 @@ class Aggregate(ABC):
     """What text programs call it."""
     parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
     """What it takes, as text programs write it."""
+    has_interval: ClassVar[bool] = True
     lists: ClassVar[bool] = False
     """Whether groups are listed by it: the records that it releases are the groups themselves."""
 
@@ -367,6 +451,7 @@ class Mean(Clamping):
 class SelectedAggregate(OfColumn):
     """Aggregates that are a noisy choice among public candidates, for each group."""
 
+    has_interval: ClassVar[bool] = False
     candidates: Iterable[Any]
 
     def __post_init__(self) -> None:

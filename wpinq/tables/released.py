@@ -9,16 +9,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from wpinq.display.html import Cell, interval_bar, interval_scale, render
+from wpinq.display.plots import plain_text, plot_estimates, stamp
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
-from wpinq.expr.types import FLOAT, STR, Type
+from wpinq.expr.types import FLOAT, Type
 from wpinq.expr.values import Value
-from wpinq.measure.answer_rows import CONFIDENCE, aligned, arrow_type, arrow_value, polars_frame
+from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
-from wpinq.measure.group import Compound
+from wpinq.measure.group import Compound, R
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.format import expression_to_json, plan_to_json, value_from_json, value_to_json
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from matplotlib.axes import Axes
 
 
 SHOWN_ROWS = 20
@@ -41,10 +44,12 @@ FORMAT, FORMAT_VERSION = "wpinq table", 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(Saved):
+class Table(Saved, Framed):
     """Aggregates of groups that were released: frozen, public, noisy numbers only.
 
-    `table[key]` is the row of a group, aggregate to `Estimate`; `to_pandas`, `to_polars` and `to_arrow` give all rows.
+    `table[group]` is the row of a group, aggregate to `Estimate`. `table["n"]` is the column of an aggregate, group to
+    `Estimate`, or the one `Estimate` of a table of all records; where a group has the same name, it is the group.
+    `to_pandas`, `to_polars` and `to_arrow` give all rows, `plot` draws a column.
 
     Attributes
     ----------
@@ -83,8 +88,14 @@ class Table(Saved):
     def __iter__(self) -> Iterator[Value]:
         return iter(self.keys)
 
-    def __getitem__(self, key: object) -> dict[str, Estimate]:
-        return self.row(key)
+    def __getitem__(self, key: object) -> Any:
+        if not (isinstance(key, str) and key in self.answers and key not in self.keys):
+            return self.row(key)
+        held = {group: self._estimate(key, place, CONFIDENCE) for place, group in enumerate(self.keys)}
+        return held if self.tabulation.columns else held[()]
+
+    def _ipython_key_completions_(self) -> list[Any]:
+        return [*self.answers, *islice(self.keys, SHOWN_GROUPS)]
 
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
         """The row of a group, aggregate to estimate; without a key, the only row of the table."""
@@ -107,13 +118,13 @@ class Table(Saved):
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
 
-        Each aggregate has the columns `name`, `name_low`, `name_high` and `name_kind`.
+        Each aggregate has the columns `name`, `name_low` and `name_high`, and a choice the first of them; `kinds` says
+        what kind of number each is.
 
         Parameters
         ----------
         confidence : float
-            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself. A choice
-            has none.
+            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself.
         """
         names = tuple(self.tabulation.columns)
         found: dict[str, list[Any]] = {}
@@ -122,15 +133,18 @@ class Table(Saved):
         for name in self.answers:
             cells = [self._estimate(name, place, confidence) for place in range(len(self))]
             found[name] = [cell.estimate for cell in cells]
-            found[f"{name}_low"] = [cell.low for cell in cells]
-            found[f"{name}_high"] = [cell.high for cell in cells]
-            found[f"{name}_kind"] = [self._kind_words(name)] * len(cells)
+            if self.tabulation.aggregates[name].has_interval:
+                found[f"{name}_low"] = [cell.low for cell in cells]
+                found[f"{name}_high"] = [cell.high for cell in cells]
         return found
 
-    def _kind_words(self, name: str) -> str:
-        """The kind of an aggregate's numbers, with the way of listing for that of the listed groups."""
-        kind, listing = self.tabulation.kind(name).name, self.tabulation.listing
-        return kind if listing is None or name != self.tabulation.lister else f"{kind}, {listing.selection}"
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each aggregate's numbers; of the count that lists groups with how."""
+        kinds, listing = {name: self.tabulation.kind(name).name for name in self.answers}, self.tabulation.listing
+        if listing is not None and self.tabulation.lister is not None:
+            kinds[self.tabulation.lister] += f", {listing.selection}"
+        return kinds
 
     @property
     def _selected(self) -> list[str]:
@@ -144,25 +158,72 @@ class Table(Saved):
         return lines
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
-        """The table as a pandas frame, a row a group; its columns are those of `to_columns`."""
+        """The table as a pandas frame, a row a group; its columns are those of `to_columns`.
+
+        Its `attrs["kinds"]` are the `kinds` of the table.
+        """
         import pandas
 
-        return pandas.DataFrame(self.to_columns(confidence))
+        frame = pandas.DataFrame(self.to_columns(confidence))
+        frame.attrs["kinds"] = self.kinds
+        return frame
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """The table as a polars frame, a row a group; its columns are those of `to_columns`."""
         return polars_frame(self.to_arrow(confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
-        """The table as an Arrow table, a row a group; its columns are those of `to_columns`."""
+        """The table as an Arrow table, a row a group; its columns are those of `to_columns`.
+
+        The field of an aggregate has its kind as metadata.
+        """
         import pyarrow
 
-        held = self.to_columns(confidence)
-        arrays = [
-            pyarrow.array([arrow_value(value, type_) for value in column], type=arrow_type(type_))
-            for column, type_ in zip(held.values(), self._types(), strict=True)
-        ]
-        return pyarrow.Table.from_arrays(arrays, names=list(held))
+        types, kinds = self._types(), self.kinds
+        arrays, fields = [], []
+        for name, column in self.to_columns(confidence).items():
+            arrays.append(pyarrow.array([arrow_value(value, types[name]) for value in column], arrow_type(types[name])))
+            fields.append(pyarrow.field(name, arrays[-1].type, metadata={"kind": kinds[name]} if name in kinds else {}))
+        return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields))
+
+    def plot(self, column: str | None = None, confidence: float = CONFIDENCE, axes: Axes | None = None) -> Axes:
+        """The groups with the intervals of one aggregate.
+
+        Parameters
+        ----------
+        column : str, optional
+            The name of the aggregate; the first that has intervals when left out.
+        confidence : float
+            Of the intervals.
+        axes : matplotlib Axes, optional
+            Where to draw. A new figure, outside of pyplot, when left out.
+
+        Returns
+        -------
+        matplotlib Axes
+            `axes.figure.savefig(path)` writes it.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> people = wp.source("people", city=str, facts=["whole_weights"])
+        >>> wanted = people.by("city", keys=["Oslo", "Rome"]).agg(n=wp.count(), epsilon=1)
+        >>> wp.simulate(wanted, {"people": [("Oslo",)] * 90}, seed=1).plot().get_ylabel()
+        'n: count, 95 % interval'
+        """
+        names = [name for name in self.answers if self.tabulation.aggregates[name].has_interval]
+        column = names[0] if column is None and names else column
+        if column not in names:
+            raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
+        if not len(self):
+            raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
+        cells = [self._estimate(column, place, confidence) for place in range(len(self))]
+        title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
+        by = plain_text(", ".join(self.tabulation.columns))
+        drawn = plot_estimates(self.keys if by else None, cells, by or column, title, axes)
+        drawn.set_title(f"epsilon {format_epsilon(self.tabulation.epsilon)}")
+        stamp(drawn, self.simulated)
+        return drawn
 
     def to_text(self, rows: int = SHOWN_ROWS, confidence: float = CONFIDENCE) -> str:
         """The table as text, with its intervals.
@@ -175,12 +236,11 @@ class Table(Saved):
             Of the intervals.
         """
         shown = len(self) if rows == 0 else min(rows, len(self))
-        held = self.to_columns(confidence)
+        held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
         for name in self.answers:
-            pairs = zip(held[name], held[f"{name}_low"], held[f"{name}_high"], strict=True)
-            cells = [_cell(*pair) for pair in list(pairs)[:shown]]
-            columns.append([f"{name} ({self._kind_words(name)})", *cells])
+            cells = [str(self._estimate(name, place, confidence)) for place in range(shown)]
+            columns.append([f"{name} ({words[name]})", *cells])
         lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
@@ -191,14 +251,14 @@ class Table(Saved):
 
     def to_json(self) -> dict[str, Any]:
         """The table as plain data: its columns, the request, and the answers under the columns."""
-        held = self.to_columns()
+        types = self._types()
         values = {
             # a low end of minus infinity, which a listed weight may have, is null: JSON has no word for it
             name: [
-                value_to_json(check_domain([None if value == -math.inf else value], type_)[0], type_)
-                for value in held[name]
+                value_to_json(check_domain([None if value == -math.inf else value], types[name])[0], types[name])
+                for value in column
             ]
-            for name, type_ in zip(held, self._types(), strict=True)
+            for name, column in self.to_columns().items()
         }
         return {
             "format": FORMAT,
@@ -206,6 +266,7 @@ class Table(Saved):
             "simulated": self.simulated,
             "epsilon": str(self.tabulation.epsilon),
             "columns": values,
+            "kinds": self.kinds,
             "asked": self.tabulation.to_json(),
             "keys": [
                 value_to_json(key, self.tabulation.groups.type) for key in self.canonical if self.tabulation.columns
@@ -223,11 +284,15 @@ class Table(Saved):
         asked.check_answers(canonical := tuple(keys or ()), held)
         return cls(asked, canonical, held)
 
-    def _types(self) -> list[Type]:
+    def _types(self) -> dict[str, Type]:
         """The types of the columns of `to_columns`."""
-        types = [traced.type for traced in self.tabulation.columns.values()]
+        types = {name: traced.type for name, traced in self.tabulation.columns.items()}
         for name in self.answers:
-            types += [self.tabulation.aggregates[name].estimate_type(), FLOAT, FLOAT, STR]
+            types |= {
+                name: self.tabulation.aggregates[name].estimate_type(),
+                f"{name}_low": FLOAT,
+                f"{name}_high": FLOAT,
+            }
         return types
 
     @property
@@ -240,14 +305,15 @@ class Table(Saved):
 
     def _repr_html_(self) -> str:
         columns, groups = self.to_columns(), tuple(self.tabulation.columns)
-        ends = {name: (columns[f"{name}_low"], columns[f"{name}_high"]) for name in self.answers}
+        none = [None] * len(self)  # of a choice
+        ends = {name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none)) for name in self.answers}
         scales = {name: interval_scale((*low, *high)) for name, (low, high) in ends.items()}
         rows: list[list[Cell]] = []
         for i in range(min(SHOWN_GROUPS, len(self))):
             rows.append([write_value(columns[name][i]) for name in groups])
             for name, (low, high) in ends.items():
                 rows[-1] += _interval_cells(columns[name][i], low[i], high[i], scales[name])
-        heads = (text for name in ends for text in (name, f"{self._kind_words(name)}, 95 % interval"))
+        heads = (text for name in ends for text in (name, f"{self.kinds[name]}, 95 % interval"))
         left_out = len(self) - len(rows)
         more = [f"… {left_out} more groups: to_pandas() has all"] if left_out else []
         numbers = [len(groups) + 2 * i for i in range(len(ends))]
@@ -268,12 +334,6 @@ def _interval_cells(estimate: Any, low: float | None, high: float | None, scale:
     return [f"{estimate:.6g}", interval_bar(low, float(estimate), high, scale, f"{low:.6g} to {high:.6g}")]
 
 
-def _cell(estimate: Value, low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return write_value(estimate)
-    return f"{estimate:.6g} ({low:.6g} to {high:.6g})"
-
-
 # --- tables without a list of groups, which are asked for groups after the release ------------------------------------
 
 
@@ -292,7 +352,7 @@ class OpenTable:
     ...     live = session.release(people.by("city").agg(rows=wp.count(), age=wp.mean("age", 0, 100), epsilon=1))
     ...     table = live.at(["Oslo", "Rome"])
     ...     session.remaining("people")
-    Fraction(0, 1)
+    0
     >>> table.keys
     ('Oslo', 'Rome')
     """
@@ -327,7 +387,7 @@ class OpenTable:
         return Table(self.tabulation, canonical, answers)
 
     def __getitem__(self, key: object) -> dict[str, Estimate]:
-        return self.at([key])[key]
+        return self.at([key]).row(key)
 
     def __repr__(self) -> str:
         return "<OpenTable: ask with open_table[key] or open_table.at(keys)>"
@@ -348,7 +408,7 @@ class OpenTable:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tabulation(Compound):
+class Tabulation(Compound[R]):
     """Aggregates of groups together: a session releases them as one table, under one bill.
 
     Equal where the query, the groups, the aggregates, and the epsilon of each are.
@@ -436,7 +496,7 @@ class Tabulation(Compound):
         """What the numbers of an aggregate are: from the plan and the declarations, never from data."""
         return self.aggregates[name].kind(self.lowered[name])
 
-    def read(self, released: Sequence[Any]) -> Table | OpenTable:
+    def read(self, released: Sequence[Any]) -> Any:
         """The table, from the released answers for each measurement.
 
         It waits for keys where it has none.

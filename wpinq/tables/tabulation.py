@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic
 
 from wpinq.errors import PlanError, suggest
 from wpinq.expr.nodes import Lambda, check_function
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.types import Type
 from wpinq.expr.values import presenter
+from wpinq.measure.group import R
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan import format
 from wpinq.plan.node import Planned
 from wpinq.sinks.count_above import listing_from_json
@@ -26,7 +28,7 @@ Split = Mapping[str, object] | None
 """The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given."""
 
 
-class Grouping:
+class Grouping(Generic[R]):
     """The records of a query in groups: what `by` gives."""
 
     __slots__ = ("_groups", "_reading")
@@ -35,7 +37,9 @@ class Grouping:
         self._groups = groups
         self._reading = reading
 
-    def agg(self, *unnamed: object, epsilon: object, split: Split = None, **aggregates: Aggregate) -> Tabulation:
+    def agg(
+        self, *unnamed: object, epsilon: EpsilonLike, split: Split = None, **aggregates: Aggregate
+    ) -> Tabulation[R]:
         """Aggregates of each group, by the names that they are to have.
 
         Parameters
@@ -138,7 +142,7 @@ def _check_lister(aggregates: Mapping[str, Aggregate]) -> None:
 
 
 SUFFIXES = ("_low", "_high", "_kind")
-"""What a frame calls the further columns of an aggregate."""
+"""What frames and csv files call the further columns of an aggregate."""
 
 
 def _check_names(columns: list[str], aggregates: list[str]) -> None:

@@ -24,6 +24,7 @@ from wpinq.mcmc.target import NO_NOISE_LEVEL, Target
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import NANO, parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node, sources, upward
 from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Integers
@@ -129,7 +130,7 @@ class Method(ABC):
 
     @abstractmethod
     def measurements(
-        self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
+        self, source: Query, epsilon: EpsilonLike, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
         """All that is measured, by name; together it costs epsilon (see `spend`).
 
@@ -221,7 +222,9 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
 
 
-def spend(wanted: Mapping[str, Measurement], epsilon: object, shares: Mapping[str, object]) -> dict[str, Measurement]:
+def spend(
+    wanted: Mapping[str, Measurement], epsilon: EpsilonLike, shares: Mapping[str, object]
+) -> dict[str, Measurement]:
     """Measurements that together cost epsilon, each its share.
 
     The epsilon of a measurement is `share · epsilon / (distance · unit_weight)`, the distance being how far one unit
@@ -340,7 +343,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
 def spend_without(
     spare: Sequence[str],
     wanted: Mapping[str, Measurement],
-    epsilon: object,
+    epsilon: EpsilonLike,
     shares: Mapping[str, object],
     bounds: Bounds,
 ) -> dict[str, Measurement]:

@@ -24,6 +24,7 @@ from wpinq.mcmc.proposal import Swaps
 from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.runtime.arrays import Integers
 
 Recipe = Callable[[Query], Query]
@@ -82,7 +83,7 @@ class DegreesThen(Method):
         return {**SEED_SHARES, **dict.fromkeys(self.fits, left)}
 
     def measurements(
-        self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
+        self, source: Query, epsilon: EpsilonLike, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
         degrees = None if bounds.degree is None else range(bounds.degree)
         nodes = None if bounds.nodes is None else range(bounds.nodes)

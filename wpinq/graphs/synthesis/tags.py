@@ -46,6 +46,7 @@ from wpinq.mcmc.proposal import Swaps
 from wpinq.mcmc.target import Target
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import topological
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Stated
@@ -249,7 +250,7 @@ class Tagged(Method):
         return {name: Fraction(percent, 100) for name, percent in _PERCENT.items()}
 
     def measurements(
-        self, source: Query, epsilon: object, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
+        self, source: Query, epsilon: EpsilonLike, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
         """As `Method.measurements`.
 

@@ -423,7 +423,7 @@ class Marginals(Strategy):
     Marginals({'age': 3, 'city': 2}, [('age',), ('age', 'city')], shares={('age',): 0.25, ('age', 'city'): 0.75})
     >>> measurement = strategy.measure(people, 0.5)
     >>> wp.bill(measurement)["people"]
-    Fraction(1, 2)
+    0.5
     >>> data = wp.WeightedDataset({(0, 1): 5.0, (2, 0): 7.0})
     >>> answers = wp.simulate(measurement, {"people": data}, seed=0)
     >>> strategy.infer(answers)[("age",)].shape

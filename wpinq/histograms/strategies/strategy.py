@@ -27,6 +27,7 @@ from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.noise.geometric import lattice_scale
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
@@ -38,7 +39,7 @@ Mechanism = Literal["laplace", "geometric", "automatic"]
 """Laplace noise; double-geometric noise on the lattice that the plan proves; that where it can be, and else Laplace."""
 
 
-def noisy(query: Query, epsilon: object, keys: Iterable[Value], mechanism: Mechanism) -> Measurement:
+def noisy(query: Query, epsilon: EpsilonLike, keys: Iterable[Value], mechanism: Mechanism) -> Measurement:
     """The noisy count or the geometric count of a query over public keys.
 
     "automatic" is "geometric" where the plan proves a lattice, and evaluation in floats is exact on it. It looks at the
@@ -165,7 +166,7 @@ class Strategy(ABC):
         """The estimate, from answers."""
 
     def measure(
-        self, source: Query, epsilon: object, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
+        self, source: Query, epsilon: EpsilonLike, bin: UserFunction | None = None, mechanism: Mechanism = "laplace"
     ) -> Measurement:
         """The measurement to release: the query over the strategy's public keys.
 

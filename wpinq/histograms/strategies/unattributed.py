@@ -337,7 +337,7 @@ class HierarchicalCounts:
     >>> strategy = HierarchicalCounts(Tree([[2]]), groups=[2, 2], largest=8)
     >>> levels = strategy.measure(persons, [0.5, 0.5], group=lambda r: r.group, location=lambda r: r.location)
     >>> wp.bill(levels)["persons"]
-    Fraction(1, 1)
+    1
     """
 
     tree: Tree
