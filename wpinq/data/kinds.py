@@ -254,7 +254,8 @@ _IN_SQL = "take {} in SQL (duckdb.sql, or Spark's) and offer the result"
 _TEXT_IN_SQL = _IN_SQL.format("CAST(… AS STRING)")
 _ELSE_NULL = ", null where the text is none"
 _CASTS: dict[tuple[types.Type, types.Type], str] = {
-    (types.FLOAT, types.INT): ", which cuts toward zero",
+    (types.FLOAT, types.INT): ", which cuts toward zero; or, of whole numbers, some of which are missing in pandas, "
+    'declare int | None and offer .astype("Int64")',
     (types.INT, types.DATE): ", which reads days since 1970-01-01",
     (types.INT, types.TIMESTAMP): ", which reads microseconds since 1970",
     (types.INT, types.TIME): ", which reads microseconds since midnight",

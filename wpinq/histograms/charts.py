@@ -191,6 +191,11 @@ def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes:
     >>> [text.get_text() for text in axes.texts]
     ['14', '3', '11', '3', '0', '11', '0']
     """
+    if isinstance(values, LinearStrategy):
+        raise AnswersError(
+            "the values come first, then the branching factor: plot_tree(answers, 2), or "
+            "plot_tree(strategy.nodes(answers), 2)"
+        )
     source = values if isinstance(values, Answers) else answers
     numbers = values if isinstance(values, Answers) else _one_row(values)
     strategy = Hierarchical(_leaves(len(numbers), branching), branching)

@@ -21,6 +21,7 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.group import Together
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import from_nano
+from wpinq.runtime.public import public
 
 
 class Budgets:
@@ -183,6 +184,7 @@ class AnalystBudgets(Budgets):
         raise SessionError("an analyst's budgets are in a ledger: give the ledger and the name again")
 
 
+@public
 class Analyst(AnalystBudgets):
     """An analyst's view of a session: releases from the own budgets, and their balances.
 

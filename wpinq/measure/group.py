@@ -16,6 +16,7 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.bill import bill as bill_of
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 
 
@@ -84,6 +85,7 @@ def regrouped(given: Together, asked: Sequence[Measurement | Compound], released
     return found[0] if isinstance(given, (Measurement, Compound)) else found
 
 
+@public
 class Batch(Compound):
     """Measurements and tables that are released together, in a list or by name, with one bill.
 

@@ -24,6 +24,7 @@ from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.public import public
 from wpinq.tables.tabulation import Table, Tabulation
 
 
@@ -43,6 +44,7 @@ class ServiceError(WpinqError):
         self.status, self.kind = status, kind
 
 
+@public
 class ServiceConnection:
     """An analyst's access to a service, made by `connect`; no repr shows its token.
 

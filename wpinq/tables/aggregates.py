@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-from wpinq.errors import ExpressionError, PlanError
+from wpinq.errors import ExpressionError, PlanError, described
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
@@ -440,7 +440,7 @@ class Quantile(SelectedAggregate):
         SelectedAggregate.__post_init__(self)
         exact = parse_epsilon(self.q)
         if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {self.q!r}")
+            raise PlanError(f"a quantile lies between 0 and 1, not {described(self.q)}")
         object.__setattr__(self, "q", exact)
 
     def sink(self) -> Choose:
