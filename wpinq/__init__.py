@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     from wpinq.tables.tabulation import Table as Table
     from wpinq.tables.tabulation import Tabulation as Tabulation
 else:
-    from wpinq.runtime.public import public, public_names, unknown_name
-
     # The list above is the one list of public names. Each is imported when it is first used: `import wpinq` is fast.
     _IMPORT = re.compile(r"^    from (\S+) import (\w+) as", re.MULTILINE)
     _HOMES = {name: home for home, name in _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))}
@@ -90,10 +88,15 @@ else:
     }
     """What to write in place of names that other libraries have."""
 
-    @public
     def __getattr__(name: str) -> Any:
+        from wpinq.runtime.public import public_names, unknown_name
+
         if name not in _HOMES:
-            unknown_name("wpinq", name, _HOMES, _MENDS.get(name, ""))
+            try:
+                unknown_name("wpinq", name, _HOMES, _MENDS.get(name, ""))
+            except AttributeError as error:
+                error.__traceback__ = None  # as `public` has it, which would be loaded for every import
+                raise
         home = _HOMES[name]
         module = importlib.import_module(f"{home}.{name}" if home == __name__ else home)
         if home == __name__:

@@ -150,7 +150,7 @@ def warn(message: str) -> None:
 
 
 def warn_of_column(keys: object, what: str) -> None:
-    """Warn of public keys that come as a column or as an array of text, as those do that were read off the data."""
+    """Warn of public keys that come as a column or an array of text, as if read off the data."""
     home, kind = type(keys).__module__.partition(".")[0], getattr(getattr(keys, "dtype", None), "kind", "")
     if home in ("pandas", "polars", "pyarrow") or (home == "numpy" and kind in "OSUT"):
         warn(
@@ -196,7 +196,9 @@ def _folded(name: str) -> str:
 
 
 def described(value: object) -> str:
-    """The text of a wrong argument: a name or a number as it is, else its kind, for it may be data.
+    """The text of a wrong argument: a name or number as it is, of others the kind.
+
+    Others may be data.
 
     Examples
     --------

@@ -111,15 +111,15 @@ def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "code", "fragment"),
     [
-        (["--budget", "edges=0.1"], 3, "nothing was spent"),
+        (["--budget", "edges=0.1"], 3, "Nothing was spent or written"),
         (["--edge-list", "edges=refuse-duplicates,sideways"], 2, "no option 'sideways'"),
         (["--edge-list", "edges=drop-loops"], 2, "directed or undirected"),
         (["--edge-list", "edges=directed,undirected"], 2, "'undirected' decides what"),
         (["--edge-list", "edges=directed,keep-loops,drop-loops"], 2, "'drop-loops' decides what"),
         (["--rows", "-1"], 2, "--rows is at least 0"),
-        (["--budget", "edges=0.1e-9"], 1, "1e-9"),
+        (["--budget", "edges=0.1e-9"], 2, "1e-9"),
         (["--budget", "nodes=1"], 2, "no source 'nodes'"),
-        (["--budget", "edges"], 2, "NAME=VALUE"),
+        (["--budget", "edges"], 2, "NAME=EPSILON"),
         (["--param", "delta=1"], 7, "delta"),
     ],
 )
@@ -137,6 +137,7 @@ def test_errors_are_one_line_with_an_exit_code(
     if "--edge-list" not in arguments:
         base += ["--edge-list", UNDIRECTED]
     assert main(base + arguments) == code
+    assert not (tmp_path / "l.db").exists()  # where an account would keep the budget of a refused run
     captured = capsys.readouterr()
     assert fragment in captured.err
     error = captured.err.removeprefix(f"new ledger: {tmp_path / 'l.db'}\n")

@@ -34,7 +34,7 @@ _METHODS = {
     **dict.fromkeys(("isna", "isnull"), "write F.is_null({})"),
     **dict.fromkeys(("notna", "notnull", "is_not_null"), "write ~F.is_null({})"),
     **dict.fromkeys(("fillna", "fill_null"), "write F.where(F.is_null({0}), value, {0})"),
-    "astype": "write F.cast({}, int)",
+    **dict.fromkeys(("astype", "cast"), "write F.cast({}, int), or another type"),
     "round": "write F.floor({} + 0.5)",
 }
 """What to write in place of the methods of columns in other libraries."""

@@ -192,7 +192,7 @@ REFUSED = {
     "call": ("is not a function", "the functions of a query are those of F, such as F.lower(text)"),
     "bool": (
         "has no truth value while the query is written",
-        "write (x > a) & (x < b) with both parentheses, | for or, ~ for not, F.where(condition, a, b) for if, and "
+        "use & | ~ and F.where(condition, a, b), each comparison in parentheses, as in (x > a) & (x < b), and "
         "(x == a) | (x == b) instead of x in [a, b]",
     ),
     "iter": ("cannot be looped over or unpacked", "use [0], [1], … or F.map(list, function)"),

@@ -23,6 +23,3 @@ from wpinq.mcmc.settings import Trace as Trace
 from wpinq.mcmc.settings import split_r_hat as split_r_hat
 from wpinq.mcmc.target import Target as Target
 from wpinq.mcmc.target import noise_level as noise_level
-from wpinq.runtime.public import public_names
-
-public_names(globals())

@@ -19,6 +19,7 @@ import numpy as np
 from wpinq.engines.delta.compiled import WalkProgress
 from wpinq.errors import AnswersError, PlanError, WpinqError, described
 from wpinq.mcmc.chain import ChainState
+from wpinq.runtime.public import public
 
 # Schedules of beta, the inverse temperature of a chain: a low one explores, a high one stays at the best fits.
 
@@ -114,6 +115,7 @@ REST_SCORE = 0.1
 _CHUNKS = 50
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How long chains go on, at which inverse temperature, and how often they are looked at.

@@ -80,8 +80,8 @@ class Grouping:
         """
         if unnamed:
             raise PlanError(
-                "agg: give each aggregate a name, as in agg(rows=wp.count(), salary=wp.mean('salary', 0, 100_000), "
-                "epsilon=1)"
+                "agg: give each aggregate the name of its column: agg(rows=wp.count(), salary=wp.mean('salary', 0, "
+                "100_000), epsilon=1)"
             )
         for name, aggregate in aggregates.items():
             if not isinstance(aggregate, Aggregate):

@@ -56,7 +56,10 @@ def _of_text(*sides: Type) -> str:
 
 
 def _booleans(types: Types, attributes: CallAttributes) -> Type:
-    expect(types, BOOL, what="a side of & or | is a comparison in parentheses, as in (x > a) & (x < b)")
+    for type_ in types:
+        if type_.with_nullable(False) in (INT, FLOAT):
+            raise Mistyped(f"logic takes bool, not {type_}: compare in parentheses, as in (x > a) & (x < b)")
+    expect(types, BOOL, what="logic takes bool")
     return BOOL.with_nullable(any_null(types))
 
 
