@@ -154,8 +154,8 @@ def warn_of_column(keys: object, what: str) -> None:
     home, kind = type(keys).__module__.partition(".")[0], getattr(getattr(keys, "dtype", None), "kind", "")
     if home in ("pandas", "polars", "pyarrow") or (home == "numpy" and kind in "OSUT"):
         warn(
-            f"{what} come as a column: were they read off the protected data, they would reveal who is in there, at no "
-            "epsilon; give public ones, as a list"
+            f"{what} come as a column: keys that were read off the protected data would reveal records, outside of "
+            "every epsilon; give public ones, as a list"
         )
 
 

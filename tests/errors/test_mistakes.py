@@ -144,6 +144,22 @@ def test_what_is_offered_in_the_wrong_place_is_not_quoted(names: dict[str, Any])
     assert not quoted
 
 
+def test_keys_that_come_as_a_column_are_warned_of(names: dict[str, Any]) -> None:
+    people, column, np = names["people"], names["frame"].city, names["np"]
+    for ask in (
+        lambda: people.by("city", keys=column.unique()),
+        lambda: people.by("city", "age", keys={"city": column, "age": [31]}),
+        lambda: names["cities"].noisy_count(1, over=column),
+        lambda: names["cities"].most_common(1, candidates=names["pl"].Series(["Ulm"])),
+    ):
+        with pytest.warns(wp.errors.WpinqWarning, match="give public ones, as a list"):
+            ask()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names["ages"].noisy_count(1, over=np.arange(10))
+        names["cities"].noisy_count(1, over=["Ulm"])
+
+
 def test_warnings_point_at_the_line_of_the_user(tmp_path: Path) -> None:
     code = """
 import wpinq as wp

@@ -152,7 +152,7 @@ def _outside(traceback: TracebackType | None) -> TracebackType | None:
         if str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0] not in _INSIDE:
             kept.append(traceback)
         traceback = traceback.tb_next
-    for one, after in zip(kept, [*kept[1:], None], strict=True):
+    for one, after in zip(kept, [*kept[1:], None], strict=False):
         one.tb_next = after
     return kept[0] if kept else None
 
