@@ -208,7 +208,7 @@ def described(value: object) -> str:
     if isinstance(value, int) and abs(value) > 10**100:  # Python prints none of more than 4,300 digits
         return "an integer of more than 100 digits"
     kind = type(value).__name__
-    plain = value is None or isinstance(value, (str, int, float, Fraction))
+    plain = value is None or isinstance(value, (str, int, float, Fraction, Decimal))
     return reprlib.repr(value) if plain else f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
 
 

@@ -254,8 +254,7 @@ _IN_SQL = "take {} in SQL (duckdb.sql, or Spark's) and offer the result"
 _TEXT_IN_SQL = _IN_SQL.format("CAST(… AS STRING)")
 _ELSE_NULL = ", null where the text is none"
 _CASTS: dict[tuple[types.Type, types.Type], str] = {
-    (types.FLOAT, types.INT): ", which cuts toward zero; or, of whole numbers, some of which are missing in pandas, "
-    'declare int | None and offer .astype("Int64")',
+    (types.FLOAT, types.INT): ", which cuts toward zero",
     (types.INT, types.DATE): ", which reads days since 1970-01-01",
     (types.INT, types.TIMESTAMP): ", which reads microseconds since 1970",
     (types.INT, types.TIME): ", which reads microseconds since midnight",
@@ -313,7 +312,9 @@ def column_advice(kind: ColumnKind, wanted: types.Type) -> str:
         words = ", which cuts toward zero"
     if words is None:
         return ""
-    return f"declare {annotation(given)} and take F.cast(x, {annotation(wanted)}) in queries{words}"
+    # pandas has whole numbers as floats where some are missing
+    whole = 'where all are whole, offer .astype("Int64"), else ' if (given, wanted) == (types.FLOAT, types.INT) else ""
+    return f"{whole}declare {annotation(given)} and take F.cast(x, {annotation(wanted)}) in queries{words}"
 
 
 def _plain(type_: types.Type) -> types.Type:

@@ -57,7 +57,7 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     except (OverflowError, ValueError):  # beyond floats, or a nan of Decimal's that signals
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
-        raise PlanError(f"a range is finite, lower <= upper, not both 0: not {described(lower)} to {described(upper)}")
+        raise PlanError(f"a range has numbers lower <= upper, not both 0: not {described(lower)} to {described(upper)}")
     return low, high
 
 

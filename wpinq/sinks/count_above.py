@@ -67,7 +67,7 @@ class Listing:
         if not isinstance(self.domain, KeyDomain):
             raise PlanError("a listing is out of a domain of keys: integers(0, 99_999), digits(5), product(…)")
         if type(self.above) is not float or not 0 <= self.above <= LARGEST_THRESHOLD:
-            raise PlanError(f"a listing is above a number from 0 to {LARGEST_THRESHOLD:g}, not {described(self.above)}")
+            raise PlanError(f"a listing has a threshold from 0 to {LARGEST_THRESHOLD:g}, not {described(self.above)}")
 
     @property
     def selection(self) -> str:

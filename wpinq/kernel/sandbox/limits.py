@@ -54,7 +54,7 @@ require_restrictions=True)
             if type(number) not in (int, float) or not (math.isfinite(number) and number >= least and number > 0):
                 raise SessionError(f"Limits: {name} is a number above {least:g}, not {described(number)}")
         if type(self.max_record_bytes) is not int or self.max_record_bytes < 1:
-            raise SessionError(f"max_record_bytes is an integer from 1 on, not {described(self.max_record_bytes)}")
+            raise SessionError(f"Limits: max_record_bytes is at least 1, not {described(self.max_record_bytes)}")
         if not isinstance(self.require_restrictions, bool):
             raise SessionError("Limits: require_restrictions is True or False")
         if not isinstance(self.memory, str) or _MEMORY.fullmatch(self.memory.strip()) is None:
