@@ -75,14 +75,36 @@ else:
     _IMPORT = re.compile(r"^    from (\S+) import (\w+) as", re.MULTILINE)
     _HOMES = {name: home for home, name in _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))}
     __all__ = sorted(_HOMES)
+    _AGGREGATES = "wp.count(), wp.sum, wp.mean, wp.median, wp.quantile, wp.most_common and wp.count_distinct"
+    _MENDS = {
+        **dict.fromkeys(
+            ("max", "min"),
+            'a noisy extreme is a quantile, such as wp.quantile("age", 0.99, candidates=range(100)); of two values or '
+            "of a list, functions.max and functions.min",
+        ),
+        **dict.fromkeys(("var", "variance", "std"), f"the aggregates are {_AGGREGATES}"),
+        **dict.fromkeys(("avg", "average"), 'write wp.mean("salary", lower=0, upper=100_000)'),
+        **dict.fromkeys(("DataFrame", "read_csv", "from_pandas"), "session.protect(source, data, budget=1) takes data"),
+    }
+    """What to write in place of names that other libraries have."""
 
     def __getattr__(name: str) -> Any:
+        from wpinq.runtime.public import public_names, unknown_name
+
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            try:
+                unknown_name("wpinq", name, _HOMES, _MENDS.get(name, ""))
+            except AttributeError as error:
+                error.__traceback__ = None  # as `public` has it, which would be loaded for every import
+                raise
         home = _HOMES[name]
         module = importlib.import_module(f"{home}.{name}" if home == __name__ else home)
-        found = globals()[name] = module if home == __name__ else getattr(module, name)
-        return found
+        if home == __name__:
+            globals()[name] = module
+        else:
+            globals()[name] = getattr(module, name)
+            public_names(globals())
+        return globals()[name]
 
     def __dir__() -> list[str]:
         return [*__all__, "__version__"]

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import difflib
 import os
+import reprlib
 import sys
 import warnings
 from collections.abc import Iterable
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 
 
 class WpinqError(Exception):
@@ -94,6 +98,14 @@ class SourceSuspended(SessionError):
     """A source answers no analyst until its curator resumes it; the message is a constant."""
 
 
+class CallError(WpinqError, TypeError):
+    """A call whose arguments do not fit the parameters."""
+
+
+class UnknownAttribute(WpinqError, AttributeError):
+    """A name after a dot that is not there."""
+
+
 class AnswersError(WpinqError):
     """Answers do not hold what was asked of them, or a file does not hold answers."""
 
@@ -137,6 +149,16 @@ def warn(message: str) -> None:
     warnings.warn(message, WpinqWarning, stacklevel=level)
 
 
+def warn_of_column(keys: object, what: str) -> None:
+    """Warn of public keys that come as a column or an array of text, as if read off the data."""
+    home, kind = type(keys).__module__.partition(".")[0], getattr(getattr(keys, "dtype", None), "kind", "")
+    if home in ("pandas", "polars", "pyarrow") or (home == "numpy" and kind in "OSUT"):
+        warn(
+            f"{what} come as a column: keys that were read off the protected data would reveal records, outside of "
+            "every epsilon; give public ones, as a list"
+        )
+
+
 # Names that were misspelt, and which were meant: the end of many a message.
 
 
@@ -171,6 +193,28 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 def _folded(name: str) -> str:
     return name.casefold().replace("_", "")
+
+
+def described(value: object) -> str:
+    """The text of a wrong argument: a name or number as it is, of others the kind.
+
+    Others may be data.
+
+    Examples
+    --------
+    >>> described("salry"), described([("Ulm", 31)])
+    ("'salry'", 'a list')
+    """
+    if isinstance(value, int) and abs(value) > 10**100:  # Python prints none of more than 4,300 digits
+        return "an integer of more than 100 digits"
+    kind = type(value).__name__
+    plain = value is None or isinstance(value, (str, int, float, Fraction, Decimal))
+    return reprlib.repr(value) if plain else f"{'an' if kind[:1] in 'AEIOUaeiou' else 'a'} {kind}"
+
+
+def described_key(key: object) -> str:
+    """The text of a public key, which may be a record or a date, too."""
+    return repr(key) if isinstance(key, (tuple, date, time, timedelta, Decimal)) else described(key)
 
 
 def shorten(name: str) -> str:

@@ -15,6 +15,7 @@ WeightedDataset({'ada': 1.0})
 from typing import TYPE_CHECKING
 
 from wpinq.expr.declare import IN_PYTHON
+from wpinq.runtime.public import public_names
 
 if TYPE_CHECKING:
     from wpinq.expr.functions.casts import cast as cast
@@ -27,3 +28,4 @@ if TYPE_CHECKING:
     from wpinq.expr.functions.text import *  # noqa: F403
 
 globals().update(IN_PYTHON, __all__=sorted(IN_PYTHON))
+public_names(globals())

@@ -111,15 +111,15 @@ def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "code", "fragment"),
     [
-        (["--budget", "edges=0.1"], 3, "nothing was spent"),
+        (["--budget", "edges=0.1"], 3, "Nothing was spent or written"),
         (["--edge-list", "edges=refuse-duplicates,sideways"], 2, "no option 'sideways'"),
         (["--edge-list", "edges=drop-loops"], 2, "directed or undirected"),
         (["--edge-list", "edges=directed,undirected"], 2, "'undirected' decides what"),
         (["--edge-list", "edges=directed,keep-loops,drop-loops"], 2, "'drop-loops' decides what"),
         (["--rows", "-1"], 2, "--rows is at least 0"),
-        (["--budget", "edges=0.1e-9"], 1, "1e-9"),
+        (["--budget", "edges=0.1e-9"], 2, "1e-9"),
         (["--budget", "nodes=1"], 2, "no source 'nodes'"),
-        (["--budget", "edges"], 2, "NAME=VALUE"),
+        (["--budget", "edges"], 2, "NAME=EPSILON"),
         (["--param", "delta=1"], 7, "delta"),
     ],
 )
@@ -137,13 +137,30 @@ def test_errors_are_one_line_with_an_exit_code(
     if "--edge-list" not in arguments:
         base += ["--edge-list", UNDIRECTED]
     assert main(base + arguments) == code
+    assert not (tmp_path / "l.db").exists()  # where an account would keep the budget of a refused run
     captured = capsys.readouterr()
     assert fragment in captured.err
-    error = captured.err.removeprefix(f"new ledger: {tmp_path / 'l.db'}\n")
+    error = captured.err
     assert error.startswith("wpinq: ")
-    assert (tmp_path / "l.db").exists() == (error != captured.err) == (code == 3)
     if code != 7:
         assert error.count("\n") == 1
+
+
+def test_no_account_is_opened_where_another_has_too_little_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, data, ledger = tmp_path / "p.wpq", tmp_path / "data.csv", tmp_path / "l.db"
+    data.write_text("x\n1\n", encoding="utf-8")
+    count = "{} = {}.Select(r => r.x % 2).NoisyCount(1, over: [0, 1]);"
+    path.write_text("source a(x: int); var " + count.format("n", "a"), encoding="utf-8")
+    first = ["--source", f"a={data}", "--budget", "a=1", "--ledger", str(ledger)]
+    assert main(["run", str(path), *first]) == 0
+    path.write_text("source a(x: int); source b(x: int); var " + count.format("n", "a.Concat(b)"), encoding="utf-8")
+    second = ["--source", f"b={data}", "--budget", "b=1"]
+    assert main(["run", str(path), *first, *second]) == 3
+    assert "what the ledger has left of a does not cover the bill" in capsys.readouterr().err
+    with wp.Session(ledger) as session:
+        assert [each.account for each in session.balances()] == ["a"]
 
 
 def test_broken_data_are_refused_before_anything_is_spent(

@@ -83,8 +83,12 @@ def test_of_nulls_and_objects_nothing_is_advised() -> None:
         assert "To convert" not in str(caught.value)
 
 
+WHOLE = (
+    'where all are whole, offer .astype("Int64"), else declare float and take F.cast(x, int) in queries, '
+    "which cuts toward zero"
+)
 OTHERS: list[tuple[Any, Any, Any, Any, str]] = [
-    (float, int, [1.7], [1], "declare float and take F.cast(x, int) in queries, which cuts toward zero"),
+    (float, int, [1.7], [1], WHOLE),
     (int, bool, [2, 1], [False, True], "declare int and ask for x == 1 in queries"),
     (float, bool, [0.5, 1.0], [False, True], "declare float and ask for x == 1 in queries"),
     (str, bool, ["False", "yes"], [False, True], 'declare str and ask for x == "yes" in queries'),
@@ -166,8 +170,7 @@ def test_arrays_are_never_cut_nor_guessed() -> None:
     with wp.Session() as session:
         with pytest.raises(wp.SourceRejected) as caught:
             session.protect(wp.source("data", int), numpy.array([1.0, 2.0]), budget=1)
-        said = "declare float and take F.cast(x, int) in queries, which cuts toward zero"
-        assert str(caught.value).endswith(f" To convert value: {said}.")
+        assert str(caught.value).endswith(f" To convert value: {WHOLE}.")
         with pytest.raises(wp.SourceRejected) as caught:
             session.protect(wp.source("data", int), numpy.array([1j]), budget=1)
         assert "To convert" not in str(caught.value)

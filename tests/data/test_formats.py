@@ -206,7 +206,7 @@ def test_the_command_line_names_it_too(tmp_path: Path, capsys: pytest.CaptureFix
     assert run("a.jsonl", "{}") == 2
     assert "says JSON, which is not read: offer duckdb.read_json(path)" in capsys.readouterr().err
     assert run("a.csv", "src;dst\n1;2\n") == 4
-    assert "delimiter=';'" in capsys.readouterr().err
+    assert "--delimiter ';'" in capsys.readouterr().err
     assert run("b.csv", "src;dst\n1;2\n", "--delimiter", "edges=;") == 0
     assert run("c.dat", "src,dst\n1,2\n", "--delimiter", "edges=,") == 0
     assert run("d.tsv", "src\tdst\n1\t2\n") == 0

@@ -149,10 +149,10 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e: e.height // 2, "use F.floor(a / b)"),
     (lambda e: e.height % 2, "// and % take integers"),
     (lambda e: -e.name, "arithmetic takes int or float"),
-    (lambda e: ~e.age, "logic takes bool, not int, in `!e.age`"),
+    (lambda e: ~e.age, "logic takes bool, not int"),
     (lambda e: e.age & 1, "logic takes bool, not int"),
     (lambda e: e.tall | e.age, "logic takes bool, not int"),
-    (lambda e: e.age == e.name, "cannot compare int with str, in `e.age == e.name`"),
+    (lambda e: e.age == e.name, "cannot compare int with str: "),
     (lambda e: e.tall == 1, "cannot compare bool with int"),
     (lambda e: (e.age, 1.0) == e, "cannot compare (name: str"),
     (

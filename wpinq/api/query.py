@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 from wpinq.api.releases import Releasable
 from wpinq.display.explanation import explain_plan, plan_html
@@ -13,7 +13,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
 from wpinq.expr.trace import RecordFunction, lift, trace
-from wpinq.expr.types import Type
+from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value, presenter
 from wpinq.marginals.cells import Attribute
 from wpinq.marginals.planning import Objective
@@ -29,6 +29,7 @@ from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.properties import plan_properties
+from wpinq.runtime.public import public
 from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import Aggregate
@@ -36,6 +37,7 @@ from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_co
 from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation, grouping
 
 
+@public
 class Query(Releasable):
     """A plan under construction: every method gives a new query, without evaluation or cost.
 
@@ -59,11 +61,20 @@ class Query(Releasable):
     def __hash__(self) -> int:
         return hash(self.plan)
 
+    def __bool__(self) -> bool:
+        return True
+
     def __repr__(self) -> str:
         return f"<Query {self.plan.operator.name}: {self.plan.type}>"
 
     def _repr_html_(self) -> str:
         return plan_html(self.plan, self.reading)
+
+    def _mend_attribute(self, name: str) -> str:
+        names = self.plan.type.names if isinstance(self.plan.type, TupleOf) else ()
+        if name in names:
+            return f'a column is written wp.col("{name}"), or lambda r: r.{name}'
+        return _METHODS.get(name, "")
 
     def __reduce__(self) -> Any:
         return (_unpickle, (plan_to_json(self.plan), self.reading))
@@ -402,6 +413,36 @@ class Query(Releasable):
         unit = Fraction(sink.scales(self.plan, Fraction(1))[0])
         exact = unit * Fraction(sink.half_width(1.0, confidence)) / Fraction(half_width)
         return Epsilon(parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9)))
+
+
+_METHODS = {
+    **dict.fromkeys(("groupby", "groupBy"), 'write by("city", keys=["Oslo", "Bergen"]).agg(n=wp.count(), epsilon=0.1)'),
+    **dict.fromkeys(("merge", "join_on"), 'write join(other, on="city")'),
+    **dict.fromkeys(("mean", "sum", "avg"), 'write agg(x=wp.mean("salary", 0, 100_000), epsilon=0.1), or wp.sum'),
+    **dict.fromkeys(("value_counts", "hist"), 'write by("city", keys=["Oslo"]).agg(n=wp.count(), epsilon=0.1)'),
+    **dict.fromkeys(("assign", "withColumn", "mutate"), 'write with_columns(decade=wp.col("age") // 10)'),
+    **dict.fromkeys(("query", "loc"), 'write where(wp.col("age") > 30)'),
+    **dict.fromkeys(
+        ("collect", "execute", "compute", "show", "head", "to_pandas", "fetch"),
+        "records are never shown; session.release(measurement) gives noisy answers, and explain() shows the plan",
+    ),
+}
+"""What to write in place of the methods of frames in other libraries."""
+
+
+def _refuse(text: str) -> Callable[..., NoReturn]:
+    def refuse(self: Query, *arguments: object) -> NoReturn:
+        raise PlanError(text)
+
+    return public(refuse)
+
+
+for _python, _text in {
+    "getitem": 'a query has no rows to take: a column is written wp.col("age"), a condition where(wp.col("age") > 30)',
+    "len": "a query has no length: release a count, as in session.release(people.count(epsilon=0.1))",
+    "rshift": 'a query goes on by methods, as in people.by("city", keys=["Oslo"]).agg(n=wp.count(), epsilon=0.1)',
+}.items():  # not in the class: type checkers refuse them by themselves
+    setattr(Query, f"__{_python}__", _refuse(_text))
 
 
 def _unpickle(data: Mapping[str, Any], reading: str) -> Query:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import overload
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described, warn_of_column
 from wpinq.expr.trace import RecordFunction, UserFunction, trace
 from wpinq.expr.types import CategoryOf
 from wpinq.measure.measurement import ListedMeasurement, Measurement, check_domain
@@ -63,6 +63,7 @@ class Releasable(Planned):
         """
         domain = sink.own_keys
         if domain is None:
+            warn_of_column(over, "over")
             domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
@@ -267,7 +268,7 @@ class Releasable(Planned):
             )
         exact = parse_epsilon(q)
         if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {q!r}: write q=0.9 for nine in ten")
+            raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}: write q=0.9 for nine in ten")
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
     def median(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
@@ -275,6 +276,7 @@ class Releasable(Planned):
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
     def _choose(self, epsilon: EpsilonLike, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:
+        warn_of_column(candidates, "candidates")
         domain = check_domain(candidates, self.plan.type)
         if not domain:
             raise PlanError("a choice needs at least one candidate")

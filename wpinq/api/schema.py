@@ -17,6 +17,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.nodes import RESERVED
 from wpinq.expr.types import TupleOf, Type
 from wpinq.language.write import write_source
+from wpinq.runtime.public import public
 
 _LINE = 100
 _ALWAYS = (
@@ -25,6 +26,7 @@ _ALWAYS = (
 )
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A declaration to confirm: what the columns of a table say, and what only the curator can.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ from wpinq.api.evaluate import weights_of
 from wpinq.columns.dataset import WeightedDataset
 from wpinq.data import SourceData
 from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, rank_weights_of
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Compound, R, waits_for_keys
@@ -90,6 +91,8 @@ def simulate(
     >>> wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1).simulated
     True
     """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise PlanError(f"a seed is an integer of at least 0, not {described(seed)}")
     if isinstance(measurement, Compound):
         asked = measurement.measurements
         if waits_for_keys(measurement):

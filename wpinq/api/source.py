@@ -8,7 +8,7 @@ from numbers import Integral, Number
 from typing import Any
 
 from wpinq.api.query import Query
-from wpinq.errors import EpsilonError, PlanError
+from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr.declarations import Person, check_facts, check_listed
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
@@ -103,6 +103,13 @@ def source(
       protects one person, at most 20 rows, of weight 20
       NoisyCount(0.01) uses it once: 0.01 x 1 x 20 = 0.2
     """
+    if not isinstance(name, str):
+        raise PlanError(
+            f'a source begins with its name, as in wp.source("people", age=int), not {described(name)}; data are given '
+            "to session.protect"
+        )
+    if not isinstance(unit, str | None):
+        raise PlanError(f'source {name!r}: unit says in words what one protected unit is, as in unit="one person"')
     of_person = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, Number))}
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
@@ -127,7 +134,7 @@ def _positive(number: object, what: str) -> Fraction:
     try:
         return parse_epsilon(number)
     except EpsilonError:
-        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {number!r}') from None
+        raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {described(number)}') from None
 
 
 def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from wpinq import errors
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
-from wpinq.errors import LedgerError, UsageError, WpinqError, system_reason
+from wpinq.errors import BudgetExceeded, EpsilonError, LedgerError, UsageError, WpinqError, system_reason
 from wpinq.kernel.ledger import place
 from wpinq.kernel.ledger.chain import Head
 from wpinq.language import Program, parse
+from wpinq.noise.epsilon import from_nano, parse_budget, to_nano
+from wpinq.noise.epsilon_text import format_epsilon
 
 _DATABASE = b"SQLite format 3\0"
 _BESIDE = ("-wal", "-shm", "-journal", "-head", "-new")
@@ -38,6 +42,7 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
 def load_program(options: argparse.Namespace) -> Program:
     """The text program of a command, with its parameters and the bounds of its sources."""
     path: Path = options.program
+    check_readable(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
@@ -54,17 +59,38 @@ def load_program(options: argparse.Namespace) -> Program:
     return program.of_records_at_most(records)
 
 
+_VALUES = {"--budget": "EPSILON", "--source": "FILE", "--data-version": "VERSION", "--records-at-most": "N"}
+
+
 def pairs(given: Sequence[str], option: str) -> dict[str, str]:
     """NAME to VALUE, as given to a repeatable option."""
     found: dict[str, str] = {}
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name or not value:
-            raise UsageError(f"{option} takes NAME=VALUE, not {item!r}")
+            raise UsageError(f"{option} takes NAME={_VALUES.get(option, 'VALUE')}, not {item!r}")
         if name in found:
             raise UsageError(f"{option} {name} is given twice")
         found[name] = value
     return found
+
+
+def check_covered(bill: Mapping[str, Fraction], available: Mapping[str, object], option: str) -> None:
+    """Refuse a bill that budgets do not cover, before an account is opened with them.
+
+    An account keeps its first budget: `option` says how to give another, with the account in its place.
+    """
+    for account, cost in bill.items():
+        try:
+            left = parse_budget(available[account]) if account in available else None
+        except EpsilonError as error:
+            raise UsageError(f"{option.format(account)}: {error}") from None
+        if left is not None and left < to_nano(cost):
+            raise BudgetExceeded(
+                f"{option.format(account)} does not cover the bill: {account!r} needs {format_epsilon(cost)} and has "
+                f"{format_epsilon(from_nano(left))}. Nothing was spent or written: lower epsilon, ask for less, or "
+                "give a larger budget"
+            )
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -82,8 +108,12 @@ def add_ledger(add: Callable[..., Any], source: str) -> None:
 
 def check_readable(path: Path) -> None:
     """Refuse what is no file, or none that can be read."""
-    if not path.is_file() or not os.access(path, os.R_OK):
-        raise UsageError(f"there is no file {path} that can be read")
+    if not path.is_file():
+        raise UsageError(
+            f"{path} is a folder: name a file" if path.is_dir() else f"there is no file {path}: check the path"
+        )
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"{path} may not be read: change its mode, or run as its owner")
 
 
 def ledger_notice(options: argparse.Namespace) -> str:
@@ -191,6 +221,26 @@ EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
     (ReaderGone, 141),
 )
 """1 is any other error of ours."""
+
+
+_OPTIONS = (
+    (r"change it on record with set_budget", "change it on record: wpinq ledger set LEDGER --budget NAME=EPSILON"),
+    (r"have the curator raise the budget", "raise the budget: wpinq ledger set LEDGER --budget NAME=EPSILON"),
+    (
+        r"offer wpinq\.data\.CsvFile\(path, delimiter='(\\t|.)'\)",
+        r"give --delimiter '\1', in wpinq run --delimiter NAME='\1'",
+    ),
+    (r"protect a source of that name first", "check the name"),
+    (r'pass a positive number such as 0\.1, Fraction\(1, 3\), "0\.1" or "1/3"', "give one such as 0.1 or 1/3"),
+)
+"""The words of messages for Python, and those for the command line."""
+
+
+def as_options(message: str) -> str:
+    """A message in the words of the command line."""
+    for python, words in _OPTIONS:
+        message = re.sub(python, words, message)
+    return message
 
 
 def tell(message: str) -> None:

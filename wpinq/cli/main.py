@@ -13,12 +13,13 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import wpinq
 from wpinq.cli import explain, ledger, run, schema, serve, synthesize, synthesize_table
-from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, tell
-from wpinq.errors import WpinqError, WpinqWarning, system_reason
+from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, tell
+from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
+from wpinq.runtime.public import NO_ARGUMENTS
 
 # `wpinq --print-completion SHELL`: what a shell needs to complete commands, options and files.
 
@@ -70,7 +71,7 @@ def _run(arguments: Sequence[str] | None, own_process: bool) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # while what goes wrong can still be told
     except WpinqError as error:
-        tell(f"wpinq: {error}")
+        tell(f"wpinq: {as_options(str(error))}")
         return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
     except KeyboardInterrupt:
         tell("wpinq: interrupted; what was debited stays spent")
@@ -88,7 +89,26 @@ def _warn(message: Warning | str, category: type[Warning], *where: object, **mor
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose help and version do not fail in silence, as argparse has it."""
+    """A parser that refuses in one line, and whose help does not fail in silence."""
+
+    def error(self, message: str) -> NoReturn:
+        tell(f"wpinq: {message}; see {self.prog} --help")
+        self.exit(2)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = {"COMMAND": "command", "ACT": "act"}.get(str(action.metavar), "value")
+            near = suggest(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(None if what != "value" else action, f"there is no {what} {value!r}: {near}")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        options, unknown = super().parse_known_args(args, namespace)
+        for word in (word.partition("=")[0] for word in unknown if word.startswith("--")):
+            known = self._option_string_actions
+            near = f": {suggest(word, known)}" if nearest(word, known) else ""
+            mend = NO_ARGUMENTS.get(word.removeprefix("--"))
+            self.error(f"there is no option {word}" + (f": {mend}" if mend else near))
+        return options, unknown
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout and file is not None:

@@ -24,7 +24,6 @@ from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import check_label, waits_for_keys
-from wpinq.noise.epsilon import parse_budget
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import sources
 from wpinq.tables.released import Table
@@ -98,13 +97,13 @@ def run(options: argparse.Namespace) -> None:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
-        parse_budget(budgets[source.account])
         data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name), delimiters.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
     asked = program.releases
     bill = Bill(asked)
     for measurement in bill.measurements:
         find_engine(options.engine).check(measurement.plan)
+    arguments.check_covered(bill, budgets, "--budget {}")
     outputs = output_files(options.output, asked)
     saved = {} if options.save is None else {name: options.save / f"{name}.json" for name in asked}
     arguments.check_distinct(
@@ -121,6 +120,7 @@ def run(options: argparse.Namespace) -> None:
     with Session(options.ledger, expected_head=head, engine=options.engine, on_step=on_step, **limits) as session:
         if new:
             arguments.tell(f"new ledger: {options.ledger}")
+        _check_left(session, bill, versions)
         for name, source in bill.sources.items():
             budget = budgets[source.account]
             session.protect(program.sources[name], data[name], budget=budget, version=versions.get(name))
@@ -154,6 +154,19 @@ def run(options: argparse.Namespace) -> None:
     if unwritten_files:
         again = _AGAIN if replayed else "Keep what was printed"
         raise arguments.NotSaved(f"not written: {', '.join(unwritten_files)}; this run spent {spent}. {again}")
+
+
+def _check_left(session: Session, bill: Bill, versions: Mapping[str, str]) -> None:
+    """Refuse a bill that the ledger has not left, before other accounts are opened.
+
+    With a version, it may be paid already.
+    """
+    balances = session.balances()
+    if {each.account for each in balances} >= {source.account for source in bill.sources.values()}:
+        return  # no account is opened
+    unpaid = {source.account for name, source in bill.sources.items() if name not in versions}
+    left = {each.account: each.remaining for each in balances if each.account in unpaid}
+    arguments.check_covered(bill, left, "what the ledger has left of {}")
 
 
 _AGAIN = "The same command gives the same answers again, for nothing"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.api.schema import schema
-from wpinq.cli.arguments import check_stdout, pairs
+from wpinq.cli.arguments import check_readable, check_stdout, pairs
 from wpinq.columns.storage import opened
 from wpinq.data.files import as_csv, has_columns, open_file
-from wpinq.errors import UsageError
+from wpinq.errors import UsageError, suggest
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.language import parse
 from wpinq.language.write import write_source
@@ -79,10 +79,13 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--budget and --curator go with add NAME")
     if options.days is not None and not (0 < options.days <= 36_500 and action[:1] in (["add"], ["renew"], ["roll"])):
         raise UsageError("--days N, from 1 to 36500, goes with add, renew and roll")
+    if action and action[0] not in (known := ("list", *_ACTIONS)):
+        raise UsageError(f"there is no act {action[0]!r} after the configuration: {suggest(action[0], known)}")
     if action not in ([], ["list"]) and (len(action) != 2 or action[0] not in _ACTIONS):
         raise UsageError(f"after the configuration stands list, or one of {', '.join(_ACTIONS)}, and a name")
     from wpinq.service.config import read_configuration
 
+    check_readable(Path(path))
     configuration = read_configuration(Path(path))
     if action == ["list"]:
         _list_users(configuration)

@@ -150,6 +150,8 @@ def _measure(
     method = fitting.find()
 
     def on_bill(bill: Bill) -> None:
+        if measuring.budget is not None:
+            arguments.check_covered(bill, dict.fromkeys(bill, measuring.budget), "--budget")
         print(f"The bill:\n{bill}\n\n{_plan(fitting.settings)}\n", flush=True)
         asked = {label.partition(":")[0] for label, _ in bill.listed}
         for name in () if measuring.split else [name for name in method.shares if name not in asked]:

@@ -34,7 +34,7 @@ from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
-from wpinq.noise.epsilon import parse_budget, parse_epsilon
+from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.workflows import plan_table, synthesize_table
 
@@ -291,7 +291,7 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     budget = options.budget
     if budget is None:  # nothing else could be spent
         (budget,) = asked.bill().values()
-    parse_budget(budget)
+    arguments.check_covered(asked.bill(), dict.fromkeys(asked.bill(), budget), "--budget")
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
     _print_accuracy(asked)
     if notice:

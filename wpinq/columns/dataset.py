@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.expr.values import Value
+from wpinq.runtime.public import public
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, repr=False, eq=False)
@@ -21,6 +22,7 @@ class EngineDataset:
     frame: Any
 
 
+@public
 class WeightedDataset(Mapping[Value, Any]):
     """A public weighted dataset: records with real weights, absent records weighing 0.
 

@@ -25,6 +25,7 @@ from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, Person
 from wpinq.expr.types import INT, STR, TupleOf, Type
 from wpinq.runtime.progress import tell_terminal
+from wpinq.runtime.public import public
 
 Policy = Literal["keep", "drop", "refuse"]
 _NODES: dict[type, Type] = {int: INT, str: STR}
@@ -33,6 +34,7 @@ _NO_USE = "columns by name are of tables, csv and parquet, by place of text, and
 _SIGNS = re.compile(r"[^\w\s+\-.,;'\"]*")
 
 
+@public
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeList:
     r"""A graph, or a file or table of its edges, and how to read it.

@@ -312,7 +312,9 @@ def column_advice(kind: ColumnKind, wanted: types.Type) -> str:
         words = ", which cuts toward zero"
     if words is None:
         return ""
-    return f"declare {annotation(given)} and take F.cast(x, {annotation(wanted)}) in queries{words}"
+    # pandas has whole numbers as floats where some are missing
+    whole = 'where all are whole, offer .astype("Int64"), else ' if (given, wanted) == (types.FLOAT, types.INT) else ""
+    return f"{whole}declare {annotation(given)} and take F.cast(x, {annotation(wanted)}) in queries{words}"
 
 
 def _plain(type_: types.Type) -> types.Type:

@@ -63,6 +63,11 @@ class Layout:
             return list(range(len(self.names)))
         missing = [name for name in self.names if name not in available]
         if missing:
+            if ID in self.types and missing == [self.names[self.types.index(ID)]]:
+                raise SourceRejected(
+                    f"{what} has no column named {missing[0]!r}, which the source declares as the ids of people: offer "
+                    f"it too, or name the column that holds them, as in wp.source(..., person={missing[0]!r})"
+                )
             raise SourceRejected(
                 f"{what} has no column named {', '.join(map(repr, missing))}: rename its columns to the fields of "
                 "the source (a csv or tsv file starts with a line of column names)"

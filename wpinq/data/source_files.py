@@ -36,7 +36,7 @@ def as_key(what: str, name: str, value: str = "") -> str:
 def table_file(path: Path, delimiter: str | None) -> Path | CsvFile | None:
     """A file that names its columns, csv by a delimiter if one is given; None of another."""
     if delimiter is not None:
-        return CsvFile(path, delimiter)
+        return CsvFile(path, {r"\t": "\t"}.get(delimiter, delimiter))  # as messages and shells write a tab
     return path if has_columns(path) else None
 
 
@@ -67,8 +67,11 @@ def source_data(
     """
     path = Path(file)
     either = f"{spelled('edge_list', name, 'directed')} or {spelled('edge_list', name, 'undirected')}"
-    if not path.exists() or path.is_dir() or not os.access(path, os.R_OK):
-        raise UsageError(f"{spelled('source', name)}: there is no file {path} that can be read")
+    if path.is_dir() or not path.exists():
+        wrong = f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}: check the path"
+        raise UsageError(f"{spelled('source', name)}: {wrong}")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"{spelled('source', name)}: {path} may not be read: change its mode, or run as its owner")
     table = table_file(path, delimiter)
     if columns is not None and options is None:
         raise UsageError(f"{spelled('columns', name)} says the columns of an edge: give {either} as well")

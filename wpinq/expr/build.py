@@ -151,12 +151,16 @@ def field(value: Expr, index: int) -> Expr:
     return call("field", value, attributes=(index,))
 
 
+_DATED = (types.DATE, types.TIMESTAMP)
+
+
 def field_named(value: Expr, name: str) -> Expr:
     """The field of this name; the error lists the fields there are, and says which may be meant."""
     if not isinstance(value.type, types.TupleOf):
+        such = "F.year(x) and F.weekday(x)" if value.type.with_nullable(False) in _DATED else "F.lower(x)"
         raise ExpressionError(
             f"`{show(value)}` is of type {value.type}, which has no field {name!r}: its functions are those of F, "
-            "such as F.lower(text) and F.cast(value, str)"
+            f"such as {such} and F.cast(x, str)"
         )
     if name not in value.type.names:
         named = [n for n in value.type.names if n is not None]

@@ -13,13 +13,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn, ParamSpec, Protocol
 
-from wpinq.errors import ExpressionError
+from wpinq.errors import ExpressionError, described, nearest
 from wpinq.expr import build
 from wpinq.expr.catalogue import FUNCTIONS, Function, apply
 from wpinq.expr.definition import Meaning, TypingRule, WorkRule, define
 from wpinq.expr.nodes import Expr
 from wpinq.expr.trace import REFUSED, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import ListOf
+from wpinq.runtime.public import public
 
 # Columns by name, for whoever would rather not write a lambda: `wp.col("age") > 30` is `lambda p: p.age > 30`.
 #
@@ -39,6 +40,29 @@ def _operators(*names: str) -> tuple[Callable[..., Column], ...]:
     return tuple(map(method, names))
 
 
+_METHODS = {
+    **dict.fromkeys(("isin", "is_in"), "write (x == a) | (x == b), with x for {}"),
+    **dict.fromkeys(("between", "is_between"), "write (x >= a) & (x <= b), with x for {}"),
+    **dict.fromkeys(("isna", "isnull"), "write F.is_null({})"),
+    **dict.fromkeys(("notna", "notnull", "is_not_null"), "write ~F.is_null({})"),
+    **dict.fromkeys(("fillna", "fill_null"), "write F.where(F.is_null({0}), value, {0})"),
+    **dict.fromkeys(("astype", "cast"), "write F.cast({}, int), or another type"),
+    "round": "write F.floor({} + 0.5)",
+}
+"""What to write in place of the methods of columns in other libraries."""
+_AGGREGATES = {
+    "count": "count()",
+    "sum": 'sum("salary", 0, 100_000)',
+    "mean": 'mean("salary", 0, 100_000)',
+    "median": 'median("age", range(100))',
+    "quantile": 'quantile("age", 0.9, range(100))',
+    "min": 'quantile("age", 0.01, range(100))',
+    "max": 'quantile("age", 0.99, range(100))',
+    **dict.fromkeys(("n_unique", "nunique"), 'count_distinct("city")'),
+}
+
+
+@public
 class Column:
     """A value of each record, by the name of its column: see `col`."""
 
@@ -71,6 +95,17 @@ class Column:
     def __repr__(self) -> str:
         return f"<Column {self.column_name}>" if self.column_name else "<Column>"
 
+    def _mend_attribute(self, name: str) -> str:
+        shown = f'wp.col("{self.column_name}")' if self.column_name else "column"
+        if name in _AGGREGATES:
+            return f"aggregates are asked of a query: people.agg(x=wp.{_AGGREGATES[name]}, epsilon=0.1)"
+        if name in _METHODS:
+            return _METHODS[name].format(shown)
+        near = nearest(name, [*IN_PYTHON, "alias"])
+        if near and near[0] != "alias":
+            return f"the functions of values are those of F: F.{near[0]}({shown})"
+        return "" if near else f"the functions of values are those of F, such as F.lower({shown}) and F.year({shown})"
+
 
 def col(name: str) -> Column:
     """The column of this name: a function of a record that is written without a lambda.
@@ -96,7 +131,7 @@ def col(name: str) -> Column:
     True
     """
     if not isinstance(name, str):
-        raise ExpressionError(f"a column is named by a string, not by {name!r}")
+        raise ExpressionError(f"a column is named by a string, not by {described(name)}")
     return Column(as_function(name), name)
 
 
@@ -113,7 +148,7 @@ def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:
     def refuse(self: Column, *arguments: object, **named: object) -> NoReturn:
         raise ExpressionError(f"a column {what}: {fix}")
 
-    return refuse
+    return public(refuse)
 
 
 for _names, _said in REFUSED.items():
@@ -203,8 +238,8 @@ def function(
 
 def in_python(declared: Callable[P, Any]) -> Callable[P, Any]:
     """A function of lambdas alone: what it makes is written otherwise in text."""
-    IN_PYTHON[declared.__name__] = declared
-    return declared
+    IN_PYTHON[declared.__name__] = marked = public(declared)
+    return marked
 
 
 def _symbolic(declared: Callable[P, Any], name: str, takes_function: bool, variadic: bool) -> Callable[P, Any]:
@@ -213,10 +248,7 @@ def _symbolic(declared: Callable[P, Any], name: str, takes_function: bool, varia
 
     @functools.wraps(declared)
     def symbolic(*given: P.args, **named: P.kwargs) -> Any:
-        try:
-            bound = signature.bind(*given, **named)
-        except TypeError as reason:
-            raise TypeError(f"{name}() {reason}") from None
+        bound = signature.bind(*given, **named)
         values = [*bound.args, *bound.kwargs.values()]
         if any(isinstance(value, Column) for value in values):
             return applied(symbolic, *values)
@@ -224,7 +256,7 @@ def _symbolic(declared: Callable[P, Any], name: str, takes_function: bool, varia
             return Symbol(apply(name, *_over_elements(name, *values)))
         return Symbol(apply(name, *map(lift, values)))
 
-    return symbolic
+    return public(symbolic)
 
 
 def _is_function(value: object) -> bool:

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from types import CodeType
 from typing import Any, NoReturn
 
-from wpinq.errors import ExpressionError, warn
+from wpinq.errors import ExpressionError, described, warn
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, show, walk
 from wpinq.expr.types import INT, STR, TYPE_DEPTH_LIMIT, TupleOf, Type
@@ -192,7 +192,8 @@ REFUSED = {
     "call": ("is not a function", "the functions of a query are those of F, such as F.lower(text)"),
     "bool": (
         "has no truth value while the query is written",
-        "use & | ~ and F.where(condition, a, b), and (x == a) | (x == b) instead of x in [a, b]",
+        "use & | ~ and F.where(condition, a, b), each comparison in parentheses, as in (x > a) & (x < b), and "
+        "(x == a) | (x == b) instead of x in [a, b]",
     ),
     "iter": ("cannot be looped over or unpacked", "use [0], [1], … or F.map(list, function)"),
     "len": ("has no len()", "use F.count(x) or F.length(x)"),
@@ -280,14 +281,6 @@ def _lift_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any], depth: int,
     return build.record(tuple(value), tuple(_lift(item, depth + 1, lifted) for item in value.values()))
 
 
-def described(value: object) -> str:
-    """The text of a wrong function: a name or a number as it is, else its kind.
-
-    Other values may be data.
-    """
-    return reprlib.repr(value) if isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
-
-
 def as_function(given: object) -> UserFunction:
     """A function of a record: itself, a column's name, or several, for a record of these.
 
@@ -309,9 +302,11 @@ def as_function(given: object) -> UserFunction:
         return lambda record: Symbol(build.record(names, tuple(lift(part(record)) for part in parts)))
     if callable(given):  # a Column compares with any other value: a function does not
         return (lambda record: given(record)) if hasattr(given, "column_name") else given
+    home = type(given).__module__.partition(".")[0]
+    other = "a column of another library" if home in ("polars", "pandas", "pyspark", "numpy") else described(given)
     raise ExpressionError(
-        'expected a function of a record, such as `lambda e: e.src`, or the name of a column, such as "src", '
-        f"not {described(given)}"
+        f'expected a function of a record, such as `lambda p: p.age > 30` or `wp.col("age") > 30`, or the name of a '
+        f'column, such as "age", not {other}'
     )
 
 
@@ -373,7 +368,7 @@ def _parameter_names(function: UserFunction) -> list[str]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        raise ExpressionError(f"cannot see the parameters of {function!r}: wrap it in a lambda") from None
+        raise ExpressionError(f"cannot see the parameters of {described(function)}: wrap it in a lambda") from None
     required = [p for p in parameters if p.default is inspect.Parameter.empty]
     if any(p.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL) for p in required):
         raise ExpressionError("a function in a query takes its parameters by position: no *args, no keyword-only ones")

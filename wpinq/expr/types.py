@@ -357,6 +357,11 @@ def type_from_annotation(annotation: object) -> Type:
         raise ExpressionError(f"{annotation!r} is not a record type: write {quoted}, without quotes")
     declares = origin is not None or isinstance(annotation, (type, Type))
     what = repr(annotation) if declares else f"a {type(annotation).__name__}"  # whose repr may contain data
+    if not declares and hasattr(annotation, "columns"):
+        raise ExpressionError(
+            f"{what} is not a record type: declare the types of its columns, which wp.schema(frame) lists, as in "
+            'wp.source("people", age=int), and give the data to session.protect'
+        )
     raise ExpressionError(
         f"{what} is not a record type: use int, float, bool, str, datetime.date, datetime.datetime, "
         "datetime.time, datetime.timedelta, wp.decimal(2), wp.category('a', 'b'), list[T], tuple[T, U], "

@@ -14,7 +14,7 @@ from itertools import permutations
 from typing import SupportsIndex
 
 from wpinq.api.query import Query
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.values import Value
 from wpinq.graphs.recipes import check_edges, joint_degrees, squares_by_degree, triangles_by_degree
 from wpinq.inference.checks import count_of
@@ -356,7 +356,7 @@ def _degrees(given: Sequence[SupportsIndex], count: int, least: int, of: str) ->
         degrees = []
     if len(degrees) != count or min(degrees) < least:
         number = "one integer" if count == 1 else f"{count} integers"
-        raise PlanError(f"expected {number} of at least {least}: the degree of {of} is no less; got {given!r}")
+        raise PlanError(f"expected {number} of at least {least}: the degree of {of} is no less; got {described(given)}")
     return degrees
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.graphs.recipes import check_edges
 
 # --- patterns: small connected graphs and their automorphisms ---------------------------------------------------------
@@ -62,7 +62,7 @@ def read_pattern(given: Iterable[Any]) -> Pattern:
         raise PlanError("a pattern is a list of edges, such as [(0, 1), (1, 2), (2, 0)]") from None
     for pair in pairs:
         if len(pair) != 2 or any(isinstance(v, bool) or not isinstance(v, int) for v in pair):
-            raise PlanError(f"{pair!r} is no edge of a pattern: its vertices are the integers 0, 1, 2, …")
+            raise PlanError(f"{described(pair)} is no edge of a pattern: its vertices are the integers 0, 1, 2, …")
         u, v = sorted(pair)
         if u == v:
             raise PlanError(f"the pattern has a loop, {pair!r}; its edges join two vertices")

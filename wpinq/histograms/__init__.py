@@ -61,3 +61,6 @@ from wpinq.inference.noise_sums import laplace_sum_survival as laplace_sum_survi
 from wpinq.inference.noise_sums import linear_half_width as linear_half_width
 from wpinq.inference.noise_sums import linear_half_widths as linear_half_widths
 from wpinq.inference.tree import Tree as Tree
+from wpinq.runtime.public import public_names
+
+public_names(globals())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.display.plots import axes_or_new, plain_text, provenance
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import AnswersError, PlanError, described
 from wpinq.histograms.strategies.strategy import LinearStrategy
 from wpinq.histograms.strategies.trees import Hierarchical
 from wpinq.histograms.workload import Ranges
@@ -152,9 +152,11 @@ def _named(strategies: Any) -> list[tuple[str, LinearStrategy]]:
     named = [(str(name), strategy) for name, strategy in pairs]
     if not named:
         raise PlanError("give at least one strategy to draw")
-    for name, strategy in named:
+    for _, strategy in named:
         if not isinstance(strategy, LinearStrategy):
-            raise PlanError(f"{name} is not a linear strategy: only their error is known without the data")
+            raise PlanError(
+                f"{described(strategy)} is not a linear strategy: only their error is known without the data"
+            )
     domains = {strategy.domain for _, strategy in named}
     if len(domains) > 1:
         raise PlanError(f"the strategies are over different domains, of {sorted(domains)} bins: make them agree")
@@ -191,6 +193,11 @@ def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes:
     >>> [text.get_text() for text in axes.texts]
     ['14', '3', '11', '3', '0', '11', '0']
     """
+    if isinstance(values, LinearStrategy):
+        raise AnswersError(
+            "the values come first, then the branching factor: plot_tree(answers, 2), or "
+            "plot_tree(strategy.nodes(answers), 2)"
+        )
     source = values if isinstance(values, Answers) else answers
     numbers = values if isinstance(values, Answers) else _one_row(values)
     strategy = Hierarchical(_leaves(len(numbers), branching), branching)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wpinq.api.query import Query
 from wpinq.display.html import Cell, render, share_bar
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import AnswersError, PlanError, described
 from wpinq.expr.trace import UserFunction
 from wpinq.histograms.strategies.attributes import Marginals, Product
 from wpinq.histograms.strategies.matrices import optimise
@@ -162,7 +162,7 @@ def _guess(guess: Any, domain: int) -> Floats:
 def _check_strategy(strategy: object, kind: type[Any]) -> None:
     if not isinstance(strategy, kind):
         raise PlanError(
-            f"this simulates a {kind.__name__}, not {strategy!r}: simulated_error is for linear strategies, "
+            f"this simulates a {kind.__name__}, not {described(strategy)}: simulated_error is for linear strategies, "
             "simulated_sorted_error for Sorted and simulated_distance for CountOfCounts"
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError, WpinqError
+from wpinq.errors import AnswersError, WpinqError, described
 from wpinq.runtime.arrays import Floats, Integers
 
 MOST_BINS = 2**30
@@ -32,7 +32,7 @@ def number(value: Any, what: str) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise AnswersError(f"{what} must be a number, not {_shown(value)}") from None
+        raise AnswersError(f"{what} must be a number, not {described(value)}") from None
 
 
 def positive(value: Any, what: str) -> float:
@@ -45,7 +45,7 @@ def positive(value: Any, what: str) -> float:
     """
     found = number(value, what)
     if not 0 < found < math.inf:
-        raise AnswersError(f"{what} must be a positive finite number, not {_shown(value)}")
+        raise AnswersError(f"{what} must be a positive finite number, not {described(value)}")
     return found
 
 
@@ -60,7 +60,7 @@ def count_of(
     20
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise error(f"{what} must be an integer of at least {least}, not {_shown(value)}")
+        raise error(f"{what} must be an integer of at least {least}, not {described(value)}")
     if value > most:
         raise error(f"{what} must be at most {most}: what is asked for is too large")
     return value
@@ -76,7 +76,7 @@ def confidence_of(confidence: Any) -> float:
     """
     found = number(confidence, "a confidence")
     if not 0 < found < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}")
     return found
 
 
@@ -169,11 +169,6 @@ def vector(values: Any, what: str, length: int | None = None) -> Floats:
     if not np.isfinite(array).all():
         raise AnswersError(f"{what} must be finite: nan and infinity are no counts")
     return array
-
-
-def _shown(value: Any) -> str:
-    # Python prints no integer of more than 4,300 digits
-    return "an integer of more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
 
 
 # --- operations along the first axis ----------------------------------------------------------------------------------

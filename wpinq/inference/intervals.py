@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, array_of, confidence_of, count_of, number, positive, vector
 from wpinq.inference.noise_sums import geometric_half_widths, geometric_variance, linear_half_widths
 from wpinq.runtime.arrays import Floats
@@ -189,7 +189,7 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
     count_of(records, "the number of records", 1, MOST_BINS)
     positive(scale, "the scale of the noise")
     if not 0 < number(probability, "the prior probability") < 1:
-        raise AnswersError(f"the prior probability lies strictly between 0 and 1, not {probability!r}")
+        raise AnswersError(f"the prior probability lies strictly between 0 and 1, not {described(probability)}")
     from scipy.special import gammaln
 
     j = np.arange(records + 1, dtype=np.float64)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import MOST_RECORDS, count_of, is_one_of, matrix_of, number, positive, vector
 from wpinq.inference.tree import Tree, as_levels
 from wpinq.runtime.arrays import Floats, Integers
@@ -447,7 +447,7 @@ def isotonic(values: Any, p: int, lower: float = -math.inf, upper: float = math.
     array([ 9., 12., 12.])
     """
     if not is_one_of(p, (1, 2)):
-        raise AnswersError(f"isotonic regression is offered for p = 1 and p = 2, not {p!r}")
+        raise AnswersError(f"isotonic regression is offered for p = 1 and p = 2, not {described(p)}")
     return isotonic_l1(values, lower, upper) if p == 1 else isotonic_l2(values, lower, upper)
 
 
@@ -465,7 +465,7 @@ def pool_sizes(fit: Any) -> Integers:
 
 def _check_bounds(lower: float, upper: float) -> None:
     if not number(lower, "a bound") <= number(upper, "a bound"):
-        raise AnswersError(f"the bounds must be numbers lower <= upper, not {lower!r} and {upper!r}")
+        raise AnswersError(f"the bounds must be numbers lower <= upper, not {described(lower)} and {described(upper)}")
 
 
 # --- range sums and quantiles -----------------------------------------------------------------------------------------
@@ -546,7 +546,7 @@ def quantile(counts: Any, q: float, edges: Any | None = None) -> float:
         numbers = np.diff(isotonic_l2(np.cumsum(numbers), lower=0.0), prepend=0.0)
     total = float(numbers.sum())
     if not 0 <= number(q, "q") <= 1:
-        raise AnswersError(f"a quantile lies between 0 and 1, not {q!r}")
+        raise AnswersError(f"a quantile lies between 0 and 1, not {described(q)}")
     if total <= 0:
         raise AnswersError("this histogram has no positive count, so it has no quantiles")
     cumulative = np.cumsum(numbers)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import confidence_of, number, positive, vector
 from wpinq.runtime.arrays import Floats
 
@@ -262,7 +262,7 @@ def laplace_sum_survival(scales: Any, threshold: float, repeats: Any = None) -> 
     largest = float(sizes.max())
     threshold = number(threshold, "a threshold")
     if not math.isfinite(threshold):
-        raise AnswersError(f"a threshold is a finite number, not {threshold!r}")
+        raise AnswersError(f"a threshold is a finite number, not {described(threshold)}")
     if threshold < 0:
         return 1.0 - laplace_sum_survival(scales, -threshold, repeats)
     sizes, often = sizes[sizes > _UNSEEN * largest], often[sizes > _UNSEEN * largest]

@@ -22,6 +22,7 @@ from wpinq.measure.group import Releasing, Together
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import from_nano
 from wpinq.noise.epsilon_text import Epsilon
+from wpinq.runtime.public import public
 
 
 class Budgets:
@@ -184,6 +185,7 @@ class AnalystBudgets(Budgets):
         raise SessionError("an analyst's budgets are in a ledger: give the ledger and the name again")
 
 
+@public
 class Analyst(AnalystBudgets, Releasing):
     """An analyst's view of a session: releases from the own budgets, and their balances.
 

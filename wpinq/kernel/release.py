@@ -18,9 +18,11 @@ from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Together, check_label, regrouped
 from wpinq.measure.measurement import Measurement, check_domain
+from wpinq.runtime.public import public
 from wpinq.sinks.count_above import Listing, shown_keys
 
 
+@public
 class Release:
     """A measurement that was paid for, without a list of keys, which answers requested keys.
 
@@ -111,9 +113,7 @@ class Releaser:
     def check_open(self) -> None:
         """Refuse where the session is closed."""
         if self.closed:
-            raise SessionError(
-                "this session is closed: open another with wp.Session(ledger), and protect the data again"
-            )
+            raise SessionError("this session is closed: open wp.Session(ledger) again, and protect the data again")
 
     def release(self, measurements: Together, fresh: bool, label: str | None, analyst: str | None = None) -> Any:
         """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.

@@ -28,8 +28,10 @@ from wpinq.noise.epsilon import from_nano, parse_budget
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay
+from wpinq.runtime.public import public
 
 
+@public
 class Session(Budgets, Releasing):
     """Keeps protected data, spends their budgets, and releases noisy answers.
 
@@ -91,8 +93,7 @@ class Session(Budgets, Releasing):
         open_ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, expected_head=expected_head)
         if expected_head is not None:
             open_ledger.check_head(expected_head)
-        protected: dict[str, Protected] = {}
-        steps = StepDisplay(on_step, progress)
+        protected, steps = dict[str, Protected](), StepDisplay(on_step, progress)
         if sandbox is None:
             evaluator = NoisyEvaluator(self._engine, protected, steps)
         else:
@@ -262,8 +263,7 @@ class Session(Budgets, Releasing):
         """
         if self._debited is not None:
             return dict(self._debited)
-        spent = self._ledger.debited(self._run, self._opened_at)
-        return {account: from_nano(nano) for account, nano in spent.items()}
+        return {each: from_nano(nano) for each, nano in self._ledger.debited(self._run, self._opened_at).items()}
 
     def analyst(self, name: str) -> Analyst:
         """A view of this session for an untrusted analyst, with budgets within the sources'.

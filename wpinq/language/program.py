@@ -24,6 +24,7 @@ from wpinq.measure.measurement import Measurement
 from wpinq.plan.lowering import with_facts, with_records_at_most
 from wpinq.plan.node import Node
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.public import public
 from wpinq.tables.tabulation import Tabulation
 
 # Programs: named queries and measurements, as a mapping that prints as text.
@@ -35,6 +36,7 @@ class UnknownName(LanguageError, KeyError):
     __str__ = Exception.__str__
 
 
+@public
 class Program(Mapping[str, ProgramValue]):
     """The definitions of a text program: variable name to query or measurement, pure data.
 

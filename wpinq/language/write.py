@@ -74,6 +74,8 @@ def unparse(named: Mapping[str, Printed]) -> str:
 
 def print_program(named: Mapping[str, Printed], declared: Mapping[str, Query]) -> str:
     """The program that defines `named`, with every source of `declared` whether used or not."""
+    if not isinstance(named, Mapping):
+        raise LanguageError('a program gives names: write unparse({"counts": query})')
     for name in named:
         if not (name.isidentifier() and name.isascii()) or name in RESERVED:
             raise LanguageError(f"{shorten(name)!r} cannot name a variable: take ASCII letters, digits, underscores")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.errors import AnswersError, ExpressionError, PlanError
+from wpinq.errors import AnswersError, ExpressionError, PlanError, described
 from wpinq.expr import build, catalogue
 from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
@@ -26,6 +26,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.public import public
 
 MISSING, OTHER = "missing", "other"
 """What the cells of null and of all else are called unless told."""
@@ -221,6 +222,7 @@ def is_closed(type_: Type, values: Sequence[Value]) -> bool:
 # --- attributes: columns with their cells -----------------------------------------------------------------------------
 
 
+@public
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribute:
     """A column with its public cells, before its query is known, made by `wp.attribute`."""
@@ -373,7 +375,7 @@ def attribute(
         raise PlanError(f"attribute {found!r}: give bins or categories, not both")
     for given, what in ((missing, "missing"), (other, "other")):
         if not isinstance(given, (str, bool)) or given == "":
-            raise PlanError(f"attribute {found!r}: {what} is a name, True or False, not {given!r}")
+            raise PlanError(f"attribute {found!r}: {what} is a name, True or False, not {described(given)}")
     return Attribute(
         column, found, _listed(bins, found, "bins"), _listed(categories, found, "categories"), missing, other
     )
@@ -383,7 +385,7 @@ def _listed(given: Iterable[object] | None, name: str, what: str) -> tuple[objec
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise PlanError(f"attribute {name!r}: {what} are a list of public values, not {given!r}")
+        raise PlanError(f"attribute {name!r}: {what} are a list of public values, not {described(given)}")
     return tuple(given)
 
 
@@ -530,7 +532,7 @@ class Attributes:
             raise PlanError(f"there is no attribute {member!r}: the attributes are {', '.join(self.names)}")
         if isinstance(member, bool) or not isinstance(member, int) or not 0 <= member < len(self.sizes):
             wanted = f"a place from 0 to {len(self.sizes) - 1}" + ("" if self.names is None else " or a name")
-            raise PlanError(f"a view holds attributes, each {wanted}, not {member!r}")
+            raise PlanError(f"a view holds attributes, each {wanted}, not {described(member)}")
         return member
 
     def views(self, given: Any) -> tuple[View, ...]:
@@ -545,7 +547,7 @@ class Attributes:
             if given not in _ORDERS or _ORDERS[given] > len(self.sizes):
                 raise PlanError(
                     f"views are a list, 'singles', 'all pairs' or 'all triples', of no more attributes than the "
-                    f"{len(self.sizes)} there are; not {given!r}"
+                    f"{len(self.sizes)} there are; not {described(given)}"
                 )
             return tuple(combinations(range(len(self.sizes)), _ORDERS[given]))
         found = [self.view(each) for each in sequence_of(given, "views", PlanError)]
@@ -560,7 +562,7 @@ class Attributes:
         many = len(self.sizes)
         if type(order) is not int or not 1 <= order <= many:
             raise PlanError(
-                f"the order of marginals is how many attributes each is of, from 1 to {many}, not {order!r}: "
+                f"the order of marginals is how many attributes each is of, from 1 to {many}, not {described(order)}: "
                 f"give order=1, or order={many} for all of them together"
             )
         if comb(many, order) > MOST_VIEWS:

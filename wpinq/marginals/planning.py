@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.inference.checks import MOST_BINS, count_of, is_one_of
 from wpinq.inference.least_squares import single_blas_thread
 from wpinq.marginals.cells import Attributes, MeasuredView, View, by_order, weight_of
@@ -163,7 +163,7 @@ FoundViews = tuple[ViewRows, Floats, float]
 def check_objective(objective: object) -> None:
     """Refuse what is no objective."""
     if not is_one_of(objective, ("balanced", "total", "max", "apart")):
-        raise PlanError(f"an objective is 'balanced', 'total', 'max' or 'apart', not {objective!r}")
+        raise PlanError(f"an objective is 'balanced', 'total', 'max' or 'apart', not {described(objective)}")
 
 
 def plan_marginals(

@@ -29,6 +29,7 @@ from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select, SelectMany, Where
 from wpinq.runtime.arrays import Floats
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import extended
@@ -133,6 +134,7 @@ SHOWN_CELLS = 20
 SHOWN_MARGINALS = 20
 
 
+@public
 @dataclass(frozen=True, eq=False, repr=False)
 class MarginalTables(Saved):
     """Marginals that were released: frozen, public, noisy numbers only.

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError, suggest
+from wpinq.errors import AnswersError, described, suggest
 from wpinq.expr.types import BOOL, FLOAT, INT, CategoryOf, Type
 from wpinq.marginals.cells import AttributeCells, View
 from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, polars_frame
 from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.public import public
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +29,7 @@ def view_of(names: Sequence[object], known: Sequence[str]) -> View:
     """The view of some attributes of a table, each named once, or AnswersError."""
     for name in names:
         if not isinstance(name, str):
-            raise AnswersError(f"a marginal is named by its attributes, one by one: counts('age', 'sex'), not {name!r}")
+            raise AnswersError(f"a marginal is named by its attributes, counts('age', 'sex'), not {described(name)}")
         if name not in known:
             raise AnswersError(f"there is no attribute {name!r}; {suggest(name, known)}")
     if len(set(names)) < len(names):
@@ -46,6 +47,7 @@ def free_name(name: str, taken: Container[str], before: str = "marginal") -> str
 _SHOWN = 6
 
 
+@public
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
     """Rows that stand for nobody, drawn from a model.
@@ -159,6 +161,7 @@ def _pandas_type(type_: Type, nullable: bool) -> Any:
 # --- fitted tables ----------------------------------------------------------------------------------------------------
 
 
+@public
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedTable:
     """A model of all attributes together that fits released marginals, with rows to draw.

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from wpinq.errors import EpsilonError, PlanError, suggest
+from wpinq.errors import EpsilonError, PlanError, described, suggest
 from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.cells import Attribute, AttributeCells, Attributes, CodedAttribute, View, attribute, weight_of
 from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
@@ -22,6 +22,7 @@ from wpinq.noise.epsilon_text import EpsilonLike, format_epsilon
 from wpinq.noise.laplace import laplace_scale
 from wpinq.plan.node import Node, Planned
 from wpinq.plan.properties import plan_properties
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 
 ATTRIBUTES_LIMIT = 64
@@ -31,6 +32,7 @@ Views = Iterable[str | Iterable[str]]
 """Views by the names of their attributes."""
 
 
+@public
 @dataclass(frozen=True, slots=True, repr=False)
 class MarginalTabulation(Compound[MarginalTables]):
     """A request for marginals together, which a session releases as `MarginalTables`.
@@ -193,8 +195,8 @@ def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> Margi
             given[view] = parse_epsilon(share)
         except EpsilonError:
             raise PlanError(
-                f"the share of the view {table.shown(view)} is a number of more than 0, not {share!r}: shares are "
-                "divided by their sum"
+                f"the share of the view {table.shown(view)} is a number of more than 0, not {described(share)}: "
+                "shares are divided by their sum"
             ) from None
     if len(given) < len(measure):
         raise PlanError("measure gives a view two shares: name each once")

@@ -23,6 +23,7 @@ from wpinq.mcmc.proposal import Walk
 from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Checkpoint, Settings, Trace, split_r_hat
 from wpinq.mcmc.target import NO_NOISE_LEVEL, Target, noise_level
 from wpinq.runtime.progress import progress_bar
+from wpinq.runtime.public import public
 
 ChainStatistics = Callable[[Chain], Mapping[str, float]]
 _LEAST_DRAWS = 4
@@ -106,6 +107,7 @@ class Samples:
         return found
 
 
+@public
 def sample(
     targets: Sequence[Target],
     walk: Walk,

@@ -17,8 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from wpinq.engines.delta.compiled import WalkProgress
-from wpinq.errors import AnswersError, PlanError, WpinqError
+from wpinq.errors import AnswersError, PlanError, WpinqError, described
 from wpinq.mcmc.chain import ChainState
+from wpinq.runtime.public import public
 
 # Schedules of beta, the inverse temperature of a chain: a low one explores, a high one stays at the best fits.
 
@@ -114,6 +115,7 @@ REST_SCORE = 0.1
 _CHUNKS = 50
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How long chains go on, at which inverse temperature, and how often they are looked at.
@@ -158,11 +160,11 @@ class Settings:
         counts |= {name: count for name, count in (("steps", self.steps), ("chunk", self.chunk)) if count is not None}
         for name, count in counts.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise PlanError(f"{name} is an integer of at least 1, not {count!r}")
+                raise PlanError(f"{name} is an integer of at least 1, not {described(count)}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise PlanError(f"a seed is an integer of at least 0, not {self.seed!r}")
+            raise PlanError(f"a seed is an integer of at least 0, not {described(self.seed)}")
         if self.stop_at_noise is not None and not self.stop_at_noise > 0:
-            raise PlanError(f"stop_at_noise is a number above 0, or None; not {self.stop_at_noise!r}")
+            raise PlanError(f"stop_at_noise is a number above 0, or None; not {described(self.stop_at_noise)}")
 
     def settled(self, edges: int) -> Settings:
         """The same settings with a number of steps, for a graph of so many edges.

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
 
-from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.errors import AnswersError, EpsilonError, PlanError, described
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO
 from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
 
 LARGEST = 10**6 * NANO
@@ -53,6 +54,7 @@ class Expected:
     cost: Mapping[str, Fraction]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Accuracy(Sequence[Expected]):
     """The expected accuracy of a batch of measurements: a row each.
@@ -151,12 +153,14 @@ def accuracy(
     age          statistic  0.5      1.476      people 0.5  0.368888213
     """
     if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}")
     if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
         raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
     for name, value in (("count", count), ("width", width)):
         if value is not None and not (value > 0 and math.isfinite(value)):
-            raise PlanError(f"{name} is a finite number of more than 0, of public knowledge or a guess; not {value!r}")
+            raise PlanError(
+                f"{name} is a finite number of more than 0, known publicly or guessed; not {described(value)}"
+            )
     stated = Stated(count, width)
     rows = (_expected(*named, confidence, half_width, stated) for named in _named(measurements))
     return Accuracy(tuple(rows), confidence, half_width)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.display.html import STAMP as STAMP
-from wpinq.errors import AnswersError, WpinqError
+from wpinq.errors import AnswersError, WpinqError, described
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value, presenter
 from wpinq.measure.answer_rows import (
@@ -40,6 +40,7 @@ from wpinq.measure.measurement import (
 )
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing
 
@@ -105,6 +106,7 @@ _SHOWN = 10
 """The most rows of a repr."""
 
 
+@public
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Answers(Saved, Framed):
     """Released numbers: public keys, noisy values, and all that is needed to interpret them.
@@ -216,7 +218,7 @@ class Answers(Saved, Framed):
         if not self.measurement.sink.per_key:
             raise AnswersError("only the answers of NoisyCount and GeometricCount can be listed above a threshold")
         if not isinstance(threshold, Real) or threshold != threshold:
-            raise AnswersError(f"a threshold is a number, such as above(40), not {threshold!r}")
+            raise AnswersError(f"a threshold is a number, such as above(40), not {described(threshold)}")
         try:
             cut = float(threshold)
         except OverflowError:

@@ -19,6 +19,7 @@ from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon, forma
 from wpinq.plan.demand import charges, demand
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.public import public
 
 Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | MeasuredGroup] | MeasuredGroup
 """What is released together, as it is billed."""
@@ -26,6 +27,7 @@ Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | Mea
 M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
 
+@public
 class Bill(Mapping[str, Epsilon]):
     """The cost of measurements: account to epsilon, with the items that add up to it.
 

@@ -16,6 +16,7 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.bill import bill as bill_of
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 
 if TYPE_CHECKING:  # of which a plain Compound needs no argument
@@ -168,6 +169,7 @@ def regrouped(given: Together, asked: Sequence[Measurement | Compound], released
     return found[0] if isinstance(given, (Measurement, Compound)) else found
 
 
+@public
 class Batch(Compound[Any]):
     """Measurements and tables that are released together, in a list or by name, with one bill.
 

@@ -18,11 +18,13 @@ from wpinq.measure.request import MeasuredPlan
 from wpinq.measure.request import check_text as check_text
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
+from wpinq.runtime.public import public
 from wpinq.sinks.count_above import listing_from_json
 from wpinq.sinks.keys import check_domain as check_domain
 from wpinq.sinks.sink import SINKS
 
 
+@public
 @dataclass(frozen=True)
 class Measurement(MeasuredPlan):
     """A plan with its sink, its epsilon and, usually, its public keys.

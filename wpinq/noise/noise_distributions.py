@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from wpinq.errors import AnswersError, EpsilonError
+from wpinq.errors import AnswersError, EpsilonError, described
 
 
 def half_width(scale: float, confidence: float) -> float:
     """The half-width of the interval that contains Laplace noise with this probability."""
     if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}: write 0.95 for 95 %")
+        raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}: write 0.95 for 95 %")
     return -scale * math.log1p(-confidence)
 
 
@@ -56,7 +56,7 @@ def listed_reach(excess: float, ratio: float, confidence: float) -> float:
     inf
     """
     if not 0 < confidence < 1:
-        raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}")
     error, chance = 1 - confidence, math.exp(-max(excess, 0.0))
     if 2 * chance > error:
         return math.inf

@@ -15,7 +15,7 @@ from itertools import product
 from numbers import Integral
 from typing import Any
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
 from wpinq.expr.types import BOOL, CategoryOf, TupleOf, Type
 from wpinq.expr.values import Value
@@ -230,7 +230,7 @@ class Sizes:
             raise PlanError("sizes bound the records of a source, or those of a key")
         for _, number in self.bounds:
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
-                raise PlanError(f"a bound on records is an integer from 1 to 2^53, not {number!r}")
+                raise PlanError(f"a bound on records is an integer from 1 to 2^53, not {described(number)}")
         for names, _ in self.keys:
             fields = record.names if isinstance(record, TupleOf) and not record.nullable else ()
             if not names or len(set(names)) < len(names) or not all(name in fields for name in names):

@@ -25,6 +25,7 @@ from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import Epsilon
 from wpinq.plan.node import sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.public import public
 from wpinq.tables.tabulation import Table, Tabulation
 
 
@@ -44,6 +45,7 @@ class ServiceError(WpinqError):
         self.status, self.kind = status, kind
 
 
+@public
 class ServiceConnection:
     """An analyst's access to a service, made by `connect`; no repr shows its token.
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any, ClassVar
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
@@ -57,7 +57,7 @@ def check_range(lower: object, upper: object) -> tuple[float, float]:
     except (OverflowError, ValueError):  # beyond floats, or a nan of Decimal's that signals
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low <= high and (low, high) != (0.0, 0.0)):
-        raise PlanError(f"the range needs finite numbers lower <= upper, not both 0: not {lower!r} to {upper!r}")
+        raise PlanError(f"a range has numbers lower <= upper, not both 0: not {described(lower)} to {described(upper)}")
     return low, high
 
 

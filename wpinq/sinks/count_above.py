@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, order_key
 from wpinq.noise.conditional import ConditionalNoise
@@ -67,7 +67,7 @@ class Listing:
         if not isinstance(self.domain, KeyDomain):
             raise PlanError("a listing is out of a domain of keys: integers(0, 99_999), digits(5), product(…)")
         if type(self.above) is not float or not 0 <= self.above <= LARGEST_THRESHOLD:
-            raise PlanError(f"a listing is above a threshold from 0 to {LARGEST_THRESHOLD:g}, not {self.above!r}")
+            raise PlanError(f"a listing has a threshold from 0 to {LARGEST_THRESHOLD:g}, not {described(self.above)}")
 
     @property
     def selection(self) -> str:
@@ -119,7 +119,7 @@ def listing_from_json(data: Any, type_: Type) -> Listing:
 def listing_of(domain: KeyDomain | Iterable[object], above: object, type_: Type) -> Listing:
     """A listing over keys of a type, from what a user gives."""
     if isinstance(above, bool) or not isinstance(above, (Real, Fraction)):
-        raise PlanError(f"a listing is above a threshold, a number of at least 0, not {above!r}")
+        raise PlanError(f"a listing is above a threshold, a number of at least 0, not {described(above)}")
     try:
         threshold = float(above)
     except OverflowError:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import AnswersError, PlanError, described
 from wpinq.expr.nodes import Call, Expr, Lambda, Variable
 from wpinq.expr.types import STR, TupleOf, Type
 from wpinq.expr.values import Value
@@ -289,7 +289,7 @@ class SubgraphCount(LadderSink):
                 f"{self.name} with interval_share=0.1, a tenth of its epsilon"
             )
         if not 0 < confidence < 1:
-            raise AnswersError(f"a confidence lies between 0 and 1, not {confidence!r}: write 0.95 for 95 %")
+            raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}: write 0.95 for 95 %")
         error = 1 - confidence
         # of the count 2/ε, or more
         of_width = scale * float((1 - self.interval_share) / (2 * self.interval_share))

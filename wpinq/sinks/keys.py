@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described, described_key
 from wpinq.expr.types import INT, INT_MAX, INT_MIN, STR, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, check_canonical, normalize, normalize_all, order_key
 from wpinq.plan.format import Json, value_from_json, value_to_json
@@ -56,9 +56,9 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
         try:
             checked[check(plain(key, type_), nullable)] = None
         except UnfitValue as reason:
-            single = isinstance(type_, TupleOf) and len(type_.elements) == 1 and not isinstance(key, tuple)
-            hint = f"; a record of one field is written ({key!r},)" if single else ""
-            raise PlanError(f"the key {key!r} cannot be released: {reason}; keys are of type {type_}{hint}") from None
+            one = isinstance(type_, TupleOf) and len(type_.elements) == 1 and not isinstance(key, tuple)
+            text, hint = described_key(key), f"; a record of one field is written ({described(key)},)" if one else ""
+            raise PlanError(f"the key {text} cannot be released: {reason}; keys are of type {type_}{hint}") from None
     return tuple(checked)
 
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from wpinq.errors import AnswersError, ExpressionError, PlanError
+from wpinq.errors import AnswersError, ExpressionError, PlanError, described
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda, write, write_value
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
@@ -525,7 +525,7 @@ class Quantile(SelectedAggregate):
         SelectedAggregate.__post_init__(self)
         exact = parse_epsilon(self.q)
         if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {self.q!r}")
+            raise PlanError(f"a quantile lies between 0 and 1, not {described(self.q)}")
         object.__setattr__(self, "q", exact)
 
     def sink(self) -> Choose:

@@ -14,7 +14,7 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
-from wpinq.errors import ExpressionError, PlanError, suggest
+from wpinq.errors import ExpressionError, PlanError, described, suggest, warn_of_column
 from wpinq.expr import build, catalogue
 from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda
@@ -304,7 +304,8 @@ def _enumerated(keys: KeyDomain | Iterable[object]) -> Iterable[object]:
 def _checked(keys: KeyDomain | Iterable[object], type_: Type, columns: NamedColumns) -> tuple[Value, ...]:
     keys = _enumerated(keys)
     if isinstance(keys, str) or not isinstance(keys, Iterable):
-        raise PlanError(f"by: keys are a list of public groups, not {keys!r}: keys=[...]")
+        raise PlanError(f"by: keys are a list of public groups, not {described(keys)}: keys=[...]")
+    warn_of_column(keys, "keys")
     listed = list(keys)
     if len(columns) > 1 and any(isinstance(key, (str, int)) or key is None for key in listed):
         raise PlanError(
@@ -318,6 +319,7 @@ def _of_column(
     plan: Node, name: str, function: UserFunction, type_: Type, keys: Mapping[str, KeyDomain | Iterable[object]]
 ) -> tuple[Value, ...]:
     if name in keys:
+        warn_of_column(keys[name], f"keys of {name!r}")
         return check_domain(_enumerated(keys[name]), type_)
     found = _public(plan, function)
     if found is None:

@@ -25,6 +25,7 @@ from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.format import expression_to_json, plan_to_json, value_from_json, value_to_json
 from wpinq.plan.node import Node
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
 from wpinq.sinks.count_above import Listing
 from wpinq.tables.aggregates import Aggregate, Estimate
@@ -43,6 +44,7 @@ SHOWN_GROUPS = 50
 FORMAT, FORMAT_VERSION = "wpinq table", 1
 
 
+@public
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Saved, Framed):
     """Aggregates of groups that were released: frozen, public, noisy numbers only.
@@ -337,6 +339,7 @@ def _interval_cells(estimate: Any, low: float | None, high: float | None, scale:
 # --- tables without a list of groups, which are asked for groups after the release ------------------------------------
 
 
+@public
 class OpenTable:
     """A table without a list of groups, already paid for, that answers for any group.
 
@@ -407,6 +410,7 @@ class OpenTable:
 # --- what is asked for -----------------------------------------------------------------------------------------------
 
 
+@public
 @dataclass(frozen=True, slots=True, repr=False)
 class Tabulation(Compound[R]):
     """Aggregates of groups together: a session releases them as one table, under one bill.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Generic
 
-from wpinq.errors import PlanError, suggest
+from wpinq.errors import PlanError, described, suggest
 from wpinq.expr.nodes import Lambda, check_function
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.types import Type
@@ -17,6 +17,7 @@ from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan import format
 from wpinq.plan.node import Planned
+from wpinq.runtime.public import NO_ARGUMENTS, public
 from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate
@@ -28,6 +29,7 @@ Split = Mapping[str, object] | None
 """The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given."""
 
 
+@public
 class Grouping(Generic[R]):
     """The records of a query in groups: what `by` gives."""
 
@@ -81,9 +83,14 @@ class Grouping(Generic[R]):
           salary  mean of salary, clamped to 0 to 200000    0.75
         """
         if unnamed:
-            raise PlanError("agg: give each aggregate the name of its column: agg(rows=wp.count(), epsilon=1)")
+            raise PlanError(
+                "agg: give each aggregate the name of its column: agg(rows=wp.count(), salary=wp.mean('salary', 0, "
+                "100_000), epsilon=1)"
+            )
         for name, aggregate in aggregates.items():
             if not isinstance(aggregate, Aggregate):
+                if name in NO_ARGUMENTS:
+                    raise PlanError(f"agg has no argument {name!r}: {NO_ARGUMENTS[name]}")
                 raise PlanError(
                     f"agg: {name} is no aggregate: write wp.count(), wp.mean(column, lower, upper), "
                     "wp.median(column, candidates) and the like"
@@ -165,7 +172,7 @@ def _shares(epsilon: Fraction, split: Split, names: list[str]) -> dict[str, Frac
             raise PlanError(f"agg: split names {name!r}, which is no aggregate; {suggest(str(name), names)}")
     for name in names:
         if name not in split:
-            raise PlanError(f"agg: split gives no share to {name!r}, and each aggregate needs one")
+            raise PlanError(f"agg: split gives no share to {described(name)}, and each aggregate needs one")
     shares = {name: parse_epsilon(split[name]) for name in names}
     whole = sum(shares.values(), Fraction(0))
     return {name: epsilon * share / whole for name, share in shares.items()}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from wpinq.errors import ExpressionError
+from wpinq.errors import ExpressionError, described
 from wpinq.expr import decimals, definition, types
 from wpinq.expr.build import call, constant, listed, static_int, static_text, stored
 from wpinq.expr.catalogue import promote
@@ -470,6 +470,6 @@ def cast(value: object, target: Any) -> Any:
     if made is None:
         raise ExpressionError(
             "cast goes to int, float, str, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, "
-            f"wp.decimal(2) or wp.category(...), not {target!r}; for bool compare with !="
+            f"wp.decimal(2) or wp.category(...), not {described(target)}; for bool compare with !="
         )
     return made(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wpinq.errors import described
 from wpinq.expr import temporal
 from wpinq.expr.build import static_text, stored
 from wpinq.expr.decimals import minus, over, plus, rest, times
@@ -65,7 +66,7 @@ def _unit(unit: Expr, name: str, value: Expr) -> tuple[str, Logical]:
         raise Mistyped(f"{name} takes a date, a timestamp or a time of day, not {type_}")
     known = {DATE: _UNITS[:5], TIMESTAMP: _UNITS, TIME: _UNITS[5:]}[type_]
     if word not in known:
-        raise Mistyped(f"the unit of {name} of a {type_} is one of {', '.join(known)}, not {word!r}")
+        raise Mistyped(f"the unit of {name} of a {type_} is one of {', '.join(known)}, not {described(word)}")
     return word, type_
 
 

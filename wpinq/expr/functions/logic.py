@@ -8,14 +8,27 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.declare import primitive
 from wpinq.expr.definition import CallAttributes, Mistyped, Types, any_null, define, expect, handled, moved
 from wpinq.expr.nodes import Expr
-from wpinq.expr.types import BOOL, CategoryOf, Scalar, Type, is_record_type, unify
+from wpinq.expr.types import (
+    BOOL,
+    DATE,
+    FLOAT,
+    INT,
+    STR,
+    TIME,
+    TIMESTAMP,
+    CategoryOf,
+    Scalar,
+    Type,
+    is_record_type,
+    unify,
+)
 from wpinq.expr.values import Value
 
 
 def _same_type(types: Types, attributes: CallAttributes) -> Type:
     left, right = types
     if unify(left, right) is None or not (is_record_type(left) and is_record_type(right)):
-        raise Mistyped(f"cannot compare {left} with {right}")
+        raise Mistyped(f"cannot compare {left} with {right}{_of_text(left, right)}")
     return BOOL
 
 
@@ -25,11 +38,27 @@ def _ordered(types: Types, attributes: CallAttributes) -> Type:
     if isinstance(common, CategoryOf):
         raise Mistyped(f"categories are in no order: compare their text, F.cast(x, str), not {left}")
     if not isinstance(common, Scalar):
-        raise Mistyped(f"cannot order {left} and {right}")
+        raise Mistyped(f"cannot order {left} and {right}{_of_text(left, right)}")
     return BOOL.with_nullable(any_null(types))
 
 
+def _of_text(*sides: Type) -> str:
+    """The way from text to the type of the other side, if one is text."""
+    other = {side.with_nullable(False) for side in sides} - {STR}
+    ways = {
+        DATE: "write a date as datetime.date(2024, 1, 31)",
+        TIMESTAMP: "write a moment as datetime.datetime(2024, 1, 31)",
+        TIME: "write a time of day as datetime.time(12, 30)",
+        INT: "write a number without quotes; of a column, F.cast(x, int)",
+        FLOAT: "write a number without quotes; of a column, F.cast(x, float)",
+    }
+    return "".join(f": {ways[one]}" for one in other if len(other) == 1 and one in ways)
+
+
 def _booleans(types: Types, attributes: CallAttributes) -> Type:
+    for type_ in types:
+        if type_.with_nullable(False) in (INT, FLOAT):
+            raise Mistyped(f"logic takes bool, not {type_}: compare in parentheses, as in (x > a) & (x < b)")
     expect(types, BOOL, what="logic takes bool")
     return BOOL.with_nullable(any_null(types))
 

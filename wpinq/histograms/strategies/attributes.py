@@ -13,7 +13,7 @@ import numpy as np
 
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
@@ -233,7 +233,7 @@ class UnionOfProducts(LinearStrategy):
         if not (isinstance(first, Product) and isinstance(second, Product)) or first.sizes != second.sizes:
             raise PlanError("a union needs two products of strategies over the same attributes")
         if not isinstance(share, (int, float)) or not 0 < share < 1:
-            raise PlanError(f"a share lies strictly between 0 and 1, not {share!r}")
+            raise PlanError(f"a share lies strictly between 0 and 1, not {described(share)}")
         self.products = (first, second)
         self.share = min(max(round(share * 2**_SHARE_BITS), 1), 2**_SHARE_BITS - 1) / 2**_SHARE_BITS
         self.domain = first.domain

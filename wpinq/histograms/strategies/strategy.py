@@ -15,7 +15,7 @@ import numpy as np
 
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.errors import AnswersError, EpsilonError, PlanError
+from wpinq.errors import AnswersError, EpsilonError, PlanError, described
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
@@ -65,7 +65,7 @@ def noisy(query: Query, epsilon: EpsilonLike, keys: Iterable[Value], mechanism: 
 def check_mechanism(mechanism: object) -> None:
     """PlanError for what is no mechanism."""
     if not is_one_of(mechanism, ("laplace", "geometric", "automatic")):
-        raise PlanError(f"a mechanism is 'laplace', 'geometric' or 'automatic', not {mechanism!r}")
+        raise PlanError(f"a mechanism is 'laplace', 'geometric' or 'automatic', not {described(mechanism)}")
 
 
 def _fits(plan: Node, epsilon: Fraction) -> bool:
@@ -365,7 +365,7 @@ class LinearStrategy(Strategy):
         """
         nonnegative = declared_or(self, answers, nonnegative)
         if nonnegative is not None and not is_one_of(nonnegative, ("top down", "least squares")):
-            raise AnswersError(f"nonnegative is 'top down', 'least squares' or None, not {nonnegative!r}")
+            raise AnswersError(f"nonnegative is 'top down', 'least squares' or None, not {described(nonnegative)}")
         numbers = self.answers_of(answers)
         if nonnegative == "least squares":
             from scipy.sparse.linalg import LinearOperator

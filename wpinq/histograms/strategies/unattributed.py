@@ -13,7 +13,7 @@ import numpy as np
 
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import AnswersError, PlanError, described
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
@@ -162,14 +162,14 @@ class CountOfCounts(Strategy):
 
     def __post_init__(self) -> None:
         if not checks.is_one_of(self.method, _METHODS):
-            raise PlanError(f"a method is one of {', '.join(_METHODS)}, not {self.method!r}")
+            raise PlanError(f"a method is one of {', '.join(_METHODS)}, not {described(self.method)}")
         most = checks.MOST_BINS if self.method == "unattributed" else checks.MOST_RECORDS
         checks.count_of(self.groups, "the number of groups, which is public,", 1, most, PlanError)
         checks.count_of(self.largest, "the largest size, a public bound,", 1, checks.MOST_BINS - 1, PlanError)
         if self.p is None:
             object.__setattr__(self, "p", 2 if self.method == "unattributed" else 1)
         if not checks.is_one_of(self.p, (1, 2)):
-            raise PlanError(f"p is 1 or 2, not {self.p!r}")
+            raise PlanError(f"p is 1 or 2, not {described(self.p)}")
 
     @property
     def domain(self) -> int:  # type: ignore[override]  # the sizes
@@ -403,7 +403,7 @@ class HierarchicalCounts:
 
     def _check_level(self, level: int) -> None:
         if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < self.tree.levels:
-            raise PlanError(f"a level is an integer from 0, the root, to {self.tree.levels - 1}, not {level!r}")
+            raise PlanError(f"a level is an integer from 0 to {self.tree.levels - 1}, not {described(level)}")
 
     def measure(
         self,

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from wpinq.errors import SessionError
+from wpinq.errors import SessionError, described
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])B", re.IGNORECASE)
 
@@ -52,13 +52,13 @@ require_restrictions=True)
         for name, least in (("seconds", 0.0), ("safety_factor", 1.0), ("grace_seconds", 0.0)):
             number = getattr(self, name)
             if type(number) not in (int, float) or not (math.isfinite(number) and number >= least and number > 0):
-                raise SessionError(f"Limits: {name} is a number above {least:g}, not {number!r}")
+                raise SessionError(f"Limits: {name} is a number above {least:g}, not {described(number)}")
         if type(self.max_record_bytes) is not int or self.max_record_bytes < 1:
-            raise SessionError(f"Limits: max_record_bytes is a whole number from 1 on, not {self.max_record_bytes!r}")
+            raise SessionError(f"Limits: max_record_bytes is at least 1, not {described(self.max_record_bytes)}")
         if not isinstance(self.require_restrictions, bool):
             raise SessionError("Limits: require_restrictions is True or False")
         if not isinstance(self.memory, str) or _MEMORY.fullmatch(self.memory.strip()) is None:
-            raise SessionError(f'Limits: memory is a text such as "2GB" or "500MB", not {self.memory!r}')
+            raise SessionError(f'Limits: memory is a text such as "2GB" or "500MB", not {described(self.memory)}')
 
     @property
     def bytes(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import confidence_of, count_of, is_one_of, sequence_of
 from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.marginals.cells import Attributes, MeasuredView, View
@@ -263,7 +263,7 @@ def check_model(model: str, attributes: Attributes, views: Sequence[View]) -> No
     >>> check_model("tree", Attributes((2, 2, 2)), [(0, 1), (1, 2)])
     """
     if not is_one_of(model, _STEPS):
-        raise AnswersError(f"a model is one of {', '.join(map(repr, _STEPS))}, not {model!r}")
+        raise AnswersError(f"a model is one of {', '.join(map(repr, _STEPS))}, not {described(model)}")
     if model == "tree":
         Forest.of(attributes, views)
     elif model == "full table":

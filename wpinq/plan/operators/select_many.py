@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import ClassVar
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.compile import compile_iterator, limited
 from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, show
@@ -266,7 +266,7 @@ def _element(item: Expr) -> tuple[Expr, Fraction] | None:
 def required_bound(operator: str, bound: int | None, limit: int | None, what: str) -> int:
     """The static bound that a list's length must have, from its type or a public limit."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise PlanError(f"{operator}: limit must be a positive integer, not {limit!r}")
+        raise PlanError(f"{operator}: limit must be a positive integer, not {described(limit)}")
     if limit is not None and limit > LIST_LIMIT:
         raise PlanError(f"{operator}: limit must be at most {LIST_LIMIT:,}; declare a smaller one")
     known = [value for value in (bound, limit) if value is not None]

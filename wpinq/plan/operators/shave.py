@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import ClassVar
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, described
 from wpinq.expr.compile import compile_iterator, limited
 from wpinq.expr.nodes import Lambda, show
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
@@ -63,7 +63,7 @@ class Shave(RecordKeyed):
                 raise PlanError(f"Shave: the widths must be a list of numbers, not {type_}")
             assert self.bound is not None
         elif not (math.isfinite(self.widths) and self.widths > 0):
-            raise PlanError(f"Shave: the width must be a positive finite number, not {self.widths!r}")
+            raise PlanError(f"Shave: the width must be a positive finite number, not {described(self.widths)}")
         elif self.limit is not None:
             required_bound(self.name, None, self.limit, "the pieces")
         return record_type({"record": inputs[0], "index": INT})

@@ -1,0 +1,200 @@
+"""The public boundary: refusals show the caller's line alone, misspelt names the nearest.
+
+`public` marks the functions and classes that users call. An error of ours leaves them without the frames of the
+inside: nobody reads these, and a collector of tracebacks would send on what their variables hold, such as offered rows.
+In Python's development mode (`python -X dev`) the frames stay.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType, TracebackType
+from typing import Any, NoReturn, TypeVar
+
+from wpinq.errors import CallError, UnknownAttribute, WpinqError, nearest, shorten, suggest
+
+T = TypeVar("T")
+
+_INSIDE = {"wpinq", *sys.stdlib_module_names}
+
+_SPECIAL = {f"__{name}__" for name in ("init", "getitem", "len", "iter", "contains", "eq", "bool")}
+"""The methods of Python's own syntax that may refuse."""
+
+_RANGE = "a public range, chosen without the data, such as lower=0, upper=100"
+_ARGUMENTS = {
+    "epsilon": "the privacy cost, such as epsilon=0.1",
+    "candidates": "the public values to choose from, such as candidates=range(0, 100)",
+    "lower": _RANGE,
+    "upper": _RANGE,
+    "budget": "the epsilon that all releases may spend together, such as budget=1",
+    "seed": "the integer that its noise follows from, such as seed=1",
+}
+"""The mend where an argument is missing."""
+
+NO_ARGUMENTS = {
+    "delta": "the guarantee is pure epsilon, which has no delta: leave it out",
+    "epsilon": "an epsilon belongs to each measurement, as in noisy_count(epsilon=0.1), and a budget to protect",
+    "budget": "a budget belongs to data: session.protect(source, data, budget=1)",
+}
+"""The mend where there is no such argument."""
+
+_EXAMPLES = {
+    "agg": "agg(rows=wp.count(), epsilon=0.1)",
+    "release": "release(measurement), and of several release([one, other])",
+    "source": 'source("people", city=str, age=int)',
+    "Session": 'Session(), or Session("ledger.db")',
+}
+"""The calls that are shown by example, not by their parameters."""
+
+
+def public(thing: T) -> T:
+    """A function whose refusals are one line, or a class with such methods, changed in place."""
+    if isinstance(thing, FunctionType):
+        return thing if hasattr(thing, "boundary") else _bounded(thing)
+    if not isinstance(thing, type) or issubclass(thing, Exception):
+        return thing
+    for kind in thing.__mro__:
+        if kind.__module__.startswith("wpinq."):
+            _bound_methods(kind)
+    if not hasattr(thing, "__getattr__"):
+        thing.__getattr__ = _unknown_attribute  # type: ignore[attr-defined]  # type checkers know the attributes
+    return thing
+
+
+def _bound_methods(kind: type) -> None:
+    for name, held in list(vars(kind).items()):
+        if name.startswith("_") and name not in _SPECIAL:
+            continue
+        if isinstance(held, FunctionType):
+            setattr(kind, name, public(held))
+        elif isinstance(held, (classmethod, staticmethod)):
+            setattr(kind, name, type(held)(public(held.__func__)))
+        elif isinstance(held, property) and held.fget is not None:
+            setattr(kind, name, property(public(held.fget), held.fset, held.fdel, held.__doc__))
+
+
+def public_names(module: dict[str, Any]) -> None:
+    """Mark all that a module exports of this package, given its globals."""
+    for name, held in list(module.items()):
+        home = getattr(held, "__module__", None)
+        if not name.startswith("_") and isinstance(home, str) and home.startswith("wpinq."):
+            module[name] = marked = public(held)
+            if marked is not held and getattr(sys.modules[home], name, None) is held:
+                setattr(sys.modules[home], name, marked)  # where pickle looks for it
+    if "__getattr__" not in module:
+        module["__getattr__"] = public(lambda name: unknown_name(module["__name__"], name, _exported(module)))
+
+
+def _exported(module: Mapping[str, Any]) -> list[str]:
+    return [name for name, held in module.items() if not name.startswith("_") and callable(held)]
+
+
+def unknown_name(owner: str, name: str, known: Iterable[str], mend: str = "") -> NoReturn:
+    """Refuse a name after a dot, with its mend or the nearest names."""
+    if name.startswith("_"):  # which protocols of Python look for
+        raise AttributeError(f"{owner} has no attribute {name!r}")
+    raise UnknownAttribute(f"{owner} has no {shorten(name)!r}: {mend or suggest(name, known)}")
+
+
+def _unknown_attribute(self: Any, name: str) -> Any:
+    """What Python calls for an attribute that is not there."""
+    kind = type(self)
+    if name.startswith("_"):
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+    if name in dir(kind):
+        return object.__getattribute__(self, name)  # its own error, once more
+    try:
+        mend = self._mend_attribute(name) if hasattr(kind, "_mend_attribute") else ""
+        known = [each for each in dir(kind) if not each.startswith("_")]
+        if not mend and "to_pandas" in known and not nearest(name, known):
+            mend = "to_pandas() gives a data frame, which has what data frames have"
+        unknown_name(f"the {kind.__name__}", name, known, mend)
+    except UnknownAttribute as error:
+        _trim(error)
+        raise
+
+
+def _bounded(function: Callable[..., Any]) -> Any:
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            try:
+                return function(*given, **named)
+            except TypeError:
+                misfit = _misfit(function, given, named)
+                if misfit:
+                    raise CallError(misfit) from None
+                raise
+        except WpinqError as error:
+            _trim(error)
+            raise  # bare, which adds no line to the traceback
+
+    vars(call)["boundary"] = True
+    return call
+
+
+def _trim(error: WpinqError) -> None:
+    """Take the frames of the inside from an error, and what it took the place of."""
+    if sys.flags.dev_mode:
+        return
+    error.__traceback__ = _outside(error.__traceback__)
+    if error.__suppress_context__:
+        error.__context__ = None
+
+
+def _outside(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames of a traceback that are the user's, such as those of a lambda."""
+    kept = []
+    while traceback is not None:
+        if str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0] not in _INSIDE:
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    for one, after in zip(kept, [*kept[1:], None], strict=False):
+        one.tb_next = after
+    return kept[0] if kept else None
+
+
+def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """The reason why arguments do not fit a function, with its mend; empty where they fit."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        reason = f"cannot take these: {error}"
+    else:
+        return ""
+    parameters = list(signature.parameters.values())
+    path = function.__qualname__.split(".")
+    if len(path) > 1 and parameters and parameters[0].name in ("self", "cls"):
+        parameters, given = parameters[1:], given[1:]
+    name = path[-2] if path[-1] == "__init__" else path[-1]
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    anywhere = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    filled = {each.name for each in positional[: len(given)]} | named.keys()
+    settable = [each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    missing = [each.name for each in settable if each.default is each.empty and each.name not in filled]
+    mend = ""
+    other = [each for each in named if each not in signature.parameters]
+    if other and not anywhere:
+        reason = f"has no argument {shorten(other[0])!r}"
+        names = [each.name for each in settable]
+        mend = NO_ARGUMENTS.get(other[0]) or (suggest(other[0], names) if nearest(other[0], names) else "")
+    elif len(given) > len(positional) and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        most = f"{len(positional)} argument{'s' if len(positional) != 1 else ''}"
+        reason = f"takes {most} by position, not {len(given)}"
+    elif missing:
+        reason = f"needs {' and '.join(missing)}"
+        meant = [f"write {near} instead of {shorten(each)}" for each in other for near in nearest(each, missing)]
+        mend = meant[0] if meant else next((_ARGUMENTS[each] for each in missing if each in _ARGUMENTS), "")
+    usage = _EXAMPLES.get(name, f"{name}({', '.join(map(_shown, parameters))})")
+    return f"{name} {reason}{': ' if mend else ''}{mend}{'' if mend.endswith('?') else '.'} Write {usage}"
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return str(parameter.replace(annotation=parameter.empty))
+    named = parameter.kind is parameter.KEYWORD_ONLY or parameter.default is not parameter.empty
+    return f"{parameter.name}=..." if named else parameter.name
