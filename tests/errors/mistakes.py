@@ -135,7 +135,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("pandas", "people.by('city', keys=['Ulm']).agg(n=wp.count())", "epsilon=0.1"),
     ("pandas", "people.agg({'salary': 'mean'})", "epsilon=0.1"),
     ("pandas", "people.agg({'salary': 'mean'}, epsilon=1)", "salary=wp.mean("),
-    ("pandas", "people.agg(n=wp.count(), eps=1)", "epsilon instead of eps"),
+    ("pandas", "people.agg(n=wp.count(), eps=1)", "epsilon=0.1"),
     ("pandas", "people.agg(n=wp.count(), epsilon=1, delta=1e-6)", "pure epsilon"),
     ("pandas", "people.agg(epsilon=1, salary='mean')", "wp.mean("),
     ("pandas", "people.agg(n=F.max(wp.col('salary')), epsilon=1)", "wp.mean("),

@@ -109,8 +109,9 @@ def _unknown_attribute(self: Any, name: str) -> Any:
     try:
         mend = self._mend_attribute(name) if hasattr(kind, "_mend_attribute") else ""
         known = [each for each in dir(kind) if not each.startswith("_")]
-        if not mend and "to_pandas" in known and not nearest(name, known):
-            mend = "to_pandas() gives a data frame, which has what data frames have"
+        if not mend and "to_pandas" in known:
+            near = f"{suggest(name, known)} " if nearest(name, known) else ""
+            mend = f"{near}to_pandas() gives a data frame, with all its methods"
         unknown_name(f"the {kind.__name__}", name, known, mend)
     except UnknownAttribute as error:
         _trim(error)
@@ -158,39 +159,21 @@ def _outside(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """The reason why arguments do not fit a function, with its mend; empty where they fit."""
+    """Python's reason why arguments do not fit a function, with the mend; empty where they fit."""
     signature = inspect.signature(function)
     try:
         signature.bind(*given, **named)
-    except TypeError as error:
-        reason = f"cannot take these: {error}"
-    else:
         return ""
-    parameters = list(signature.parameters.values())
+    except TypeError as error:
+        reason = str(error)
+    names = [name for name in signature.parameters if name not in ("self", "cls")]
+    table = _ARGUMENTS if "missing" in reason else NO_ARGUMENTS
+    mends = [f"{mend}." for name, mend in table.items() if f"'{name}'" in reason]
+    mends += [f"did you mean `{near}`?" for each in named if each not in names for near in nearest(each, names)]
     path = function.__qualname__.split(".")
-    if len(path) > 1 and parameters and parameters[0].name in ("self", "cls"):
-        parameters, given = parameters[1:], given[1:]
     name = path[-2] if path[-1] == "__init__" else path[-1]
-    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    anywhere = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    filled = {each.name for each in positional[: len(given)]} | named.keys()
-    settable = [each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    missing = [each.name for each in settable if each.default is each.empty and each.name not in filled]
-    mend = ""
-    other = [each for each in named if each not in signature.parameters]
-    if other and not anywhere:
-        reason = f"has no argument {shorten(other[0])!r}"
-        names = [each.name for each in settable]
-        mend = NO_ARGUMENTS.get(other[0]) or (suggest(other[0], names) if nearest(other[0], names) else "")
-    elif len(given) > len(positional) and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        most = f"{len(positional)} argument{'s' if len(positional) != 1 else ''}"
-        reason = f"takes {most} by position, not {len(given)}"
-    elif missing:
-        reason = f"needs {' and '.join(missing)}"
-        meant = [f"write {near} instead of {shorten(each)}" for each in other for near in nearest(each, missing)]
-        mend = meant[0] if meant else next((_ARGUMENTS[each] for each in missing if each in _ARGUMENTS), "")
-    usage = _EXAMPLES.get(name, f"{name}({', '.join(map(_shown, parameters))})")
-    return f"{name} {reason}{': ' if mend else ''}{mend}{'' if mend.endswith('?') else '.'} Write {usage}"
+    usage = _EXAMPLES.get(name, f"{name}({', '.join(_shown(signature.parameters[each]) for each in names)})")
+    return f"{name}: {reason}{'; ' if mends else '.'}{''.join(mends[:1])} Write {usage}"
 
 
 def _shown(parameter: inspect.Parameter) -> str:
