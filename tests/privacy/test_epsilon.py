@@ -213,3 +213,11 @@ def test_a_budget_may_be_0_and_not_less_than_it_can_be_kept() -> None:
     for wrong in (False, -1, "-0", "1e-10", "", "nothing", None, float("nan")):
         with pytest.raises(EpsilonError):
             parse_budget(wrong)
+
+
+@for_each(
+    ("wrong", "words"), [(-1, "a budget may be 0"), ("-0.5", "a budget may be 0"), ("1e-10", "give 0 or at least")]
+)
+def test_a_budget_that_is_none_is_told_that_it_may_be_0(wrong: object, words: str) -> None:
+    with pytest.raises(EpsilonError, match=words):
+        parse_budget(wrong)
