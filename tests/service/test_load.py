@@ -134,11 +134,13 @@ def test_who_would_wait_too_long_for_the_end_of_others_is_turned_away(monkeypatc
     monkeypatch.setattr(load, "FRESH_SECONDS", -1.0)
 
     async def run() -> None:
-        measured = MachineLoad(Told(slowdown=1.0), 0.01, lambda: None)
+        measured = MachineLoad(Told(slowdown=1.0), 1e6, lambda: None)
         async with measured.release():
+            monkeypatch.setattr(measured, "_seconds", 0.0)  # of the second alone: a busy machine is slow as well
             with pytest.raises(Refusal) as refused:
                 async with measured.release():
                     pass
+        monkeypatch.setattr(measured, "_seconds", 1e6)
         assert (refused.value.status, refused.value.kind) == (503, "Busy")
         async with measured.release():  # it ended, and nobody waits for it
             pass
