@@ -289,7 +289,7 @@ def slowdown(request):
 def burns(pid):
     try:
         release = Path(f"/proc/{pid}/comm").read_text().strip() == "wpinq-release"
-        return release and os.stat(f"/proc/{pid}/task").st_nlink > 30
+        return release and os.getpgid(int(pid)) == os.getpgid(0) and os.stat(f"/proc/{pid}/task").st_nlink > 30
     except OSError:  # it ended
         return False
 
