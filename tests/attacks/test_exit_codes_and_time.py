@@ -345,6 +345,30 @@ with opened(on_suspended=lambda names: 1 / 0) as session:
     assert json.dumps(found).count("4711") == 0
 
 
+def test_a_failure_that_cannot_be_recorded_is_told_by_a_process_that_is_asked_to_end() -> None:
+    """Or the service would take the release for one that was broken off, and suspend nothing."""
+    found = told(
+        breaking("raise ValueError")
+        + """
+class Asked(AtTheEnd):
+    def sleep_until(self, moment):
+        super().sleep_until(moment)
+        if len(self.slept) > 1:
+            raise SystemExit
+
+def full(accounts):
+    raise wp.LedgerError("the disk is full: make room on it")
+
+with opened() as session:
+    protected(session)
+    LaplaceSink.draw, evaluator = broken, session._releaser._evaluator
+    evaluator.clock, evaluator._ledger.suspend = Asked(), full
+    tell(seen=outcome(lambda: session.release(asked))[0], slept=len(moments(session)))
+"""
+    )
+    assert found == {"seen": "SuspensionError", "slept": 2}
+
+
 def test_of_several_orders_each_is_held_and_one_that_fails_fails_all_at_the_moment_of_all() -> None:
     found = told(
         breaking("raise ValueError")

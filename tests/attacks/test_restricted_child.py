@@ -34,6 +34,15 @@ ATTEMPTS = {
     "another priority": "os.nice(0)",
     "other processors": "os.sched_setaffinity(0, os.sched_getaffinity(0))",
     "memory that processes share": "call(system.shmget(0, 4096, 0o600))",
+    "a file that signals another process": "own(fcntl.F_SETOWN, PARENT)",
+    "a file that signals its thread": "own(15, bytes(8))",
+    "which signal that is": "own(fcntl.F_SETSIG, signal.SIGKILL)",
+    "a signal for a change in a folder": "own(fcntl.F_NOTIFY, 0)",
+    "a signal for a use of a file": "own(fcntl.F_SETLEASE, fcntl.F_UNLCK)",
+    "the same, by a command to a device": "fcntl.ioctl(file(), 0x8901, bytes(4))",
+    "the same, by one to a socket": "fcntl.ioctl(file(), 0x8902, bytes(4))",
+    "a signal for each input": "fcntl.ioctl(file(), 0x5452, bytes(4))",
+    "words in the place of who types": "fcntl.ioctl(file(), 0x5412, bytes(1))",
     "settings of a device": "fcntl.ioctl(0, 0x5401, bytes(60))",
     "a file to write": "open(FOLDER + '/new', 'x')",
     "a file to add to": "open(FOLDER + '/kept', 'a')",
@@ -58,6 +67,7 @@ ATTEMPTS = {
 
 TRIED = """
 import ctypes, errno, fcntl, resource, socket, tempfile, threading
+file = tempfile.TemporaryFile
 system = ctypes.CDLL(None, use_errno=True)
 PARENT = os.getpid()
 REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS}
@@ -65,6 +75,9 @@ REFUSED = {errno.EPERM, errno.EACCES, errno.ENOSYS}
 def call(result):
     if result == -1:
         raise OSError(ctypes.get_errno(), "")
+
+def own(command, argument):
+    fcntl.fcntl(file(), command, argument)
 
 def refused(attempt):
     try:

@@ -249,3 +249,11 @@ def test_the_identity_of_a_measurement_does_not_hang_on_how_its_epsilon_prints()
     plain = items.noisy_count("1/10")
     for same in (items.noisy_count(LEFT), replace(plain, epsilon=LEFT)):
         assert (same.digest, same.canonical_plan) == (plain.digest, plain.canonical_plan)
+
+
+@for_each(
+    ("wrong", "words"), [(-1, "a budget may be 0"), ("-0.5", "a budget may be 0"), ("1e-10", "give 0 or at least")]
+)
+def test_a_budget_that_is_none_is_told_that_it_may_be_0(wrong: object, words: str) -> None:
+    with pytest.raises(EpsilonError, match=words):
+        parse_budget(wrong)

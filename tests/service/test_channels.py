@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.parameters import for_each
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError
 from wpinq.service.dispatcher import FairQueue
 from wpinq.service.errors import FAILED, Refusal
 from wpinq.service.ipc import Channel, NoAnswer, read_answer, serve_one
+from wpinq.service.supervisor import StopAsked
 
 
 def asked(work: Callable[[Any], Any], request: Any = None, seconds: float = 300.0) -> Any:
@@ -94,6 +96,21 @@ def test_a_worker_that_dies_while_it_answers_is_noticed() -> None:
         with pytest.raises(NoAnswer):
             asyncio.run(channel.ask({}, 300.0))
         worker.join()
+
+
+@for_each("error", [SystemExit(1), KeyboardInterrupt(), StopAsked(), OSError("a record")])
+def test_work_that_is_broken_off_ends_the_worker_in_peace(error: BaseException) -> None:
+    """Not as one that could not begin, after which no other is forked."""
+    channel = Channel.create()
+    mine, theirs = socket.socketpair()
+    with channel.sender, channel.receiver, mine:
+        with theirs:
+            socket.send_fds(channel.sender, [b"."], [theirs.fileno()])
+        mine.sendall(b"{}")
+        mine.shutdown(socket.SHUT_WR)
+        serve_one(channel, raising(error))
+        answer = mine.recv(1 << 16)
+    assert (answer == b"") == (not isinstance(error, Exception))
 
 
 def test_nobody_answers_in_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,13 +10,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.service.test_deaths import Asked, closed_then_opened, killed_looking, looking, spent
 from tests.service.test_requests import told
-from tests.support.service import COUNT, ROOT, RunningService, below, configured, until
+from tests.support.service import COUNT, ROOT, RunningService, below, children, configured, until
 from wpinq.service.errors import FAILED
 
 UNSHARE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -70,6 +73,43 @@ def test_a_look_that_is_killed_there_closes_its_source(contained: RunningService
     asked, _ = killed_looking(contained, alice)
     assert told(asked.end(), 500, "Failed") == FAILED
     closed_then_opened(contained, alice, curator)
+
+
+SIGNALS = [signal.Signals[f"SIG{name}"] for name in ("KILL", "TERM", "INT", "HUP", "ALRM", "USR1", "USR2", "QUIT")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("before", [(), UNSHARE])
+def test_no_signal_at_a_look_ends_the_service_but_those_that_end_its_first_process_or_that_of_the_data(
+    tmp_path: Path, before: tuple[str, ...]
+) -> None:
+    if before and (reason := refused()):
+        pytest.skip(f"no process may have a namespace of its own here: {reason}")
+    service = RunningService(configured(tmp_path, margin=8.0), before)
+    alice, curator = service.admit("alice", "edges=10"), service.admit("curator", curator=True)
+    try:
+        data = service.one("data")
+        for number, sent in enumerate(SIGNALS):
+            program = COUNT.format(name="x", epsilon=f"0.0{number + 1}")
+            asked = Asked(service, alice, f"0.0{number + 1}")
+            worker = looking(service)
+            others = [service.one(role) for role in ("planner", "planners", "load", "web")]
+            unmoved = [data] if sent in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) else []
+            for pid in (*children(worker), worker, *others, *unmoved):
+                os.kill(pid, sent)
+            asked.end()
+
+            def answered(program: str = program) -> bool:
+                with contextlib.suppress(httpx.HTTPError):  # of a web process that ends
+                    service.ask("POST", "v1/resume", curator, {"account": "edges"})
+                    return service.release(alice, program).status_code == 200
+                return False
+
+            until(answered)
+            assert service.one("data") == data, sent
+        assert spent(service) == sum(range(1, len(SIGNALS) + 1)) / Fraction(100)
+    finally:
+        service.stop(signal.SIGKILL)
 
 
 EXAMPLES = ROOT / "examples" / "service"

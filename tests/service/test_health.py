@@ -95,6 +95,19 @@ def test_a_register_that_cannot_be_read_is_said_in_the_log_and_not_to_the_client
     assert re.search(r"users\.db cannot be read \(.*\): see that it is a whole file", line["reason"])
 
 
+def test_a_ledger_that_cannot_be_read_is_said_in_the_log_and_not_to_the_client(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "/a/ledger.db: the disk is full: make room on it"
+
+    async def work(ask: Ask, tokens: dict[str, str]) -> httpx.Response:
+        monkeypatch.setattr(Ledger, "balances", lambda *_: raising(LedgerError(words))(None))
+        return await ask("/v1/remaining", OTHER, ("Authorization", f"Bearer {tokens['alice']}"))
+
+    assert told(asked(tmp_path, "", work), 500, "Failed") == FAILED
+    assert json.loads(capsys.readouterr().err.splitlines()[0])["reason"] == words
+
+
 def test_a_worker_s_trouble_with_the_ledger_is_said_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     words = "/a/ledger.db: the disk is full: make room on it"
     with pytest.raises(Refusal, match=FAILED):

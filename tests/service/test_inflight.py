@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from wpinq.errors import UsageError
+from tests.service.test_revocation import HeldChannel
+from tests.support.service import configured
+from wpinq.errors import LedgerError, UsageError
+from wpinq.kernel.ledger.accounts import declared_account
+from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.service.config import read_configuration
+from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.inflight import InflightReleases
+from wpinq.service.ipc import NoAnswer
 
 
 @pytest.fixture
@@ -50,6 +61,60 @@ def test_a_release_that_somebody_died_over_is_found_until_it_was_seen_to(infligh
     inflight.forget("one")
     inflight.forget("one")
     assert not inflight.names()
+
+
+def test_a_record_that_a_full_disk_cannot_hold_leaves_nothing(
+    inflight: InflightReleases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="full"), inflight.recorded("one", {"edges"}):
+        raise AssertionError("it began")
+    assert [each.name for each in (tmp_path / "ledger.db-inflight").iterdir()] == [".service"]
+
+
+def test_a_death_that_a_full_disk_cannot_record_is_answered_at_its_moment_and_suspends_before_the_next_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = read_configuration(configured(tmp_path))
+    inflight = InflightReleases(configuration.ledger)
+    inflight.begin()
+    planners = HeldChannel(unbudgeted=[], not_admitted="", seconds=100.0, bill={"edges": "0.1"})
+    measured, slept, begun = HeldChannel(slowdown=1.0), list[float](), list[bool]()
+
+    class Dying(HeldChannel):
+        async def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
+            begun.append("edges" in ledger.suspended())
+            died(inflight, request["name"])
+            raise NoAnswer
+
+    async def waited(seconds: float) -> None:
+        slept.append(seconds)
+
+    def full(accounts: Any) -> Any:
+        raise LedgerError("the disk is full")
+
+    async def run() -> None:
+        planners.let.set()
+        measured.let.set()
+        dispatcher = Dispatcher(configuration, {}, ledger, planners, Dying(), measured)
+        dispatcher.start()
+        honest = ledger.suspend
+        for suspend, error in ((full, LedgerError), (full, LedgerError), (honest, Exception)):
+            monkeypatch.setattr(ledger, "suspend", suspend)
+            with pytest.raises(error):
+                await dispatcher.release({}, "alice", None, lambda: None)
+        dispatcher.users.close()
+
+    monkeypatch.setattr("wpinq.service.dispatcher.asyncio.sleep", waited)
+    with Ledger(configuration.ledger) as ledger:
+        ledger.open_accounts([declared_account("edges", schema="s", unit="edge", unit_weight=1, budget=10**9)])
+        asyncio.run(run())
+    assert begun == [False, True]  # the second, with the disk still full, did not begin
+    assert len(slept) == 2
+    assert all(seconds > 90 for seconds in slept)
 
 
 def test_one_waits_for_the_end_of_a_release(inflight: InflightReleases) -> None:

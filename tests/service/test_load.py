@@ -289,11 +289,12 @@ def slowdown(request):
 def burns(pid):
     try:
         release = Path(f"/proc/{pid}/comm").read_text().strip() == "wpinq-release"
-        return release and os.stat(f"/proc/{pid}/task").st_nlink > 30
+        return release and os.getpgid(int(pid)) == os.getpgid(0) and os.stat(f"/proc/{pid}/task").st_nlink > 30
     except OSError:  # it ended
         return False
 
 LaplaceSink.draw, server.measure_slowdown = burning, slowdown
+UNGATED
 from wpinq.cli.main import main
 sys.exit(main())
 """
@@ -303,19 +304,37 @@ A measurement by the clock would see how busy the machine of the tests is, too.
 """
 
 
+UNGATED = """
+async def at_once(*given):
+    pass
+
+def ungated(measured, *given):
+    gated(measured, *given)
+    measured._idle.wait, measured._wait_for_others = at_once, lambda: None
+
+gated, load.MachineLoad.__init__ = load.MachineLoad.__init__, ungated
+"""
+
+
 class PlantedService(RunningService):
     """A service with other code in it."""
 
-    command = ("-c", PLANTED)
+    command = ("-c", PLANTED.replace("UNGATED", ""))
 
 
-def statuses(folder: Path, neighbours: int) -> Counter[int]:
+class UngatedService(RunningService):
+    """The same, which measures at once."""
+
+    command = ("-c", PLANTED.replace("UNGATED", UNGATED))
+
+
+def statuses(folder: Path, neighbours: int, planted: type[RunningService] = PlantedService) -> Counter[int]:
     """How a planted service answers one analyst, while another has it look at a vertex of so many neighbours."""
     folder.mkdir()
     configuration = configured(folder, limits="queue_seconds = 600.0", budget="1000", margin=30.0)
     (folder / "edges.txt").write_text("".join(f"1\t{other}\n" for other in range(2, neighbours + 2)))
     configuration.write_text(configuration.read_text().replace("records_at_most = 100;", "records_at_most = 1000;"))
-    service = PlantedService(configuration)
+    service = planted(configuration)
     try:
         tokens = [service.admit(who, "edges=500") for who in ("alice", "bob")]
         # two looks, so that the others do not keep step
@@ -336,3 +355,4 @@ def statuses(folder: Path, neighbours: int) -> Counter[int]:
 def test_a_real_look_that_burns_all_cores_changes_no_answer_and_no_503_of_others(tmp_path: Path) -> None:
     quiet, burning = statuses(tmp_path / "quiet", 7), statuses(tmp_path / "burning", 119)
     assert quiet == burning == {200: 3}
+    assert statuses(tmp_path / "ungated", 119, UngatedService)[503]

@@ -151,7 +151,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def held(seconds: float) -> None:
         found.append(seconds)
 
-    monkeypatch.setattr("wpinq.service.middleware.asyncio.sleep", held)
+    monkeypatch.setattr("wpinq.service.limits.asyncio.sleep", held)
     return found
 
 
@@ -178,6 +178,46 @@ def test_wrong_tokens_are_slowed_by_address_and_right_ones_are_not(tmp_path: Pat
     assert limited == [401, 401, 429, 200, 401, 401, 401, 429, 401, 200, 401, 401, 429]
     assert len(waits) == 3
     assert all(0 < seconds <= 15 for seconds in waits)  # no longer than a slow client may take
+
+
+def test_few_wrong_tokens_of_an_address_wait_at_a_time_and_others_are_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each that waits holds a connection, of which others need one."""
+    ends, held, on = asyncio.Event(), [0], asyncio.sleep
+
+    async def held_back(seconds: float) -> None:
+        held[0] += 1
+        await ends.wait()
+
+    monkeypatch.setattr("wpinq.service.limits.asyncio.sleep", held_back)
+
+    async def work(ask: Ask, tokens: dict[str, str]) -> list[tuple[int, int]]:
+        found = []
+        for _ in range(2):  # the second time as the first
+            ends.clear()
+            tries = [asyncio.create_task(ask("/v1/me", OTHER, WRONG)) for _ in range(31)]
+            while len(answered := [each for each in tries if each.done()]) + held[0] < len(tries):
+                await on(0)
+            found.append((held[0], sum(each.result().status_code == 429 for each in answered)))
+            ends.set()
+            assert {each.status_code for each in await asyncio.gather(*tries)} <= {401, 429}
+            held[0] = 0
+        return found
+
+    assert asked(tmp_path, HEADER, work, "wrong_tokens_a_minute = 2") == [(4, 25), (4, 27)]
+
+
+def test_a_user_whom_a_proxy_names_is_one_until_removed_also_without_a_token_that_is_valid(tmp_path: Path) -> None:
+    async def work(ask: Ask, tokens: dict[str, str]) -> list[int]:
+        with UserStore(next(tmp_path.glob("*/users.db"))) as users:
+            expired = users.renew("alice", days=-1)
+            by_token = await ask("/v1/me", OTHER, ("Authorization", f"Bearer {expired}"))
+            by_name = await ask("/v1/me", PROXY, NAMED)
+            users.remove("alice")
+            return [each.status_code for each in (by_token, by_name, await ask("/v1/me", PROXY, NAMED))]
+
+    assert asked(tmp_path, HEADER, work) == [401, 200, 401]
 
 
 def test_the_log_has_the_address_where_the_configuration_asks(

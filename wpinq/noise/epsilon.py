@@ -28,7 +28,7 @@ _MAX_DIGITS = 1000
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d+)/(\d+)", re.ASCII)
 _ADVICE = 'pass a positive number such as 0.1, Fraction(1, 3), "0.1" or "1/3"'
-_NOT_POSITIVE = f"epsilon must be more than 0: {_ADVICE}"
+_NOT_POSITIVE = f"epsilon must be more than 0 (a budget may be 0): {_ADVICE}"
 _TOO_LARGE = "epsilon must be at most 2**31: take a smaller one, 0.01 to 10 being usual"
 _TOO_FINE = "epsilon is finer than 1e-30: round it to at most 30 decimals"
 
@@ -147,7 +147,7 @@ def parse_budget(value: object) -> int:
         return 0
     nano = math.floor(parse_epsilon(value) * NANO)
     if nano < 1:
-        raise EpsilonError("a budget is kept in whole nano-epsilon: give at least 1e-9")
+        raise EpsilonError("a budget is kept in whole nano-epsilon: give 0 or at least 1e-9")
     return nano
 
 

@@ -12,12 +12,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import wpinq
-from wpinq.errors import WpinqError
+from wpinq.errors import LedgerError, WpinqError
 from wpinq.service.dispatcher import Dispatcher
-from wpinq.service.errors import Refusal, refusal_of, response_parts
+from wpinq.service.errors import Refusal, log, refusal_of, response_parts
 from wpinq.service.health import router as health_router
 from wpinq.service.routes import router
 from wpinq.service.schemas import ErrorResponse
+from wpinq.service.users import UsersError
 
 _MOST_FAULTS = 3
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -85,4 +86,6 @@ def _refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         words = _WORDS.get(error.status_code, "this request cannot be read")
         return Refusal(error.status_code, "NoRequest", words)
+    if isinstance(error, (LedgerError, UsersError)):
+        log("failure", error=type(error).__name__, reason=str(error))  # for the curator alone
     return refusal_of(error)

@@ -153,6 +153,8 @@ class Dispatcher:
         self._release_queue = FairQueue(self.configuration.release_workers, *waiting)
         self._load = MachineLoad(self._measured, limits.queue_seconds, self._wait_for_others)
         self._suspend_unanswered()
+        for name in self._inflight.names():
+            threading.Thread(target=self._suspend_after, args=(name,), daemon=True).start()
 
     def check_files(self) -> None:
         """Refuse unreadable users, an unreadable ledger, and a ledger file that was replaced."""
@@ -207,25 +209,28 @@ class Dispatcher:
             if seconds > self.configuration.limits.release_seconds:
                 raise overloaded(FRESH_SECONDS)
             await run_in_threadpool(check_known)
+            await run_in_threadpool(self._suspend_unanswered)
             began = asyncio.get_running_loop().time()
             try:
                 answer = await self._releases.ask(
                     sent | {"seconds": seconds, "times": times}, seconds + GRACE + _RELEASE_GRACE
                 )
             except NoAnswer:
-                first = await run_in_threadpool(self._suspend, name)
-                await asyncio.sleep(began + seconds - asyncio.get_running_loop().time())
+                try:
+                    first = await run_in_threadpool(self._suspend, name)
+                finally:
+                    await asyncio.sleep(began + seconds - asyncio.get_running_loop().time())
                 # a source that another release suspended has given its bit already
                 raise failure() if first else refusal_of(SourceSuspended(IS_SUSPENDED)) from None
         return read_answer(answer)
 
     def _suspend_unanswered(self) -> None:
-        """Suspend the sources of releases that were in flight when a web process died."""
-        for name in self._inflight.names():
-            if self._inflight.ended(name):
-                self._suspend(name)
-            else:
-                threading.Thread(target=self._suspend_after, args=(name,), daemon=True).start()
+        """Suspend the sources of releases whose workers died, and which are not suspended yet.
+
+        The web process died too, or its disk was full.
+        """
+        for name in filter(self._inflight.ended, self._inflight.names()):
+            self._suspend(name)
 
     def _wait_for_others(self) -> None:
         """Return when no release of an earlier web process is under way."""

@@ -89,6 +89,7 @@ class InflightReleases:
                 raise
             self.forget(name)
         finally:
+            written.unlink(missing_ok=True)  # that of a full disk
             os.close(file)
 
     def names(self) -> frozenset[str]:

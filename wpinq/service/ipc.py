@@ -76,10 +76,10 @@ class Channel:
 def serve_one(channel: Channel, work: Callable[[Any], Mapping[str, Any]]) -> None:
     """Take one request, and answer it with the outcome of some work.
 
-    No failure after that, such as the death of the web process, keeps the next worker from being forked: the web
-    process finds its end closed.
+    Nothing after that, such as a signal or the death of the web process, keeps the next worker from being forked: the
+    web process finds its end closed.
     """
-    with channel.take() as taken, suppress(Exception):
+    with channel.take() as taken, suppress(BaseException):
         taken.sendall(_answer(work, json.loads(receive(taken))))
 
 

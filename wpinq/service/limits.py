@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from ipaddress import IPv6Network
@@ -15,6 +16,9 @@ from wpinq.service.errors import Refusal, response_parts
 
 _REMEMBERED = 10_000
 """Users or addresses, of which the one that came longest ago is forgotten."""
+
+_HELD_BACK = 4
+"""The requests of one address that are held back at a time: each holds a connection."""
 
 
 class Rates:
@@ -42,6 +46,7 @@ class Rates:
         self._size = float(a_minute)
         self._clock = clock
         self._left: dict[Hashable, tuple[float, float]] = {}
+        self._held_back: Counter[Hashable] = Counter()
 
     def wait(self, user: Hashable) -> float:
         """Take a try: 0, or the seconds until there is one, and then none is taken."""
@@ -53,6 +58,20 @@ class Rates:
         if len(self._left) > _REMEMBERED:
             del self._left[next(iter(self._left))]
         return 0.0 if taken else (1.0 - left) * each
+
+    async def slow(self, address: Hashable, most: float) -> float:
+        """As `wait`, held back until there is a try, or for the most seconds.
+
+        Where enough others of the address are held back, it returns at once.
+        """
+        seconds = self.wait(address)
+        if seconds and self._held_back[address] < _HELD_BACK:
+            self._held_back[address] += 1
+            try:
+                await asyncio.sleep(min(seconds, most))
+            finally:
+                self._held_back -= Counter([address])
+        return seconds
 
 
 def client_network(address: str) -> str:

@@ -98,8 +98,7 @@ class RequestGuard:
         try:
             user = await run_in_threadpool(self._known, scope)
         except Refusal:
-            if seconds := self._wrong.wait(client_network(scope["client"][0])):
-                await asyncio.sleep(min(seconds, self._limits.slow_seconds))
+            if seconds := await self._wrong.slow(client_network(scope["client"][0]), self._limits.slow_seconds):
                 raise too_often(seconds) from None
             raise
         told["user"] = name = user.name
@@ -113,9 +112,7 @@ class RequestGuard:
             body = await read_body(scope, receive, self._limits.body_bytes, self._limits.slow_seconds)
             await self._inner(scope, body, send)
         finally:
-            self._at_work[name] -= 1
-            if not self._at_work[name]:
-                del self._at_work[name]
+            self._at_work -= Counter([name])  # which keeps no name without requests
 
     def _known(self, scope: Scope) -> User:
         """The user that a trusted proxy names, or else the one of the token."""

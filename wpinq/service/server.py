@@ -18,7 +18,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from wpinq.errors import UsageError, system_reason
+from wpinq.errors import UsageError, WpinqError, system_reason
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.service.app import create_app, security_headers
@@ -102,7 +102,11 @@ def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certifi
     signal.signal(signal.SIGHUP, partial(certificate.reload, partial(log, "read again")))
     # a record of TLS fits into it, and each connection has one; unless told, it is of 256 KiB
     SSLProtocol.max_size = 16 * 1024
-    dispatcher.start()
+    try:
+        dispatcher.start()
+    except WpinqError as error:  # then the service ends
+        log("failure", error=type(error).__name__, reason=str(error))
+        raise
     limits, encrypted = dispatcher.configuration.limits, certificate.context is not None
     application = RequestGuard(create_app(dispatcher), dispatcher, security_headers(encrypted))
     unnamed = UNIX if listener.family == socket.AF_UNIX else ""  # of TCP, one that is gone already

@@ -93,7 +93,8 @@ class SandboxedEvaluator(NoisyEvaluator):
         except (EvaluationFailed, SourceSuspended) as error:
             failed = type(error)
         except LedgerError:
-            self.clock.sleep_until(until)
+            with suppress(SystemExit):  # which would hide from the service that no source could be suspended
+                self.clock.sleep_until(until)
             raise
         self.clock.sleep_until(until)
         if failed is EvaluationFailed:

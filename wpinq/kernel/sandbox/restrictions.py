@@ -42,6 +42,7 @@ _CONDITIONS: Mapping[str, bytes] = {  # on an argument, by its place: how it is 
     "clone": struct.pack("IIQQ", 0, _MASKED_EQUAL, _CLONE_THREAD, _CLONE_THREAD),  # threads, and no processes
     "open": struct.pack("IIQQ", 1, _MASKED_EQUAL, os.O_TRUNC, 0),  # Landlock of Linux 5.13 takes it for reading
     "openat": struct.pack("IIQQ", 2, _MASKED_EQUAL, os.O_TRUNC, 0),
+    "fcntl": struct.pack("IIQQ", 1, _MASKED_EQUAL, 2**64 - 8, 0),  # what comes before F_SETOWN: no signal, no lease
     "ioctl": struct.pack("IIQQ", 1, _EQUAL, _FIOCLEX, 0),  # as Python marks each file that it opens
     "prlimit64": struct.pack("IIQQ", 2, _EQUAL, 0, 0),  # limits are read, and not set
 }
