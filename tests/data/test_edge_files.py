@@ -59,7 +59,7 @@ ACCEPTED = {
     "moments behind a tab": ("1\t2\t2020-01-01 10:00\n3\t4\tat noon\n", {}, [(1, 2), (3, 4)]),
     "an empty column between tabs": ("1\t2\tx\n3\t4\t\n", {}, [(1, 2), (3, 4)]),
     "blanks at ends": ("1 2 \n3 4\n 5   6\n", {}, [(1, 2), (3, 4), (5, 6)]),
-    "blanks and tabs in each line": ("1 2\t1 108\n3 4\t1 109\n", {}, [(1, 2), (3, 4)]),
+    "blanks and tabs in each line": ("1 2\t.5 108\n3 4\t1 109\n", {}, [(1, 2), (3, 4)]),
     "columns told": ("9 1 2\n9 3 4\n", {"columns": (2, 3)}, [(1, 2), (3, 4)]),
     "columns told in the other order": ("9 1 2\n9 3 4\n", {"columns": (3, 2)}, [(2, 1), (4, 3)]),
     "columns that come and go": ("1 2 5\n3 4\n5 6 7 8\n", {"columns": (1, 2)}, [(1, 2), (3, 4), (5, 6)]),
@@ -78,9 +78,12 @@ ACCEPTED = {
     "comments that look like edges, told": ("#a #b\nx y\n", {"comments": "#", **NAMES}, 1),
     "comments that look like edges, of integers": ("#a #b\n1 2\n", {}, 1),
     "sizes, told": ("4 3\n1 2\n2 3\n3 4\n", {"columns": (1, 2)}, 4),
-    "too little to be sizes": ("3 2\n1 2\n2 3\n", {}, 3),
-    "sizes with tabs": ("4\t3\n1\t2\n2\t3\n3\t4\n", {}, 4),
-    "no sizes, for an id is larger": ("4 3\n1 2\n2 3\n3 5\n", {}, 4),
+    "no sizes, for there are more nodes": ("3 3\n1 2\n2 3\n3 5\n", {}, 4),
+    "one edge": ("5 0\n", {}, 1),
+    "no sizes of a matrix, for an id is larger": ("1 2 1\n2 3 1\n", {}, 2),
+    "weights and moments": ("1 2 0.5 100\n3 4 1.5 200\n", {}, [(1, 2), (3, 4)]),
+    "weights and moments of KONECT": ("% asym\n1 2 5 100\n3 4 1 200\n", {}, [(1, 2), (3, 4)]),
+    "names with tabs, and numbers": ("Ann\tBo\t.5\t1\nBo\tC\t1\t1e3\n", NAMES, [("Ann", "Bo"), ("Bo", "C")]),
     "no sizes, for more lines follow": ("4 3\n1 2\n2 3\n1 3\n1 4\n", {}, 5),
     "KONECT, directed": ("% asym positive\n% 2 2 2\n2 1 1\n1 2 3\n", {}, [(2, 1), (1, 2)]),
     "KONECT, undirected": ("% sym unweighted\n2 1 \n3 1 \n", {}, [(1, 2), (1, 3)]),
@@ -105,21 +108,39 @@ REFUSED = {
     "hashtags alone": ("#a #b\n#b #c\n", NAMES, "comments or edges"),
     "more columns": ("1 2\n3 4 5\n", {}, "line 2, counted from 1. Reasons: another number of columns"),
     "fewer columns": ("1\t2\t3\n3\t4\n", {}, "another number of columns"),
-    "fewer columns, and two blanks": ("1 2 3 4\n3  4 5\n", {}, "another number of columns"),
+    "fewer columns, and two blanks": ("1 2 3 .5\n3  4 5\n", {}, "another number of columns"),
     "fewer columns, and a blank at the end": ("1 2 3\n3 4 \n", {}, "another number of columns"),
     "more columns than blanks at the end": ("1 2 \n3 4 5\n", {}, "another number of columns"),
     "too few for those told": ("1 2 3\n3 4\n", {"columns": (1, 3)}, "fewer than 3 columns"),
     "neighbours": ("1 2 3\n2 3\n3\n", {}, "networkx.read_adjlist"),
-    "METIS": ("7 9 1\n1 2 3 4\n", {}, "METIS file .graph"),
+    "METIS": ("7 9 1\n1 2 3 4\n2 1\n", {}, "METIS file .graph"),
     "METIS of one width": ("3 3\n2 3\n1 3\n1 2\n", {}, "name METIS .graph"),
     "METIS of one width with a kind": ("3 3 000\n2 3 3\n1 3 3\n1 2 2\n", {}, "name METIS .graph"),
     "sizes": ("4 3\n1 2\n2 3\n3 4\n", {}, "may begin with numbers of nodes and edges"),
+    "sizes with tabs": ("5\t5\n1\t2\n2\t3\n3\t4\n4\t5\n5\t1\n", {}, "numbers of nodes and edges"),
+    "sizes over blank lines": ("\n4 3\n\n1 2\n \n2 3\n3 4\n\n", {}, "numbers of nodes and edges"),
+    "sizes of two": ("3 2\n1 2\n2 3\n", {}, "numbers of nodes and edges"),
+    "sizes of one": ("2 1\n1 2", {}, "numbers of nodes and edges"),
+    "sizes over larger ids": ("4 3\n100 200\n200 300\n300 400\n", {}, "numbers of nodes and edges"),
+    "sizes over names": ("4\t3\nAnn\tBo\nBo\tC\nC\tD\n", NAMES, "numbers of nodes and edges"),
+    "sizes over many comments": ("# a\n" * 20_000 + "3 2\n1 2\n2 3\n", {}, "numbers of nodes and edges"),
+    "METIS of one width with tabs": ("3\t3\n2\t3\n1\t3\n1\t2\n", {}, "name METIS .graph"),
+    "neighbours of one width": ("0 6 5 1\n1 0 6 2\n", {}, "several neighbours"),
+    "neighbours of one width with tabs": ("0\t6\t5\t1\n1\t0\t6\t2\n", {}, "several neighbours"),
+    "neighbours by name": ("0\t1\t2\n1\t0\t2\n", NAMES, "several neighbours"),
+    "two nodes and what is between": ("Ann\tknows\tBo\t.5\nBo\tknows\tC\t1\n", NAMES, "several neighbours"),
+    "decimals": (
+        "1.0 2.0\n2.0 3.0\n",
+        {},
+        "lines are unfit, at line 1, 2, counted from 1. Reasons: a node that is not",
+    ),
     "sizes of a matrix": ("3 3 3\n1 2 7\n2 3 1\n3 3 3\n", {}, "may begin with numbers of nodes and edges"),
     "a line of titles": ("source\ttarget\n1\t2\n", {}, "line 1, counted from 1. Reasons: names of columns"),
     "a line of any titles": ("here there\n1 2\n", {}, "names of columns"),
     "titles over names": ("from to\na b\n", NAMES, "names of columns"),
     "titles over names, quoted": ('"Source" "Target"\na b\n', NAMES, "names of columns"),
     "titles over names, with ids": ("FromNodeId\tToNodeId\na\tb\n", NAMES, "names of columns"),
+    "titles in front of weights": ("Source Target weight\na b 1\n", NAMES, "names of columns"),
     "names with blanks": ("Jean Valjean Bishop Myriel\n", NAMES, "names with blanks"),
     "names with blanks and data": ("Jean Valjean Javert {}\n", NAMES, "names with blanks"),
     "names with a blank between tabs": ("Ann Lee\tBo\tx\nB\tC\ty\n", NAMES, "names with blanks"),
@@ -158,6 +179,8 @@ HEADS = {
     "zip": (b"", "is zip"),
     "UTF-16": ("1 2\n".encode("utf-16"), "is UTF-16"),
     "UTF-16 without a mark": ("1 2\n".encode("utf-16-le"), "UTF-16"),
+    "neighbours of networkx": ("#x.py\n# GMT Sat Nov 28 13:39:56 2026\n# g\n0\t1\n1\t2\n2\t0\n", "read_adjlist"),
+    "DIMACS below many comments": ("c a\n" * 20_000 + "p edge 3 2\ne 1 2\n", "columns=(2, 3)"),
     "a part of networkx' adjacency": ("#made\n# today\n1 2 3\n2 4\n3\n4\n", "networkx.read_adjlist"),
 }
 
@@ -177,11 +200,32 @@ def test_other_formats_are_named(case: str, tmp_path: Path) -> None:
 
 
 def test_lists_of_neighbours_of_networkx(tmp_path: Path) -> None:
-    graph = nx.gnp_random_graph(40, 0.1, seed=3, directed=True)
-    for name in ("g.txt", "g.adjlist"):
-        nx.write_adjlist(graph, tmp_path / name)
-        with pytest.raises(SourceRejected, match=r"networkx\.read_adjlist"):
-            read_edges(tmp_path / name)
+    uneven = nx.gnp_random_graph(40, 0.1, seed=3, directed=True)
+    even = nx.circulant_graph(7, [1, 2], create_using=nx.DiGraph)
+    for graph in (uneven, even, nx.complete_graph(3, create_using=nx.DiGraph), nx.path_graph(4)):
+        for write in (nx.write_adjlist, nx.write_multiline_adjlist):
+            for name in ("g.txt", "g.adjlist"):
+                write(graph, tmp_path / name)
+                for node in (int, str):
+                    with pytest.raises(SourceRejected, match=r"networkx\.read_adjlist"):
+                        read_edges(tmp_path / name, node=node)
+
+
+TITLES = "follower followee, u v, user_id friend_id, vertex1 vertex2, start end, i j, person1 person2, Source ID"
+
+
+@for_each("titles", TITLES.split(", "))
+def test_names_of_columns_are_no_edge(titles: str, tmp_path: Path) -> None:
+    for line in (titles, titles.replace(" ", "\t"), '"' + titles.replace(" ", '" "') + '"'):
+        assert "names of columns" in refused(tmp_path / "g.txt", f"{line}\nAnn Bo\n", **NAMES)
+
+
+def test_names_of_fields_are_no_edge(path: Path) -> None:
+    source = wp.source("e", one=str, two=str)
+    for content in ("one two\nx y\n", "# a\none\ttwo\nx\ty\n", '"one" two 5\nx y 5\n'):
+        with pytest.raises(SourceRejected, match="names of columns"):
+            wp.evaluate(source, {"e": written(path, content)})
+    assert wp.evaluate(source, {"e": written(path, "x y\none two\n")}) == {("x", "y"): 1.0, ("one", "two"): 1.0}
 
 
 def test_options_of_text_that_make_no_sense(path: Path) -> None:
@@ -213,7 +257,7 @@ def test_a_tsv_file_with_names_is_a_table(tmp_path: Path) -> None:
     assert dict(wp.evaluate(rates, {"rates": path})) == {(1001, "a"): 2.0, (1003, "b\tc"): 1.0}
     assert all(name in str(wp.schema(path)) for name in ("id", "rate", "name"))
     assert EdgeList(path, columns=("id", "name"), duplicates="drop").edges(str) == [("1001", "a"), ("1003", "b\tc")]
-    with pytest.raises(SourceRejected, match="no column named 'src', 'dst'"):
+    with pytest.raises(SourceRejected, match="names no field: where it is an edge"):
         wp.evaluate(wp.source("e", src=int, dst=int), {"e": path})
 
 
@@ -244,13 +288,15 @@ def test_a_csv_file_of_columns_with_blanks(tmp_path: Path) -> None:
         [("a,", "b")],
         [("a", "b;")],
         [("'a'", "b")],
+        [("u", "v")],
+        [("3", "1"), ("a", "b")],
     ],
 )
 def test_names_that_would_be_read_otherwise_are_not_written(path: Path, edges: list[tuple[str, str]]) -> None:
     with pytest.raises(SourceRejected, match="at edge 0"):
         write_edges(edges, path)
     assert not path.exists()
-    if edges[0][0] in ("from", "graph", "*Vertices"):
+    if edges[0][0] in ("from", "graph", "*Vertices", "3"):
         write_edges([("x", "y"), *edges], path)
         assert read_edges(path, node=str) == [("x", "y"), *edges]
 
@@ -270,7 +316,7 @@ FORMS = {
         "g.txt",
         "9 1 2\n",
         {"columns": (3, 2), "comments": ""},
-        "directed edges: columns 3 and 2 of 3, with blanks between; comments begin with nothing",
+        "directed edges: columns 3 and 2, with blanks between; comments begin with nothing",
     ),
     "nothing": ("g.txt", "", {}, "directed edges: columns 1 and 2 of 2, with blanks between" + COMMENTS),
     "a table": ("g.csv", "a,b\n1,2\n", {"columns": ("a", "b")}, "directed edges: columns 'a' and 'b'"),
@@ -306,6 +352,9 @@ def test_the_form_is_the_same_of_all_that_a_file_can_hold(
     for content in ("", "1 2\n", "1 2\n" * 9, "# a\n# b\n\n5 6\n7 8\n", "1 2\n  3 4  \n", "% x\n1 2\r\n3 4\r\n"):
         read_edges(written(path, content))
         said.add(capsys.readouterr().err)
+    for content in ("1 2 3 4\n2 3\n", "1 2\n2 3\n"):  # of neighbours, as many as the first node has
+        read_edges(written(path, content), columns=(1, 2))
+        said.add(capsys.readouterr().err.replace("2, with", "2 of 2, with"))
     assert len(said) == 1
 
 
@@ -323,7 +372,7 @@ def test_the_form_on_the_command_line_comes_before_the_debit(
     run = ["run", str(program), "--source", f"edges={graph}", "--budget", "edges=5", "--ledger", str(ledger), *told]
     assert main(run) == 0
     out, err = capsys.readouterr()
-    form = f"{graph} is read as directed edges: columns 2 and 3 of 3, with blanks between; comments begin with !"
+    form = f"{graph} is read as directed edges: columns 2 and 3, with blanks between; comments begin with !"
     assert form in err.splitlines()
     assert err.index(form) < err.index("s] Source")  # the first step, after the debit
     assert "blanks between" not in out and json.loads(out)["answers"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import gzip
 import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import dataset, parquet
 
 import wpinq as wp
 from tests.support.declared import declared
@@ -24,7 +25,7 @@ from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.data import CsvFile, EdgeList, read_source
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.types import DATE, DURATION, INT, STR, TIMESTAMP, ListOf, Type, record_type
+from wpinq.expr.types import DATE, DURATION, INT, STR, TIMESTAMP, ListOf, TupleOf, Type, record_type
 
 EDGE = record_type({"src": INT, "dst": INT})
 MOMENT = record_type({"at": TIMESTAMP})
@@ -108,6 +109,38 @@ def test_by_place_only_where_nothing_names_the_columns(tmp_path: Path) -> None:
     assert "no column named 'dst'" in refused(written(path, "src\tto\n1\t2\n"))
 
 
+NAMES = record_type({"one": STR, "two": STR})
+
+
+@for_each(
+    "text",
+    [
+        "one\ttwo\t1\nx\ty\t1\n",
+        "1\t2\tone\ttwo\n1\t2\tx\ty\n",
+        "\none\ttwo\nx\ty\n",
+        "\ufeff\r \t\r\none\ttwo\r\nx\ty",
+        "two\t2024\tone\ny\t1\tx\n",
+    ],
+)
+def test_a_first_line_with_the_names_of_the_fields_is_no_edge(text: str, tmp_path: Path) -> None:
+    for name in ("g.tsv", "g.tsv.gz"):
+        content = text.encode()
+        path = written(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content)
+        assert read(path, NAMES) == read(EdgeList(path), NAMES) == {("x", "y"): 1.0}
+    told = written(tmp_path / "g.csv", text.replace("\t", ","))
+    assert read(told, NAMES) == {("x", "y"): 1.0}
+
+
+def test_without_names_of_fields_a_first_line_may_be_a_record(tmp_path: Path) -> None:
+    path, nameless = written(tmp_path / "g.tsv", "ann\tbob\ncat\tdan\n"), TupleOf((None, None), (STR, STR))
+    assert "EdgeList(path, columns=(1, 2))" in refused(path, nameless)
+    assert read(CsvFile(path, "\t"), nameless) == {("cat", "dan"): 1.0}
+    assert read(EdgeList(path, columns=(1, 2)), nameless) == {("ann", "bob"): 1.0, ("cat", "dan"): 1.0}
+    assert "EdgeList(path, columns=(1, 2))" in refused(written(path, "ann\tbob\t1\n"), NAMES)
+    assert "no column named 'one', 'two'" in refused(EdgeList(path), NAMES)
+    assert "EdgeList(path, columns=(1, 2))" in refused(path, TupleOf((None, None), (STR, INT)))
+
+
 # --- ends of lines, byte order marks ------------------------------------------------------------------------------
 
 
@@ -158,7 +191,39 @@ def test_pipes_of_text_are_read_once_and_those_of_parquet_are_refused(tmp_path: 
     assert piped(tmp_path / "c.txt", b"1 2\n", read) == {(1, 2): 1.0}
     assert piped(tmp_path / "d.tsv", b"1\t2\n", read) == {(1, 2): 1.0}
     assert "line of column names" in piped(tmp_path / "e.csv", b"a,b\n1,2\n", refused)
-    assert "is a pipe, which is read once" in piped(tmp_path / "f.parquet", b"PAR1", refused)
+    os.mkfifo(tmp_path / "f.parquet")  # nobody writes into it, and it is not opened
+    assert "is a pipe, which is read once" in refused(tmp_path / "f.parquet")
+
+
+def test_a_pipe_gives_its_rows_once() -> None:
+    with pipe(b"1 2\n2 3\n") as path:
+        edges = EdgeList(path)
+        assert edges.is_directed and edges.facts == ("unit_weights",)  # said before it is read
+        assert edges.edges(int) == [(1, 2), (2, 3)]
+        assert "gives nothing, or was read before" in refused(edges)
+    with pipe(b"src,dst\n1,2\n") as path:
+        with pytest.raises(SourceRejected, match="is a pipe, which is read once"):
+            wp.schema(CsvFile(path))
+        assert read(CsvFile(path)) == {(1, 2): 1.0}
+        assert "gives nothing, or was read before" in refused(CsvFile(path))
+    assert EdgeList("/dev/null").edges(int) == []
+
+
+def test_no_schema_of_a_pipe_is_asked_for(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.tsv", "a.parquet"):
+        os.mkfifo(tmp_path / name)  # opened, it would wait for who writes into it
+        with pytest.raises(SourceRejected):
+            wp.schema(tmp_path / name)
+
+
+@contextlib.contextmanager
+def pipe(content: bytes) -> Iterator[str]:
+    """The path of a pipe of this content, as that of standard input is."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    yield f"/dev/fd/{reading}"
+    os.close(reading)
 
 
 def read_all(path: Path) -> dict[Any, float]:
@@ -313,14 +378,14 @@ def test_names_that_differ_by_case_are_two_columns(tmp_path: Path) -> None:
 
 
 @for_each(
-    ("log", "mend"),
+    ("log", "name", "mend"),
     [
-        ("_delta_log/00000000000000000000.json", "DeltaTable(path).to_pyarrow_dataset()"),
-        ("metadata/v1.metadata.json", "pyiceberg"),
-        (".hoodie/hoodie.properties", "Hudi"),
+        ("_delta_log/00000000000000000000.json", "Delta", "DeltaTable(path).to_pyarrow_dataset()"),
+        ("metadata/v1.metadata.json", "Iceberg", "pyiceberg"),
+        (".hoodie/hoodie.properties", "Hudi", "what Hudi's own reader gives"),
     ],
 )
-def test_a_folder_with_the_log_of_a_table_is_refused(log: str, mend: str, tmp_path: Path) -> None:
+def test_a_folder_with_the_log_of_a_table_is_refused(log: str, name: str, mend: str, tmp_path: Path) -> None:
     table, inside = tmp_path / "table.parquet", tmp_path / "table.parquet" / "day=1"
     inside.mkdir(parents=True)
     file = inside / "a.parquet"
@@ -337,6 +402,9 @@ def test_a_folder_with_the_log_of_a_table_is_refused(log: str, mend: str, tmp_pa
         assert mend in said and "what was deleted comes back" in said
     with pytest.raises(SourceRejected, match="whose log says"):
         wp.schema(table)
+    files = dataset.dataset(str(file))
+    for offered in (files, files.filter(dataset.field("src") == 1), dataset.dataset([files, files])):
+        assert f"the dataset is part of a table of {name}" in refused(offered)
 
 
 def test_a_folder_of_metadata_is_no_log(tmp_path: Path) -> None:

@@ -152,10 +152,15 @@ def test_names_of_nodes(tmp_path: Path) -> None:
         ("Bo", "Zoë")
     ]
     assert read_edges(written(tmp_path / "g.graph", "2 1\n2\n1\n"), node=str) == [("1", "2")]
+    blank = "*vertices 2\n1 a\u00a0b\n2 b\u2028\n*arcs\n1 2\n"
+    assert read_edges(written(tmp_path / "i.net", blank), node=str) == [("a\u00a0b", "b\u2028")]
+    kept = 'GRAPH [ NODE [ id 1 label "Node" ] NODE [ id 2 label "edge" ] EDGE [ SOURCE 1 TARGET 2 ] ]'
+    assert read_edges(written(tmp_path / "i.gml", kept), node=str) == [("Node", "edge")]
 
 
 # --- small files of the forms of public ones ---------------------------------------------------------------------
 
+MM = "%%MatrixMarket matrix coordinate "
 FORMS = {
     "METIS with weights": ("g.graph", "4 4 1\n2 5 3 1\n1 5 3 1\n1 1 2 1 4 2\n3 2\n", {}, 4),
     "METIS, ended by a node without neighbours": ("g.graph", "3 1\n2\n1\n\n", {}, 1),
@@ -192,6 +197,15 @@ FORMS = {
         {},
         2,
     ),
+    "GML of any case": (
+        "g.gml",
+        '# "1" wide Node\nGraph [ Directed 1\n Node [ id 1 label "Directed 7 Edge" ] node [ id 2 label "b" ]\n'
+        " Edge [ Source 1 target 2 ] edge [ source 2 Target 1 ]\n]\n",
+        {},
+        2,
+    ),
+    "Pajek below many comments": ("g.txt", "% made\n" * 20_000 + "*Vertices 3\n*Arcs\n1 2\n2 3\n", {}, 2),
+    "columns beyond a pattern": ("g.mtx", MM + "pattern symmetric\n3 3 1\n2 1 5\n", {"columns": (1, 2)}, 1),
     "GraphML without a name space": (
         "g.graphml",
         "<graphml><graph edgedefault='directed'><node id='1'/><node id='2'/><edge source='1' target='2'/>"
@@ -265,7 +279,6 @@ def test_a_file_that_says_it_is_undirected_is_not_warned_of(tmp_path: Path) -> N
 
 # --- what is refused ---------------------------------------------------------------------------------------------
 
-MM = "%%MatrixMarket matrix coordinate "
 XML = "<graphml><graph edgedefault='undirected'><node id='secret'/><node id='b'/>{}</graph></graphml>"
 EDGE = "<edge source='secret' target='b'/>"
 BAD = {
@@ -280,6 +293,8 @@ BAD = {
     "an open end": ("g.mtx", MM + "real symmetric\n3 3 2\n2 1 1\n3 2 11_00", {}, ""),
     "a zero character": ("g.mtx", MM + "pattern symmetric\n3 3 2\n2 1\n3 2\0\n", {}, "no UTF-8 text"),
     "beyond": ("g.mtx", MM + "pattern symmetric\n3 3 1\n7777 1\n", {}, "damaged"),
+    "more columns than a pattern has": ("g.mtx", MM + "pattern symmetric\n3 3 1\n2 1 7777\n", {}, "leaves them"),
+    "more columns than integers have": ("g.mtx", MM + "integer symmetric\n3 3 1\n2 1 1 7777\n", {}, "more columns"),
     "METIS, one way": ("g.graph", "3 2\n2\n1\n2\n", {}, "n lines of neighbours"),
     "METIS, too few lines": ("g.graph", "3 1\n2\n1", {}, "n lines of neighbours"),
     "METIS, too many": ("g.graph", "2 1\n2\n1\n7777\n", {}, "n lines of neighbours"),
@@ -322,6 +337,10 @@ BAD = {
         "damaged",
     ),
     "GraphML, hyperedges": ("g.graphml", XML.format("<hyperedge/>"), {"node": str}, "damaged"),
+    "GraphML, edges of any kind": ("g.graphml", XML.replace(" edgedefault='undirected'", "").format(EDGE), {}, "write"),
+    "GraphML, edges of another kind": ("g.graphml", XML.replace("'und", "'unsecretd").format(EDGE), {}, "edgedefault"),
+    "GML, directed as text": ("g.gml", 'graph [ directed "0" node [ id 7777 ] ]', {}, "another way than by 0 or by 1"),
+    "GML, directed twice": ("g.gml", "graph [ directed 0 Directed 1 node [ id 7777 ] ]", {}, "another way than"),
     "GraphML, two graphs": ("g.graphml", XML.format(EDGE)[:-10] + XML.format(EDGE)[9:], {"node": str}, "one graph"),
     "GraphML, a graph inside": (
         "g.graphml",

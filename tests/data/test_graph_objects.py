@@ -357,8 +357,9 @@ def test_evaluate_takes_what_protect_takes() -> None:
 
 
 def test_graphs_are_written_as_their_edges_are(tmp_path: Path) -> None:
-    graph, path = nx.Graph([(2, 1), (3, 2)]), tmp_path / "graph.txt"
-    for data in (graph, graph.edges, igraph.Graph.TupleList([(2, 1), (3, 2)]), np.array([(2, 1), (3, 2)])):
+    edges = [(3, 2), (2, 1)]
+    graph, path = nx.Graph(edges), tmp_path / "graph.txt"
+    for data in (graph, graph.edges, igraph.Graph.TupleList(edges), np.array(edges)):
         write_edges(data, path)
         assert set(read_edges(path, directed=False)) == {(1, 2), (2, 3)}
 

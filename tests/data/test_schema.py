@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import gzip
-import os
-import threading
 import zlib
 from decimal import Decimal
 from pathlib import Path
@@ -200,26 +198,6 @@ def test_of_csv_the_first_line_alone(tmp_path: Path, header: bytes) -> None:
     assert found.name == "rows"
     assert "all fields are str" in found.questions[-1]
     agree(found)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
-def test_a_csv_file_whose_rows_are_not_there_yet(tmp_path: Path) -> None:
-    path = tmp_path / "pipe.csv"
-    os.mkfifo(path)
-    read = threading.Event()
-
-    def write() -> None:
-        with path.open("wb", buffering=0) as pipe:
-            pipe.write(b"a,b\n")
-            assert read.wait(60)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        assert wp.schema(path).record == record_type({"a": STR, "b": STR})
-    finally:
-        read.set()
-        writer.join()
 
 
 def test_of_a_packed_csv_file_what_holds_the_first_line(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 import wpinq as wp
 from tests.support.declared import declared
@@ -53,7 +54,8 @@ def test_a_table_of_delta_is_read_without_what_was_deleted(tmp_path: Path) -> No
     check_schema(table)
     check(table.to_pyarrow_dataset())
     assert read(table.to_pyarrow_dataset().scanner()) == EDGES
-    for folder in (place, place / "*.parquet", *place.glob("*.parquet")):
+    raw = dataset.dataset(str(place), format="parquet", exclude_invalid_files=True)
+    for folder in (raw, place, place / "*.parquet", *place.glob("*.parquet")):
         with pytest.raises(SourceRejected, match="part of a table of Delta"):
             read(folder)
 
@@ -105,4 +107,8 @@ def test_other_lists_are_rows() -> None:
     for unlike in ([TABLE, TABLE.drop(["src"])], [TABLE.to_batches()[0], (1, 2)], [TABLE.to_pandas()]):
         with pytest.raises(SourceRejected):
             read(unlike)
+    renamed, floats = TABLE.rename_columns(["a", "b", "c"]), TABLE.set_column(1, "dst", pa.array([2.0, 3.0, 2.0]))
+    for other in (renamed, TABLE.select(["src", "dst", "note"]), floats):
+        with pytest.raises(SourceRejected, match="differ in the names, the order or the types of their columns"):
+            read([*TABLE.to_batches(), *other.to_batches()])
     assert read([(1, 2)]) == {(1, 2): 1.0}

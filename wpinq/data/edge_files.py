@@ -6,17 +6,19 @@ Python all others.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import UNFIT, of_text
-from wpinq.data.files import NO_TEXT, SMALL, ZEROS, stage_text
+from wpinq.data.files import NO_TEXT, NUMBER, SMALL, ZEROS, lines_of, stage_text
 from wpinq.data.graph_files import formats_of
 from wpinq.data.layout import Layout
 from wpinq.data.relation import STAGED, Relation
@@ -28,8 +30,11 @@ _BLANK = r' \t\n\v\f\r"'
 _NAME = f"[^{_BLANK}',;]([^{_BLANK}]*[^{_BLANK},;])?"
 _NUMBER, _NAMED = re.compile(rb"[+-]?[0-9]+"), re.compile(rb'"([^"]|"")+"|' + _NAME.encode())
 _CELL = re.compile(rb'"(?:[^"]|"")*"(?!\S)|\S+')
-_SIZE = re.compile(rb"[0-9]{1,18}")
-_TITLE = re.compile(rb"(?i)(source|target|src|dst|dest|destination|from|to|head|tail|node|id)_?(node)?_?(id|[12])?")
+_SIZE, _DIGIT = re.compile(rb"[0-9]{1,18}"), re.compile(rb"[+-]?\.?[0-9]")
+_TITLE = re.compile(
+    rb"(?i)(source|target|src|dst|dest|destination|origin|from|to|head|tail|start|end|node|vertex|id|u|v|i|j|user|friend"
+    rb"|follow(er|ee|ing|ed)|parent|child|sender|receiver|caller|callee|citing|cited|person|protein)_?(node)?_?(id|[12])?"
+)
 """What columns of edges are called, and hardly ever both nodes of an edge."""
 _READ = "auto_detect=false, header=false, quote='', escape='', comment='', nullstr='\x01', strict_mode=true"
 
@@ -54,6 +59,8 @@ class TextForm:
         The file, which is open, and its name for messages.
     comments, columns : str, tuple of int, optional
         What comments begin with, and the places of an edge, where they are told: then other columns may be missing.
+    fields : sequence
+        The names of the fields that the ends of an edge are read as, where they have names.
     above, first : list of bytes, bytes
         The lines above the first edge, and its own; nothing where there is none.
     separator : str
@@ -66,17 +73,19 @@ class TextForm:
     file: Any
     comments: str | None
     columns: Sequence[Any] | None
+    fields: Sequence[object]
     above: list[bytes]
     first: bytes
     separator: str
     directed: bool | None
 
     @classmethod
-    def of(cls, path: Path, file: Any, comments: str | None, columns: Sequence[Any] | None) -> TextForm:
+    def of(
+        cls, path: Path, file: Any, comments: str | None, columns: Sequence[Any] | None, fields: Sequence[object] = ()
+    ) -> TextForm:
         """The form of an open file."""
-        file.seek(0)
         signs, ends, above, first = _signs(comments), max(columns or (1, 2)), list[bytes](), b""
-        for line in (part for whole in file for part in whole.splitlines(keepends=True)):
+        for line in lines_of(file):
             first = line if above else line.removeprefix(_BOM)
             if first.strip() and not first.strip().startswith(signs):
                 break
@@ -86,46 +95,87 @@ class TextForm:
         by_tabs = [cell.strip() for cell in first.split(b"\t")][:ends] == _CELL.findall(first)[:ends]
         konect = re.match(rb"%\s*(a?)sym\b", above[0]) if above else None
         directed = None if konect is None else konect[1] == b"a"
-        return cls(path, file, comments, columns, above, first, "\t" if by_tabs else " ", directed)
+        return cls(path, file, comments, columns, fields, above, first, "\t" if by_tabs else " ", directed)
 
     def form(self, node: Type) -> str:
-        """The form in words, which hang on nothing but how the first edge is written."""
-        between, width = "tabs" if self.separator == "\t" else "blanks", len(self._cells(self.first)) or 2
+        """The form in words, which hang on nothing but how the first edge is written.
+
+        Of columns that are told others may be missing, and their number may be that of the neighbours of a node.
+        """
+        between = "tabs" if self.separator == "\t" else "blanks"
+        width = "" if self.columns else f" of {len(self._cells(self.first)) or 2}"
         signs = " or ".join(map(bytes.decode, _signs(self.comments))) or "nothing"
         ends = " and ".join(map(str, self.columns or (1, 2)))
-        return f"columns {ends} of {width}, with {between} between; comments begin with {signs}"
+        return f"columns {ends}{width}, with {between} between; comments begin with {signs}"
 
-    def _check(self, node: Type) -> None:
+    def check(self, node: Type) -> None:
         """Refuse a file that may as well be another graph, unless it was told which."""
         first, why = self._cells(self.first), ""
         like = [re.match(rb"[#%][^\s#%]", line) and len(self._cells(line)) == (len(first) or 2) for line in self.above]
         if node == STR and self.comments is None and any(like):
             why = "begins with lines that are comments or edges: say comments='#' or the like, '' where they are edges"
-        elif node == STR and self.columns is None and self.separator == " " and len(first) > 2:
-            why = "may have names with blanks (quote them) or be for networkx.read_adjlist: of edges say columns=(1, 2)"
-        elif node == INT and self.columns is None and self.separator == " " and self._may_be_sizes(first):
-            why = "may begin with numbers of nodes and edges: take them out, name METIS .graph, or say columns=(1, 2)"
+        elif self.columns is None and self.directed is None and not self._are_titles(first):
+            if self._may_be_neighbours(first, node):
+                why = (
+                    "may have names with blanks (quote them) or several neighbours to a line (offer "
+                    "networkx.read_adjlist): of edges say columns=(1, 2)"
+                )
+            elif self._may_be_sizes(first):
+                why = (
+                    "may begin with numbers of nodes and edges: take them out, name METIS .graph, or say columns=(1, 2)"
+                )
         if why:
             raise SourceRejected(f"{self.path} {why}")
 
+    def _are_titles(self, cells: Sequence[bytes]) -> bool:
+        """Whether a first line has names of columns or fields where it has the ends of an edge."""
+        ends = [cell.strip(b'"') for cell in cells[:2]]
+        named = [end.decode(errors="replace") for end in ends] == [*self.fields[:2]]
+        return named or all(map(_TITLE.fullmatch, ends))
+
+    def _may_be_neighbours(self, first: Sequence[bytes], node: Type) -> bool:
+        """Whether the first line may have more nodes than two.
+
+        They are integers, or names with more than numbers beside them.
+        """
+        if node == INT:
+            return len(first) > 3 and all(map(_NUMBER.fullmatch, first))
+        numbers = [NUMBER.fullmatch(cell.decode("latin-1")) is not None for cell in first]
+        valued = self.separator == "\t" and not any(numbers[:2]) and all(numbers[2:])
+        return len(first) > 2 and not valued
+
     def _may_be_sizes(self, first: Sequence[bytes]) -> bool:
-        """Whether the first edge may say how much follows: as many lines, and no larger id."""
-        sizes, length = [int(cell) for cell in first[:5] if _SIZE.fullmatch(cell)], os.fstat(self.file.fileno()).st_size
-        follow = sizes[1:] if len(sizes) == 2 else sizes[:3:2]
-        likely = any(n > 2 and 3 * n <= length <= 2**16 + 128 * n for n in follow)  # of few large files more is read
-        if not likely or not 1 < len(sizes) == len(first) < 5:
+        """Whether the first line may say how much follows.
+
+        As many lines do, with no more nodes, or with no larger ids.
+        """
+        sizes = [int(cell) for cell in first if _SIZE.fullmatch(cell)]
+        length = self.file.seek(0, os.SEEK_END) - sum(map(len, self.above))
+        likely = any(3 * size <= length <= 2**16 + 128 * size for size in sizes)  # of few large files more is read
+        if not likely or not 1 < len(sizes) == len(first) < 4:
             return False
-        self.file.seek(0)
-        content, most = self.file.read().rstrip(), max(sizes[:-1])
-        if content.count(b"\n") - len(self.above) not in follow:
+
+        def below() -> Iterator[bytes]:
+            return filter(bytes.strip, islice(lines_of(self.file), len(self.above) + 1, None))
+
+        (nodes, edges, *_), follow = sizes, sum(1 for _ in below())
+        if not follow or follow not in sizes:
             return False
-        ends = [end for line in content.splitlines()[len(self.above) + 1 :] for end in line.split()[:2]]
-        return all(_SIZE.fullmatch(end) and int(end) <= most for end in ends)
+        pairs = [self._cells(line)[:2] for line in below()]
+
+        def within(*most: int) -> bool:
+            ends = (each for pair in pairs for each in zip(pair, most, strict=False))
+            return all(_SIZE.fullmatch(end) and int(end) <= bound for end, bound in ends)
+
+        if follow == edges and len({*chain(*pairs)}) <= nodes:
+            return True
+        matrix, metis = sizes[2:] == [follow], len(sizes) > 2 and follow == nodes
+        return (matrix and within(nodes, edges)) or (metis and within(nodes, nodes))
 
     def relation(self, connection: Any, type_: TupleOf, directed: bool) -> Relation:
         """The edges as they stand."""
         node, what, places = type_.elements[0], str(self.path), [column - 1 for column in self.columns or (1, 2)]
-        self._check(node)
+        self.check(node)
 
         def in_python() -> Relation:
             self.file.seek(0)
@@ -136,7 +186,7 @@ class TextForm:
             return relation
 
         cells, raw = self._cells(self.first), self.first.rstrip(b"\r\n").split(self.separator.encode())
-        odd = b'"' in self.first or len(cells) <= max(places) or all(map(_TITLE.fullmatch, cells[:2]))
+        odd = b'"' in self.first or len(cells) <= max(places) or self._are_titles(cells)
         even = all(line.strip() and b"\r" not in line.rstrip(b"\r\n") for line in [*self.above, self.first])
         if odd or not even or [cell.strip() for cell in raw[: len(cells)]] != cells:
             return in_python()
@@ -182,7 +232,7 @@ class TextForm:
         """The text of two nodes, or the reason why they are none."""
         ends = [end[1:-1].replace(b'""', b'"') if end.startswith(b'"') else end for end in pair]
         fit = [(_NUMBER if node == INT else _NAMED).fullmatch(end) is not None for end in pair]
-        titles = all(map(_TITLE.fullmatch, ends)) or (node == INT and not any(fit))
+        titles = self._are_titles(ends) or (node == INT and not any(map(_DIGIT.match, ends)))
         if is_first and titles and self.columns is None:
             return _TITLES
         with suppress(UnicodeDecodeError):
@@ -196,6 +246,10 @@ def _signs(comments: str | None) -> tuple[bytes, ...]:
     return tuple(map(str.encode, "#%" if comments is None else comments))
 
 
-def is_head(line: str) -> bool:
-    """Whether the line of a first edge reads as another format, or as names of columns."""
-    return bool(formats_of(line.encode())) or all(map(_TITLE.fullmatch, line.encode().split()))
+def reads_back(content: bytes, node: Type) -> bool:
+    """Whether edges in text are read as such: no other format, names of columns or sizes."""
+    with suppress(SourceRejected):
+        form = TextForm.of(Path(), io.BytesIO(content), None, None)
+        form.check(node)
+        return not formats_of(content[: 2**16]) and not form._are_titles(form.first.split())
+    return False

@@ -137,7 +137,7 @@ class EdgeList:
     def is_directed(self) -> bool:
         """Whether (a, b) and (b, a) are two edges: as told, or as the graph or file says of itself."""
         with suppress(SourceRejected, PlanError), ExitStack() as stack:  # which is refused when it is read
-            return self._in_file(stack)[1] is not False if self.directed is None else self.directed
+            return self._in_file(stack, again=True)[1] is not False if self.directed is None else self.directed
         return True
 
     @property
@@ -182,7 +182,7 @@ class EdgeList:
             raise SourceRejected(
                 f"an edge list has two int or two str fields, not {type_}: offer a table (networkx.to_pandas_edgelist)"
             )
-        in_file, own = self._in_file(stack)
+        in_file, own = self._in_file(stack, type_.names)
         if self.directed and own is False and in_file is not None:
             raise SourceRejected(f"{self.path} holds an undirected graph: read it as undirected")
         directed = own is not False if self.directed is None else self.directed
@@ -214,17 +214,19 @@ class EdgeList:
         """Whether a file is of `.tsv` and nothing else is said of it."""
         return not isinstance(self.graph, CsvFile) and self.path is not None and format_of(self.path) == ".tsv"
 
-    def _in_file(self, stack: ExitStack) -> tuple[TextForm | FoundEdges | None, bool | None]:
+    def _in_file(
+        self, stack: ExitStack, fields: Sequence[object] = (None,), again: bool = False
+    ) -> tuple[TextForm | FoundEdges | None, bool | None]:
         """The edges of a file without column names, or None; and the direction that data say.
 
-        The direction is None where the data do not say it.
+        The direction is None where the data do not say it. What is asked for again is no pipe.
         """
         found: TextForm | FoundEdges | None = None
         path, by_place = self.path, self.columns is not None and self._named is None
-        if path is not None and not (self._named if self.columns and self._is_tsv else has_columns(self.graph)):
-            file, places = open_file(path, stack), self.columns if by_place else None
+        if path is not None and not (self._named if self.columns and self._is_tsv else has_columns(self.graph, fields)):
+            file, places = open_file(path, stack, again), self.columns if by_place else None
             graph = read_graph_file(path, file, self.directed, places)
-            found = graph or TextForm.of(path, file, self.comments, places)
+            found = graph or TextForm.of(path, file, self.comments, places, fields)
         if (by_place if found is None else self._named) or (
             self.comments is not None and not isinstance(found, TextForm)
         ):
@@ -258,7 +260,9 @@ class EdgeList:
         path, data = self.path, self.graph
         if path is not None:
             if None in type_.names:
-                raise SourceRejected(f'{path} has named columns: say which, as columns=("origin", "destination")')
+                raise SourceRejected(
+                    f'{path} has named columns: say which, as columns=("origin", "destination"), or of .tsv (1, 2)'
+                )
             relation = file_relation(connection, CsvFile(path, "\t") if self._is_tsv else data, type_, stack)
         else:
             relation = table_relation(connection, data, type_, stack)
@@ -304,7 +308,11 @@ def _is_path(graph: object) -> bool:
     return isinstance(graph, (str, os.PathLike))
 
 
-def as_edge_list(data: Any) -> Any:
-    """A graph object or the path of an edge list as an `EdgeList`; anything else as it is."""
+def as_edge_list(data: Any, type_: Type | None = None) -> Any:
+    """A graph object or the path of an edge list as an `EdgeList`; anything else as it is.
+
+    With a type, a file that begins with the names of its fields is a table.
+    """
     text = _is_path(data) and format_of(Path(data)) in _ENDINGS and not os.path.isdir(data)
-    return EdgeList(data) if is_graph(data) or (text and not has_columns(data)) else data
+    fields = getattr(type_, "names", (None,))
+    return EdgeList(data) if is_graph(data) or (text and not has_columns(data, fields)) else data

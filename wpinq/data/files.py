@@ -87,7 +87,7 @@ _LOGS = (
 """For each format of tables with a log: where the log is in the folder of a table, and what reads the table."""
 
 
-def check_no_log(files: Iterable[Path], offered: Path) -> None:
+def check_no_log(files: Iterable[Path], offered: Path | str) -> None:
     """Refuse parquet files of a table with a log, which alone says what files and rows count."""
     for folder in sorted({each for f in files for each in (*f.absolute().parents, *Path(os.path.realpath(f)).parents)}):
         for log, name, reader in _LOGS:
@@ -241,7 +241,7 @@ class CsvFile:
 
 _PIECE = 2**20
 """Bytes that are read at a time, and those of the longest line of column names."""
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
 """What is said of files of text, with the path before it."""
@@ -258,30 +258,38 @@ _DIALECT = (
 
 def file_relation(connection: Any, data: str | os.PathLike[str], type_: Type, stack: ExitStack) -> Relation | None:
     """The relation of the rows of a csv file or of parquet files; None of another format."""
-    path = Path(data)
+    path, fields = Path(data), Layout.of(type_).names
     files = None if isinstance(data, CsvFile) else parquet_files(path)
     if files is not None:
         return _parquet_relation(connection, path, files, type_, stack)
-    file = as_csv(data)
+    file = as_csv(data, fields)
+    if file and file is not data and file.delimiter == "\t" and {*fields}.isdisjoint(csv_names(file)):
+        raise SourceRejected(
+            f"the first line of {path} names no field: where it is an edge, offer EdgeList(path, columns=(1, 2)); "
+            "where it names columns, name them as the fields, or of fields without names offer "
+            "wpinq.data.CsvFile(path, '\\t')"
+        )
     return None if file is None else _csv_relation(connection, file, type_, stack)
 
 
-def has_columns(data: str | os.PathLike[str]) -> bool:
-    """Whether a file names its columns, by its name or by what is said of it."""
-    return as_csv(data) is not None or parquet_files(Path(data)) is not None
+def has_columns(data: str | os.PathLike[str], fields: Sequence[object] = (None,)) -> bool:
+    """Whether a file names its columns, by its own name, its first line, or what is said of it."""
+    return as_csv(data, fields) is not None or parquet_files(Path(data)) is not None
 
 
-def as_csv(data: str | os.PathLike[str]) -> CsvFile | None:
+def as_csv(data: str | os.PathLike[str], fields: Sequence[object] = (None,)) -> CsvFile | None:
     """A file as the csv file that it is said to be, or is by its name; None of another.
 
-    One of `.tsv` is csv where its first line has tabs, no number and no sign of a comment. Else it is an edge list.
+    One of `.tsv` is csv where its first line has the names of the fields; or has tabs, no sign of a comment, and no two
+    numbers in front. Else it is an edge list.
     """
     if isinstance(data, CsvFile):
         return data
     sign = {".csv": ",", ".tsv": "\t"}.get(format_of(Path(data)), "")
     if sign == "\t":  # of a pipe, the first line would be lost
         names = csv_names(CsvFile(data, sign)) if os.path.isfile(data) else []
-        if len(names) < 2 or names[0].startswith(("#", "%")) or any(map(_NUMBER.fullmatch, names)):
+        edges = len(names) < 2 or names[0].startswith(("#", "%")) or all(map(NUMBER.fullmatch, names[:2]))
+        if edges and not {*fields} <= {*names}:
             return None
     return CsvFile(data, sign) if sign else None
 
@@ -289,10 +297,21 @@ def as_csv(data: str | os.PathLike[str]) -> CsvFile | None:
 def csv_names(file: CsvFile) -> list[str]:
     """The names of the columns of a csv file, plain or gzip, from its first line, if it has any."""
     with ExitStack() as stack, suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
-        given, packed = open_packed(Path(file), stack)
+        given, packed = open_packed(Path(file), stack, again=True)
         lines = _first_lines(gzip.GzipFile(fileobj=given) if packed else given)
-        return next(csv.reader(lines, delimiter=file.delimiter, strict=True), [])
+        return next(filter(_is_filled, csv.reader(lines, delimiter=file.delimiter, strict=True)), [])
     return []
+
+
+def _is_filled(row: Sequence[str]) -> bool:
+    """Whether a row has more than blanks: it names columns where it is the first such."""
+    return any(map(str.strip, row))
+
+
+def lines_of(file: Any) -> Iterator[bytes]:
+    """The lines of an open file from its beginning, whatever ends them."""
+    file.seek(0)
+    return (line for piece in file for line in piece.splitlines(keepends=True))
 
 
 def _first_lines(file: Any) -> Iterator[str]:
@@ -339,6 +358,8 @@ def unread_format(path: Path) -> str:
 
 def open_packed(path: Path, stack: ExitStack, again: bool = False) -> tuple[BinaryIO, bool]:
     """A file open for reading, where asked for also more than once, and whether it is gzip."""
+    if again and os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise SourceRejected(f"{path} is a pipe, which is read once and from its beginning: write it to a file")
     try:
         file = stack.enter_context(path.open("rb"))
         packed = file.peek(2).startswith(b"\x1f\x8b")
@@ -348,19 +369,19 @@ def open_packed(path: Path, stack: ExitStack, again: bool = False) -> tuple[Bina
         raise SourceRejected(f"{path} is a directory: name one file") from None
     except (OSError, ValueError):
         raise SourceRejected(f"{path} cannot be read: check the path and its rights") from None
-    if again and not file.seekable():
-        raise SourceRejected(f"{path} is a pipe, which is read once and from its beginning: write it to a file")
     if not packed and path.suffix.lower() == ".gz":
         raise SourceRejected(f"{path} is not a gzip file: fetch it again, or name it for what it is")
     return file, packed
 
 
-def open_file(path: Path, stack: ExitStack) -> Any:
-    """A file open for reading, also more than once.
+def open_file(path: Path, stack: ExitStack, again: bool = False) -> Any:
+    """A file open for reading, also more than once, and where asked for also by others.
 
     A gzip file is decompressed into one without a name, and a pipe read into one.
+
+    A pipe that gives nothing may have been read before.
     """
-    file, packed = open_packed(path, stack)
+    file, packed = open_packed(path, stack, again)
     if not packed and file.seekable():
         return file
     plain: Any = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
@@ -368,6 +389,8 @@ def open_file(path: Path, stack: ExitStack) -> Any:
         shutil.copyfileobj(gzip.GzipFile(fileobj=file) if packed else file, plain, _PIECE)
     except (EOFError, OSError, zlib.error):
         raise SourceRejected(f"{path} is a damaged or truncated gzip file, or pipe: fetch it again") from None
+    if not packed and plain.tell() == 0:
+        raise SourceRejected(f"{path} is a pipe that gives nothing, or was read before: write it to a file")
     plain.seek(0)
     return plain
 
@@ -485,7 +508,7 @@ def _csv_relation(connection: Any, csv_file: CsvFile, type_: Type, stack: ExitSt
             "write microseconds, of which F.cast(x, datetime.timedelta) makes durations"
         )
     file = open_file(path, stack)
-    plain = _is_plain(file)
+    plain = _is_plain(file, delimiter)
     header, names = next(_csv_rows(file, path, delimiter), []), str(path)
     check_delimiter(path, header)
     places = layout.pick(header, names)
@@ -506,9 +529,15 @@ def _csv_relation(connection: Any, csv_file: CsvFile, type_: Type, stack: ExitSt
     return Relation.of_fields(names, source, fields, layout, small=small, anew=in_python)
 
 
-def _is_plain(file: BinaryIO) -> bool:
-    """Whether DuckDB reads quotes in a file as csv has them: none of them is next to a blank."""
+def _is_plain(file: BinaryIO, delimiter: str) -> bool:
+    """Whether DuckDB reads a file as csv has it.
+
+    The names of columns are in the first line, and no quote is next to a blank.
+    """
     before = b""
+    file.seek(0)
+    if re.match(rb"(?:\xef\xbb\xbf)?[ \t" + re.escape(delimiter.encode()) + rb"]*[\r\n]", file.read(_PIECE)):
+        return False
     file.seek(0)
     while piece := file.read(_PIECE):
         if b'" ' in (piece := before + piece) or b' "' in piece:
@@ -530,7 +559,7 @@ def _csv_rows(file: BinaryIO, path: Path, delimiter: str) -> Iterator[list[str]]
             if any("\0" in item for item in row):
                 fault = "a zero character (NUL), which text has not"
                 break
-            if row or number < 0:
+            if row if number >= 0 else _is_filled(row):
                 yield row
                 number += 1
     except csv.Error:

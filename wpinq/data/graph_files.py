@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import Any
 
-from wpinq.data.files import format_of
+from wpinq.data.files import format_of, lines_of
 from wpinq.data.graph_objects import GraphEdges
 from wpinq.data.relation import Relation
 from wpinq.errors import PlanError, SourceRejected
@@ -75,9 +75,13 @@ def _matrix_market(text: str, sign: int, weighted: bool) -> _Found:
     """By scipy: each entry is an edge from its row to its column."""
     import scipy.io
 
-    matrix, kind, _, symmetry = text[sign : sign + 200].lower().split(None, 4)[:4]
+    matrix, kind, field, symmetry = text[sign : sign + 200].lower().split(None, 4)[:4]
     if (matrix, kind) != ("matrix", "coordinate") or symmetry not in ("general", "symmetric"):
         raise UnfitValue("is read as a coordinate matrix, general or symmetric: convert it")
+    lines = [line for line in text[sign:].split("\n")[1:] if line.strip() and not line.lstrip().startswith("%")]
+    columns = {"pattern": 2, "complex": 4}.get(field, 3)  # of more, it passes over the rest
+    if not weighted and any(len(line.split()) > columns for line in lines[1:]):
+        raise UnfitValue("has more columns than it says: columns=(1, 2) leaves them out")
     found = scipy.io.mmread(io.BytesIO(f"%%MatrixMarket{text[sign:]}\n".encode()))  # it reads beyond an open end
     if (found.data == 0).any() or (not weighted and (found.data != 1).any()):
         raise UnfitValue("has entries that are not 1: columns=(1, 2) leaves weights out, and zeros are refused")
@@ -110,7 +114,7 @@ def _pajek(text: str, *_: object) -> _Found:
 
     igraph ends at a blank line, and networkx reads the head of a second section as an edge.
     """
-    lines = [line.strip() for line in text.split("\n") if line.strip() and not line.lstrip().startswith("%")]
+    lines = [line.strip(" \t") for line in text.split("\n") if line.strip() and not line.lstrip().startswith("%")]
     starts = [i for i, line in enumerate(lines) if re.match(r"(?i)\*(?!network)", line)]
     (_start, nodes), section = lines[starts[0]].split(), lines[starts[-1]].lower()
     if len(starts) != 2 or section not in ("*arcs", "*edges"):
@@ -124,26 +128,41 @@ def _pajek(text: str, *_: object) -> _Found:
     return section == "*arcs", pairs, labels if any(labels.values()) else {}
 
 
-_VERTEX = re.compile(r'([0-9]+)(?:\s+(?:"([^"]*)"|([^\s"]+))(?:\s.*)?)?')
+_VERTEX = re.compile(r'(?a)([0-9]+)(?:\s+(?:"([^"]*)"|([^\s"]+))(?:\s.*)?)?')  # a blank of Unicode is in a name
 
 
 def _whole(word: str) -> int:
     return int(re.fullmatch("[0-9]{1,18}", word)[0])  # type: ignore[index]  # an error of any kind will do
 
 
+_GML_WORD = re.compile(r'"[^"]*"|#[^\n]*|\b((?i:graph|directed|node|edge|source|target))\b')
+
+
 def _gml(text: str, sign: int, *_: object) -> _Found:
-    """By networkx, told that an edge may stand there twice, which it refuses else."""
-    lines = f"{text[:sign]} multigraph 1 {text[sign:]}".split("\n")
+    """By networkx, told that an edge may stand there twice, which it refuses else.
+
+    Keys are given in lower case, as it knows them.
+    """
+    low = re.sub(_GML_WORD, lambda found: found[0].lower() if found[1] else found[0], text)
+    ways = set(re.findall(r"\bdirected\s+([^\s\]]*)", re.sub(_GML_WORD, lambda found: found[1] or '""', low)))
+    if ways not in (set(), {"0"}, {"1"}):
+        raise UnfitValue("says `directed` in another way than by 0 or by 1")
+    lines = f"{low[:sign]} multigraph 1 {low[sign:]}".split("\n")
     graph = import_module("networkx").parse_gml(lines, label="id")
-    return _all_edges(graph, text, r"\bedge\s*\[", dict(graph.nodes(data="label")))
+    return _all_edges(graph, low, r"\bedge\s*\[", dict(graph.nodes(data="label")))
 
 
 def _graphml(text: str, *_: object) -> _Found:
     """By networkx, to whose parser text is UTF-8 whatever it declares to be."""
     if re.search(r"<!(?!--|\[CDATA\[)", text):
         raise UnfitValue("has a DOCTYPE or declares entities, which are not read: leave them out")
+    if not all(map(_EDGE_DEFAULT.search, re.findall(r"<(?:\w+:)?graph\b[^>]*", text))):
+        raise UnfitValue('does not say what an edge is: write edgedefault="directed" or "undirected" into <graph>')
     graph = import_module("networkx").parse_graphml(text, force_multigraph=True)
     return _all_edges(graph, text, r"<(?:\w+:)?edge\b", {})
+
+
+_EDGE_DEFAULT = re.compile(r"""\sedgedefault\s*=\s*(?:"(?:un)?directed"|'(?:un)?directed')""")
 
 
 def _all_edges(graph: Any, text: str, edge: str, labels: Mapping[Any, Any]) -> _Found:
@@ -169,6 +188,7 @@ _FORMATS: tuple[tuple[str, str, str, Callable[[str, int, bool], _Found] | str], 
     ("DOT", _DOT, "", "offer the graph of networkx.nx_pydot.read_dot"),
     ("DIMACS", r"(?:c\b[^\n]*\n\s*)*p\s+\w+\s+\d+\s+\d+", "", "keep lines e or a, with columns=(2, 3)"),
     ("a KONECT file of two kinds of nodes", r"%\s*bip\b", "", "take out its first line, and say directed=True"),
+    ("an adjacency list of networkx", r"#[^\n]*\n# GMT ", "", "offer networkx.read_adjlist or read_multiline_adjlist"),
     ("LGL", _LGL, "", "offer igraph.Graph.Read_LGL of it, or take out the first line where it is a comment"),
     ("JSON", r"[{\[]\s*[\"{\[]", "", "offer networkx.node_link_graph of it"),
     ("bzip2", "BZh[1-9]", "", "unpack it"),
@@ -181,6 +201,10 @@ _FORMATS: tuple[tuple[str, str, str, Callable[[str, int, bool], _Found] | str], 
 """Formats other than a text edge list: name, head, endings of names, and reader or mend. What has no head is last."""
 
 READ_ENDINGS = tuple(ending for *_, endings, read in _FORMATS if callable(read) for ending in endings.split())
+
+
+_COMMENT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:(?:[#%]|//).*|c(?:\s.*)?)?\s*")
+"""A line of comments in one of the formats."""
 
 
 def formats_of(head: bytes, ending: str = "") -> list[Any]:
@@ -200,7 +224,9 @@ def read_graph_file(path: Path, file: Any, directed: bool | None, columns: tuple
         When the format is not read, or the file is not of the form that it says.
     """
     file.seek(0)
-    formats = formats_of(file.read(2**16), "" if columns else format_of(path))
+    formats = formats_of(file.read(2**16))
+    below = b"".join(islice(dropwhile(_COMMENT.fullmatch, lines_of(file)), 100))  # of comments
+    formats += formats_of(below[: 2**16], "" if columns else format_of(path))
     if not formats:
         return None
     name, sign, _, read = formats[0]

@@ -95,7 +95,7 @@ def read_source(
     if isinstance(data, EngineDataset):
         frame = data.frame
         return interruptible(lambda: read_frame(frame, declared))
-    data, facts = as_edge_list(data), frozenset(declared.facts)
+    data, facts = as_edge_list(data, type_), frozenset(declared.facts)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
@@ -175,7 +175,7 @@ def may_be_directed(data: object, record: Type) -> bool:
     They are of pairs, but not of a list of undirected edges.
     """
     pairs = isinstance(record, TupleOf) and len(record.elements) == 2 and len({*record.elements}) == 1
-    data = as_edge_list(data)
+    data = as_edge_list(data, record)
     return pairs and not (isinstance(data, EdgeList) and not data.is_directed)
 
 

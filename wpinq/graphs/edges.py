@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wpinq.data.edge_files import is_head
+from wpinq.data.edge_files import reads_back
 from wpinq.data.edges import EdgeList
 from wpinq.data.graph_objects import edges_of_graph, is_graph
 from wpinq.data.rejection import reject
+from wpinq.expr.types import INT, STR
 
 # What reads back as it was written: no blank or quote, no sign of a comment or of a byte order in front.
 _NAME = re.compile(r"[^\s\0#%\ufeff\"',;]([^\s\0\"]*[^\s\0\",;])?")
@@ -123,12 +124,12 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     lines = [f"{source}\t{target}\n" for source, target in pairs]
     why = "a name with a blank or a quote, that begins as a comment, or ends in a comma or semicolon"
     faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(_NAME.fullmatch, pair))}
-    if lines and not faults and is_head(lines[0]):
-        faults[0] = "a first edge that reads as the head of another format (write another edge first)"
+    content = "".join(lines).encode()
+    if lines and not faults and not reads_back(content, STR if named else INT):
+        faults[0] = "a first edge that reads as sizes or as the head of another format (write another edge first)"
     if faults:
         reject("the list of edges", faults, noun="edge")
     path = Path(path)
-    content = "".join(lines).encode()
     if path.suffix.lower() == ".gz":
         content = gzip.compress(content, mtime=0)
     path.write_bytes(content)
