@@ -134,7 +134,7 @@ _CHECKS = {
     "nonnegative": ("a negative weight, where the source declares nonnegative", "WHERE a.w < 0"),
     "unit_weights": ("a weight that is not 1, where the source declares unit_weights", "WHERE a.w <> 1"),
     "whole_weights": (
-        "a weight that is no number of rows, where the source declares whole_weights",
+        "a weight that is no number of rows (a source of weights is declared with weights=True)",
         "WHERE a.w < 0 OR a.w <> floor(a.w)",
     ),
     "simple": (

@@ -263,8 +263,9 @@ def write_source(source: Operator) -> str:
         options.append(f"unit_weight = {format_epsilon(source.unit_weight)}")
     if source.cap != DEFAULT_CAP:
         options.append(f"cap = {format_epsilon(source.cap)}")
-    if source.facts:
-        options.append(f"facts = [{', '.join(source.facts)}]")
+    options += ["weights = true"] * (not source.whole)
+    if facts := [fact for fact in source.facts if fact != "whole_weights"]:
+        options.append(f"facts = [{', '.join(facts)}]")
     if source.sizes is not None:
         if source.sizes.records is not None:
             options.append(f"records_at_most = {source.sizes.records}")

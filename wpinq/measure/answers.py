@@ -282,7 +282,7 @@ class Answers(Saved):
         Examples
         --------
         >>> import wpinq as wp
-        >>> towns = wp.source("towns", str, facts=["whole_weights"])
+        >>> towns = wp.source("towns", str)
         >>> answers = wp.simulate(towns.noisy_count(epsilon=100, over=["York"]), {"towns": ["York"] * 7}, seed=1)
         >>> [(row.key, round(row.estimate), row.kind) for row in answers.rows()]
         [(('York',), 7, 'count')]

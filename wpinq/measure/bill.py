@@ -110,7 +110,7 @@ class Bill(Mapping[str, Fraction]):
             unit = self._units.get(name, source.unit) + source.rows_of_unit
             verb = "protects" if name == account else f"{name} protects"
             yield f"  {verb} {unit}, of weight {format_epsilon(source.unit_weight)}"
-            for fact in source.facts:
+            for fact in sorted({*source.facts} - {"whole_weights"}):
                 yield f"  promised of it: {FACTS[fact]}"
             for words in () if source.sizes is None else source.sizes.words:
                 yield f"  promised of it: {words}"

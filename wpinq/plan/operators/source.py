@@ -153,7 +153,7 @@ class Source(Operator):
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
         if self.whole:
             return Fraction(1)
-        return NoLattice(f"Source({self.source})", 'may hold any weights; declare facts=["unit_weights"]')
+        return NoLattice(f"Source({self.source})", "is declared with weights=True, and so holds any weights")
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         if self.person is not None:
@@ -163,7 +163,7 @@ class Source(Operator):
         if not self.whole:
             return NoCount(
                 f"Source({self.source})",
-                'may hold any weights; declare facts=["whole_weights"] where each is a number of rows',
+                "is declared with weights=True, and so holds any weights",
             )
         return Counted(Fraction(1), f"rows of {self.source}", self.exact)
 
