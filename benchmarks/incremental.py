@@ -6,7 +6,7 @@ DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next t
 `--chains`. This reads true values of public graphs: it is a benchmark, not a release.
 
 - hand-written: a numba loop for triangles by intersect (TbI) alone, written by hand as a yardstick
-- lists:        the loop over neighbour lists that is generated where swaps allow it (see docs/incremental.md)
+- lists:        the loop over neighbour lists that is generated where swaps allow it (see docs/engines.md)
 - tables:       the module that keeps tables, with virtual steps
 - materialised: the same, every step keeping its output
 - python:       the python engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 import tempfile
 from pathlib import Path
@@ -31,6 +32,9 @@ author = "the authors of wpinq"
 html_title = "wpinq"
 html_theme = "furo"
 html_static_path: list[str] = []
+
+if found := runpy.run_path(str(ROOT / "docs" / "prose.py"))["faults"]():
+    raise SystemExit("the prose of the pages is beyond its limits:\n" + "\n".join(found))
 
 extensions = [
     "myst_nb",

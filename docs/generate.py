@@ -1,6 +1,6 @@
-"""Writes the pages of docs/operators from the registry, and the list of what must be trusted from the code.
+"""Writes the page of the operators from the registry, and the list of what must be trusted from the code.
 
-`python docs/generate.py` writes them; with `--check` it writes nothing and exits 1 when a page is stale.
+`python docs/generate.py` writes them; with `--check` it writes nothing and exits 1 when one is stale.
 """
 
 from __future__ import annotations
@@ -17,29 +17,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the operators
 
 from wpinq.api.query import Query
 from wpinq.plan.operator import REGISTRY, Operator
-from wpinq.plan.operators.families import Keyed, PerRecord, RecordKeyed
-from wpinq.plan.operators.merging import Combination
 
 if TYPE_CHECKING:
     from wpinq.plan.operator import Parameter
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "docs" / "operators"
-NOTICE = "<!-- Written by docs/generate.py from the operator's docstring: change that, and run it again. -->"
+DOCS = ROOT / "docs"
+NOTICE = "<!-- Written by docs/generate.py from the docstrings of the operators: change those, and run it again. -->"
+IMPORTS = ">>> import wpinq as wp", ">>> from wpinq import functions as F"
 
-_FAMILIES: tuple[tuple[type[Operator], str], ...] = (
-    (PerRecord, "per record: linear in the weights, each record on its own"),
-    (Combination, "combination: a sum of the inputs with coefficients 1 and -1"),
-    (RecordKeyed, "keyed by the record: a record's output depends on its own weights only"),
-    (Keyed, "keyed: the parts of each key are worked on independently"),
-)
 _ORDINALS = ("first", "second")
 
 
-TRUSTED = tomllib.loads((ROOT / "docs" / "trusted.toml").read_text(encoding="utf-8"))
+TRUSTED = tomllib.loads((DOCS / "trusted.toml").read_text(encoding="utf-8"))
 """The files that a reviewer of the promise must read, by table, with the limit of each table in lines of code."""
 
-ARCHITECTURE = ROOT / "docs" / "architecture.md"
 _LIST = re.compile(r"(?<=<!-- trusted -->\n).*?(?=<!-- end of trusted -->)", re.S)
 
 
@@ -85,18 +77,12 @@ def architecture() -> str:
         parts.extend(f"| `{name}` | {count} | {idea} |\n" for name, count, idea in rows)
         parts.append("\n")
     parts.append(f"All tables together hold {sum(sums)} lines, of at most {TRUSTED['total']}.\n\n")
-    return _LIST.sub(lambda _: "\n" + "".join(parts), ARCHITECTURE.read_text(encoding="utf-8"))
+    return _LIST.sub(lambda _: "\n" + "".join(parts), (DOCS / "architecture.md").read_text(encoding="utf-8"))
 
 
 def pages() -> dict[str, str]:
-    """File name -> content, for every page of the folder."""
-    operators = sorted(REGISTRY.values(), key=lambda operator: operator.name)
-    return {"index.md": _index(operators), **{file_name(operator): _page(operator) for operator in operators}}
-
-
-def file_name(operator: type[Operator]) -> str:
-    """The page of an operator: its name in snake case."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operator.name).lower() + ".md"
+    """File name -> content, for every page that is written."""
+    return {"operators.md": operators(), "architecture.md": architecture()}
 
 
 def text_form(operator: type[Operator]) -> str:
@@ -110,65 +96,62 @@ def text_form(operator: type[Operator]) -> str:
 def fluent_form(operator: type[Operator]) -> str:
     """How a chain calls it: the signature of the method, without types."""
     parameters = list(inspect.signature(getattr(Query, operator.method)).parameters.values())[1:]
-    shown = [str(p.replace(annotation=p.empty)) for p in parameters]
-    return f"{operator.method}({', '.join(shown)})"
+    return f"{operator.method}{inspect.Signature([p.replace(annotation=p.empty) for p in parameters])}"
 
 
-def _index(operators: list[type[Operator]]) -> str:
-    rows = "\n".join(
-        f"| [`{text_form(operator)}`]({file_name(operator)}) | `{fluent_form(operator)}` | "
-        f"{', '.join(_parameter_kind(p) for p in operator.parameters) or 'nothing'} | {operator.stability} |"
-        for operator in operators
-    )
+def operators() -> str:
+    """The page of the operators, each with its meaning, signatures, stability and an example."""
+    sections = (_section(operator) for _, operator in sorted(REGISTRY.items()))
+    imports = "\n".join(IMPORTS)
     return f"""{NOTICE}
 
 # Operators
 
-Every operator maps weighted datasets to a weighted dataset and is *stable*: where its inputs change by some total
-weight, its output changes by no more. So plans compose, and a plan's cost is counted along its paths
-([budgets](../budgets.md)). The formulas are those of the paper; each page has an example that is run as a test, and
-a proof of its stability and of [what floats round](../proofs/rounding.md).
+This page gives the meaning, the signature and the stability of each operator of a query.
 
-| in text | as a method of `Query` | takes | stable because |
-| --- | --- | --- | --- |
-{rows}
+```python
+{imports}
+>>> people = wp.source("people", name=str, age=int)
+>>> adults = people.where(lambda p: p.age >= 18).select(lambda p: p.age)
+>>> wp.evaluate(adults, {{"people": [("Ada", 36), ("Bo", 12), ("Cy", 36)]}})
+WeightedDataset({{36: 2.0}})
+```
 
-`filter` is another name for the method `where`. What functions may compute is in [expressions](../expressions.md);
-text programs are described in [the language](../language.md).
+An operator maps one or two weighted datasets to a weighted dataset. In the formulas, `A` is the dataset that the
+operator is called on and `B` the other one. The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all
+absolute weights.
+
+Every operator is *stable*: the output changes by at most the total change of the inputs. So plans compose, and the
+cost of a plan is counted along its paths ([budgets](budgets.md)). Each section gives the reason and links to the proof,
+which also bounds the [rounding of floats](proofs/rounding.md).
+
+The formulas are those of the paper. Text programs are described in [the language](language.md), and the functions of
+records in [expressions](expressions.md). The method `where` is also called `filter`.
+
+Columns may be named instead of written as functions: `select("city")`, `join(other, on="city")`. The join by name
+gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
+
+{"".join(sections).rstrip()}
 """
 
 
-def _page(operator: type[Operator]) -> str:
+def _section(operator: type[Operator]) -> str:
     body, example = _docstring(operator)
     parameters = "\n".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}" for p in operator.parameters)
-    parameters = parameters or "None."
-    note = ""
-    if operator.method == "partition":
-        note = "\n\nThe method takes all `keys` at once and gives a query for each; a text program names one `part`."
-    return f"""{NOTICE}
-
-# {operator.name}
+    proof = f"proofs/{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', operator.name).lower()}.md"
+    return f"""## {operator.name}
 
 {body}
 
-| | |
-| --- | --- |
-| in text | `{text_form(operator)}` |
-| as a method | `{fluent_form(operator)}` |
-| family | {_family(operator)} |
-| stable because | {operator.stability} |
-
-## Parameters
-
-{parameters}{note}
-
-## Example
+- Text program: `{text_form(operator)}`
+- Python: `{fluent_form(operator)}`
+{parameters}
+- Stability: {operator.stability} ([proof]({proof}))
 
 ```python
 {example}
 ```
 
-What it [rounds, and why it is stable](../proofs/{file_name(operator)}): the proof. [All operators](index.md)
 """
 
 
@@ -177,64 +160,47 @@ def _docstring(operator: type[Operator]) -> tuple[str, str]:
     body, found, example = text.partition("\nExamples\n--------\n")
     if not found:
         raise SystemExit(f"{operator.name} has no Examples section in its docstring")
-    return body.strip(), example.strip()
-
-
-def _family(operator: type[Operator]) -> str:
-    return next(words for family, words in _FAMILIES if issubclass(operator, family))
-
-
-def _parameter_kind(parameter: Parameter) -> str:
-    kind = {"query": "a query", "constant": "a constant", "limit": "a number", "widths": "a number or a function"}
-    words = kind.get(parameter.kind, "a function")
-    return f"{words} (optional)" if parameter.optional else words
+    return body.strip(), "\n".join(line for line in example.strip().splitlines() if line not in IMPORTS)
 
 
 def _parameter_meaning(parameter: Parameter, arity: int) -> str:
     if parameter.kind == "query":
-        words = "the other dataset."
+        words = "the other dataset"
     elif parameter.kind == "constant":
-        words = "a public constant of the type of the key."
+        words = "a public constant of the type of the key"
     elif parameter.kind == "limit":
-        words = "the most elements that one record may have, a public positive integer. More are cut off."
+        words = "a public positive integer, where further elements of a record are cut"
+    elif parameter.kind == "widths":
+        words = "a positive number, or a function of a record that returns a list of numbers"
     elif parameter.group:
-        words = "a function of the list of the records of a group."
+        words = "a function of the list of a group's records"
     elif len(parameter.of) > 1:
-        words = "a function of a record of each dataset."
+        words = "a function of a record of each dataset"
     elif arity > 1:
-        words = f"a function of a record of the {_ORDINALS[parameter.of[0]]} dataset."
+        words = f"a function of a record of the {_ORDINALS[parameter.of[0]]} dataset"
     else:
-        words = "a function of a record."
-    if parameter.kind == "widths":
-        words = "a positive number, or a function of a record that gives a list of numbers."
-    return f"{words} Optional." if parameter.optional else words
+        words = "a function of a record"
+    return f"{words} (optional)" if parameter.optional else words
 
 
 def stale(written: dict[str, str]) -> list[str]:
-    """The names of the pages that differ from those on disk, that are missing, or that belong to no operator."""
-    on_disk = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    return sorted(name for name in on_disk.keys() | written.keys() if on_disk.get(name) != written.get(name))
+    """The names of the pages that are missing or differ from those on disk."""
+    on_disk = {name: DOCS / name for name in written}
+    return [n for n, p in on_disk.items() if not p.exists() or p.read_text(encoding="utf-8") != written[n]]
 
 
 def main(arguments: list[str]) -> int:
-    written = pages()
     if arguments not in ([], ["--check"]):
         sys.stderr.write("usage: python docs/generate.py [--check]\n")
         return 2
-    names, page = stale(written), architecture()
-    listed = page == ARCHITECTURE.read_text(encoding="utf-8")
-    if arguments:
-        for name in [f"operators/{name}" for name in names] + ([] if listed else ["architecture.md"]):
-            sys.stderr.write(f"docs/{name} is stale: run python docs/generate.py\n")
-        return 0 if listed and not names else 1
-    ARCHITECTURE.write_text(page, encoding="utf-8")
-    FOLDER.mkdir(exist_ok=True)
+    written = pages()
+    names = stale(written)
     for name in names:
-        if name in written:
-            (FOLDER / name).write_text(written[name], encoding="utf-8")
+        if arguments:
+            sys.stderr.write(f"docs/{name} is stale: run python docs/generate.py\n")
         else:
-            (FOLDER / name).unlink()
-    return 0
+            (DOCS / name).write_text(written[name], encoding="utf-8")
+    return 1 if arguments and names else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The registry, the methods of Query, the words of the text language and the pages of docs/operators correspond."""
+"""The registry, the methods of Query, the words of the text language and docs/operators.md correspond."""
 
 from __future__ import annotations
 
@@ -27,35 +27,30 @@ BY_NAME = {"select": {"function"}, "join": {"left_key", "right_key"}}
 """What need not be given to a method where columns are named instead."""
 
 
-def test_the_pages_are_up_to_date() -> None:
-    assert GENERATE["stale"](GENERATE["pages"]()) == []
+def test_the_page_is_up_to_date() -> None:
+    assert GENERATE["stale"]({"operators.md": GENERATE["operators"]()}) == []
 
 
-def test_check_finds_a_changed_a_missing_and_a_surplus_page(tmp_path: Path) -> None:
+def test_check_finds_a_changed_and_a_missing_page(tmp_path: Path) -> None:
     copy = tmp_path / "docs"
-    (copy / "operators").mkdir(parents=True)
+    copy.mkdir()
     (tmp_path / "wpinq").symlink_to(ROOT / "wpinq")
-    for name in ("generate.py", "architecture.md", "trusted.toml"):
+    for name in ("generate.py", "trusted.toml"):
         (copy / name).write_text((ROOT / "docs" / name).read_text(encoding="utf-8"), encoding="utf-8")
-    for name, content in GENERATE["pages"]().items():
-        (copy / "operators" / name).write_text(content, encoding="utf-8")
-    (copy / "operators" / "where.md").unlink()
-    (copy / "operators" / "sort.md").write_text("no operator", encoding="utf-8")
-    with (copy / "operators" / "join.md").open("a", encoding="utf-8") as page:
-        page.write("a word more\n")
-    check = subprocess.run([sys.executable, copy / "generate.py", "--check"], capture_output=True, text=True)
-    assert check.returncode == 1
-    assert re.findall(r"operators/(\w+)\.md is stale", check.stderr) == ["join", "sort", "where"]
+    (copy / "architecture.md").write_text(GENERATE["architecture"](), encoding="utf-8")
+    for content in (None, GENERATE["operators"]() + "a word more\n"):
+        if content is not None:
+            (copy / "operators.md").write_text(content, encoding="utf-8")
+        check = subprocess.run([sys.executable, copy / "generate.py", "--check"], capture_output=True, text=True)
+        assert check.returncode == 1
+        assert re.findall(r"(\w+)\.md is stale", check.stderr) == ["operators"]
     assert subprocess.run([sys.executable, copy / "generate.py"]).returncode == 0
     assert subprocess.run([sys.executable, copy / "generate.py", "--check"]).returncode == 0
 
 
-def test_a_page_for_each_operator() -> None:
-    pages = {path.name for path in (ROOT / "docs" / "operators").glob("*.md")} - {"index.md"}
-    assert pages == {GENERATE["file_name"](operator) for operator in REGISTRY.values()}
-    for operator in REGISTRY.values():
-        page = (ROOT / "docs" / "operators" / GENERATE["file_name"](operator)).read_text(encoding="utf-8")
-        assert page.splitlines()[2] == f"# {operator.name}"
+def test_a_section_for_each_operator() -> None:
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", page, re.M) == sorted(REGISTRY)
 
 
 def test_a_fluent_method_for_each_operator() -> None:

@@ -175,7 +175,7 @@ def test_parts_are_widened_alike() -> None:
 
 
 def test_the_loss_over_parts_is_what_is_billed() -> None:
-    """The inequality of docs/privacy.md, at random: what releases over parts lose together, rounding included."""
+    """The inequality of docs/noise.md, at random: what releases over parts lose together, rounding included."""
     rng, floor = Random(11), PARTITION_SLACK
     for _ in range(300):
         count = rng.randint(2, 6)

@@ -55,7 +55,7 @@ class Session(Budgets):
         Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
     sandbox : Limits, optional
         Answers analysts who are not trusted: plans are admitted by bounds that sources declare, evaluated in a child
-        process under limits, and answered at a moment that was fixed before. docs/untrusted.md.
+        process under limits, and answered at a moment that was fixed before. docs/service.md.
     on_suspended : callable, optional
         Called in the sandbox with the names of accounts that a failed evaluation suspended, for the curator.
 

@@ -2,7 +2,7 @@
 
 The cost in seconds and bytes is computed from the plan, the declarations, the requested keys and the limits, never from
 the data, so a refusal reveals nothing. `benchmarks/confinement.py` measures the rates on the worst data of each
-operator and each function of lists; `docs/untrusted.md` has the measurements.
+operator and each function of lists; `docs/service.md` has the measurements.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evaluation in the sandbox: a child process under limits, until a moment fixed before.
 
 Plans, keys and limits fix the moment of an answer. An evaluation without a result suspends the accounts of its sources,
-durably, before the analyst gets a reply. `docs/untrusted.md` states what that hides, and what it does not.
+durably, before the analyst gets a reply. `docs/service.md` states what that hides, and what it does not.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def check_restrictions(work: Callable[[], object]) -> None:
         raise SessionError(
             "untrusted mode has the kernel restrict its children by Landlock, of Linux 5.13 or later, and by seccomp, "
             "with libseccomp.so.2; this machine or container lacks one of them: provide it, or take the risk that "
-            "docs/untrusted.md tells by Limits(require_restrictions=False), [sandbox] of a service"
+            "docs/service.md tells by Limits(require_restrictions=False), [sandbox] of a service"
         )
 
 

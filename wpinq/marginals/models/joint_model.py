@@ -103,7 +103,7 @@ def stopping_ratio(views: Sequence[MeasuredView], total: float) -> float:
     A fit that follows its answers farther follows the noise. Where there are few records to a cell, the truth's own
     loss, c = 1, is where to stop. Where there are many, there is much to tell, and on the way there a model comes
     closer to the answers than the truth is, by the numbers that it is free to choose. The form and the constants were
-    read off fits to tables of nine kinds: `docs/joint_models.md` has them.
+    read off fits to tables of nine kinds.
 
     Examples
     --------

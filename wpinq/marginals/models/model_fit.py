@@ -312,7 +312,7 @@ def fit(
 
     Notes
     -----
-    No privacy cost: it reads released numbers only. Time and error are in `docs/joint_models.md`.
+    No privacy cost: it reads released numbers only. Time and error are in `docs/marginals.md`.
 
     Examples
     --------
@@ -421,7 +421,7 @@ def marginal_intervals(
 
     Notes
     -----
-    Approximate but for the exact ones: `docs/joint_models.md` has measured coverages. No privacy cost.
+    Approximate but for the exact ones: `docs/marginals.md` has measured coverages. No privacy cost.
 
     Examples
     --------

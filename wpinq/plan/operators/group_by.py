@@ -31,8 +31,8 @@ class GroupBy(Keyed):
     Per key, with records ordered so that weights do not increase, `x_0, x_1, …`, and `A(x_n) = 0`:
     `out((key, reduce({x_0 … x_i}))) += (A(x_i) − A(x_{i+1})) / 2`   (paper, section 2.5)
 
-    Records of unit weight give one output a key, of weight 1/2. The reducer sees a group as a list in canonical
-    order, never in order of weight, so that it is a function of the set. Negative weights count as 0.
+    Records of unit weight give one output a key, of weight 1/2. The reducer gets a group as a list in canonical
+    order, never in order of weight, so its result is a function of the set. Negative weights count as 0.
 
     Examples
     --------

@@ -25,7 +25,7 @@ class Partition(Keeping):
     `out(x) = A(x) if key(x) == part else 0`   (PINQ, McSherry 2009, section 3.3)
 
     Parts of one key over one dataset are disjoint, so releases from several of them cost the maximum over the
-    parts, not the sum. The fluent method takes all public keys at once and gives a query for each.
+    parts, not the sum. The method takes all public keys at once and returns a query for each.
 
     Examples
     --------

@@ -48,8 +48,8 @@ class SelectMany(PerRecord):
     `out = Σ_x A(x) · f(x) / max(1, ‖f(x)‖)`   (paper, section 2.4)
 
     Elements weigh 1 unless the function gives them a weight of either sign with `F.weighted(x, w)`. Repeats
-    are merged before the norm is taken. The list needs a static bound or a public `limit`; longer lists are cut,
-    which is a function of the record alone and so costs nothing. A null list is empty; a null weight is 0.
+    are merged before the norm is taken. The list needs a static bound or a public `limit`. Longer lists are
+    cut. The cut is a function of the record alone, so it costs nothing. A null list is empty; a null weight is 0.
 
     Examples
     --------

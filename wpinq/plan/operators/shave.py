@@ -33,8 +33,8 @@ class Shave(RecordKeyed):
 
     `out((x, i)) = max(0, min(s_i, A(x) − Σ_{j<i} s_j))`   (paper, section 2.8)
 
-    The widths are a constant > 0, repeated as long as there is weight, or a list per record, each taken as
-    `max(0, s_i)` and null as 0. The output has the fields `record` and `index`. Negative weights count as 0.
+    The widths are a constant > 0, repeated as long as there is weight, or a list for each record. A negative or null
+    width of a list counts as 0. The output has the fields `record` and `index`. Negative weights count as 0.
     A list of widths needs a static bound or a public `limit`.
 
     Examples
