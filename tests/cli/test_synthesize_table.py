@@ -258,7 +258,7 @@ def test_what_was_paid_for_is_not_written_over(people: Path, capsys: pytest.Capt
 
 def test_marginals_of_a_program_make_rows(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("m.wpq").write_text(
-        "source people(city: str?, rooms: int?) with facts = [whole_weights];\n"
+        "source people(city: str?, rooms: int?);\n"
         'var m = people.Marginals(2, Attribute("city", categories: ["Oslo"]), Attribute("rooms", bins: [0, 3, 9]));\n'
     )
     told = ["m.wpq", "--source", "people=people.csv", "--budget", "people=2", "--ledger", "l.db"]

@@ -17,10 +17,10 @@ from wpinq.plan.domain import Counted, NoCount
 from wpinq.plan.work import counted
 
 HALF = Fraction(1, 2)
-ROWS = wp.source("rows", a=int, b=int, facts=["whole_weights"])
+ROWS = wp.source("rows", a=int, b=int)
 ONCE = wp.source("once", a=int, b=int, facts=["unit_weights"])
 EDGES = wp.source("edges", a=int, b=int, facts=["unit_weights", "simple"])
-ANY = wp.source("any", a=int, b=int)
+ANY = wp.source("any", a=int, b=int, weights=True)
 KEPT = wp.source("kept", a=int, b=int, person="id", at_most=20)
 PEOPLE = wp.source("people", a=int, b=int, person="id", at_most=20, nested=True)
 

@@ -19,7 +19,7 @@ ALL = {
     "typical": wp.median("age", range(100)),
     "day": wp.most_common("sex", ["f", "m"]),
 }
-PEOPLE = wp.source("people", city=str, sex=str, age=int, facts=["whole_weights"])
+PEOPLE = wp.source("people", city=str, sex=str, age=int)
 
 
 @for_each("groups", [1, 2, 40])

@@ -137,8 +137,8 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     rows = "whole_weights" in facts and isinstance(given, Mapping)
     if rows and any(weight > source.unit_weight for weight in weights.values()):
         raise SourceRejected(
-            f"the data for {source.source!r} hold a record above the unit weight {source.unit_weight}, and rows are "
-            "counted: offer a list with each row, or declare weights=True"
+            f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
+            "with every row, or declare a larger unit_weight"
         )
     pairs = "symmetric" in facts and isinstance(given, Mapping)
     if pairs and any(2 * abs(w) > source.unit_weight and _reverse(record) != record for record, w in held.items()):

@@ -29,6 +29,8 @@ def enforce(
     """
     if held.each_weighs_one:
         facts -= _OF_ONES
+    if unit_weight is None:
+        facts -= _OF_ROWS
     if not facts:
         return
     with held.attached(connection, "checking") as table:
@@ -148,7 +150,10 @@ _CHECKS = {
 }
 """For each fact, what is said of records that break it, and how a query finds them."""
 
-_OF_ONES = frozenset({"nonnegative", "unit_weights", "whole_weights"})
+_OF_ROWS = frozenset({"nonnegative", "whole_weights"})
+"""What numbers of rows keep."""
+
+_OF_ONES = _OF_ROWS | {"unit_weights"}
 """What weights of 1 keep."""
 
 

@@ -14,7 +14,7 @@ FACTS: Mapping[str, str] = MappingProxyType(
     {
         "nonnegative": "no record has a negative weight",
         "unit_weights": "every record weighs exactly 1",
-        "whole_weights": "every record weighs a whole number, of rows that are equal to it (weights=True is without)",
+        "whole_weights": "every record weighs a whole number of equal rows (otherwise declare weights=True)",
         "symmetric": "the records (a, b) and (b, a) weigh the same",
         "simple": "no record is (a, a), and never are both (a, b) and (b, a) there",
     }

@@ -264,7 +264,8 @@ def write_source(source: Operator) -> str:
     if source.cap != DEFAULT_CAP:
         options.append(f"cap = {format_epsilon(source.cap)}")
     options += ["weights = true"] * (not source.whole)
-    if facts := [fact for fact in source.facts if fact != "whole_weights"]:
+    rows = {"whole_weights"} if source.person is None and not source.exact else set()  # a source has it by default
+    if facts := [fact for fact in source.facts if fact not in rows]:
         options.append(f"facts = [{', '.join(facts)}]")
     if source.sizes is not None:
         if source.sizes.records is not None:
