@@ -398,7 +398,7 @@ def test_a_session_cannot_be_copied(session: wp.Session, act: Callable[[Any], ob
 
 
 def test_above_lists_the_keys_that_stand_out_and_keeps_their_answers() -> None:
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, unit_weight=100)
     answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
     listed = answers.above(40)
     assert listed.keys == (3, 7)
@@ -410,7 +410,7 @@ def test_above_lists_the_keys_that_stand_out_and_keeps_their_answers() -> None:
 
 
 def test_above_a_number_that_is_no_float() -> None:
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, unit_weight=100)
     answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
     assert len(answers.above(10**400)) == 0
     assert len(answers.above(-(10**400))) == 50

@@ -359,16 +359,22 @@ def test_public_data_are_counted_and_checked_as_protected_ones(engine: str) -> N
         ("unit_weights", [(1, 1), (1, 1), (1, 1), (2, 2)]),
         ("unit_weights", {(1, 1): 0.5}),
         ("nonnegative", {(1, 1): -0.5}),
+        ("whole_weights", {(1, 1): 0.5}),
+        ("whole_weights", {(1, 1): -1}),
         ("symmetric", [(1, 2)]),
         ("simple", [(1, 1)]),
         ("simple", [(1, 2), (2, 1)]),
     ):
-        source = wp.source("s", pair, unit_weight=2, facts=[fact])
+        source = wp.source("s", pair, unit_weight=2, facts=[fact], weights=True)
         with pytest.raises(wp.SourceRejected, match=fact):
             wp.evaluate(source, {"s": data}, engine)
         with pytest.raises(wp.SourceRejected, match=fact):
             wp.simulate(source.noisy_count(1, over=[(1, 1)]), {"s": data}, seed=1, engine=engine)
     assert dict(wp.evaluate(source, {"s": {(1, 2): 3, (2, 1): 0}}, engine)) == {(1, 2): 3.0}
+    rows = wp.source("s", pair, unit_weight=2)
+    assert dict(wp.evaluate(rows, {"s": {(1, 2): 2, (2, 1): 0}}, engine)) == {(1, 2): 2.0}
+    with pytest.raises(wp.SourceRejected, match="above the unit weight 2: offer a list with every row"):
+        wp.evaluate(rows, {"s": {(1, 2): 3}}, engine)
 
 
 # --- what the curator is warned of -----------------------------------------------------------------------------------

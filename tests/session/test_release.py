@@ -135,7 +135,7 @@ def test_sources_must_be_protected_and_declared_as_the_query_says(session: wp.Se
     with pytest.raises(wp.SessionError, match="'other' is not protected"):
         session.release(other.noisy_count(1, over=[1]))
     for cheaper in (
-        wp.source("edges", src=int, dst=int, unit="one directed edge", unit_weight="1/2"),
+        wp.source("edges", src=int, dst=int, unit="one directed edge", unit_weight="1/2", weights=True),
         wp.source("edges", src=int, dst=int, unit="one directed edge", cap=10),
         wp.source("edges", src=int, dst=int, unit="something else"),
         wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["nonnegative"]),

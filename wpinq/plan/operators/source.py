@@ -153,7 +153,7 @@ class Source(Operator):
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
         if self.whole:
             return Fraction(1)
-        return NoLattice(f"Source({self.source})", "is declared with weights=True, and so holds any weights")
+        return NoLattice(f"Source({self.source})", "is declared with weights=True; leave that out where data are rows")
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         if self.person is not None:
@@ -161,10 +161,7 @@ class Source(Operator):
             kept = f"{of} of {self.source}, with at most {self.person.at_most:,} rows kept {most}"
             return Counted(Fraction(1), kept, self.exact)
         if not self.whole:
-            return NoCount(
-                f"Source({self.source})",
-                "is declared with weights=True, and so holds any weights",
-            )
+            return NoCount(f"Source({self.source})", "is declared with weights=True")
         return Counted(Fraction(1), f"rows of {self.source}", self.exact)
 
     def rows(self, *inputs: Sized) -> RowBounds:
