@@ -73,7 +73,7 @@ def test_answers_lie_at_their_keys_with_their_intervals() -> None:
     wanted = [[key, *answers.interval(key, 0.9)] for key in answers.keys]
     np.testing.assert_allclose(bars(axes), wanted)
     np.testing.assert_array_equal(axes.containers[0].lines[0].get_ydata(), answers.values)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key", "weight, not a count, 90 % interval")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key", "count, 90 % interval")
     assert axes.get_title() == "NoisyCount(0.5)"
     assert draws(axes)
 

@@ -80,7 +80,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     >>> bits = wp.source("bits", bool)
     >>> answers = wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1)
     >>> plot_answers(answers).get_ylabel()
-    'weight, not a count, 95 % interval'
+    'count, 95 % interval'
     """
     if not isinstance(answers, Plottable):
         raise AnswersError(

@@ -209,7 +209,7 @@ class Answers(Saved):
         >>> import wpinq as wp
         >>> words = wp.source("words", str)
         >>> counts = words.noisy_count(epsilon=1, over=["be", "or", "to"])
-        >>> wp.simulate(counts, {"words": {"be": 90, "to": 80}}, seed=1).above(40).keys
+        >>> wp.simulate(counts, {"words": ["be"] * 90 + ["to"] * 80}, seed=1).above(40).keys
         ('be', 'to')
         """
         if not self.measurement.sink.per_key:

@@ -52,7 +52,7 @@ def noisy(query: Query, epsilon: object, keys: Iterable[Value], mechanism: Mecha
     >>> bins = wp.source("bins", int, facts=["unit_weights"])
     >>> noisy(bins, 1, [0, 1], "automatic").sink
     GeometricCount(step=Fraction(1, 1))
-    >>> noisy(wp.source("weights", int), 1, [0, 1], "automatic").sink
+    >>> noisy(wp.source("weights", int, weights=True), 1, [0, 1], "automatic").sink
     NoisyCount()
     """
     check_mechanism(mechanism)

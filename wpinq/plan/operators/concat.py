@@ -24,7 +24,7 @@ class Concat(Combination):
     Examples
     --------
     >>> import wpinq as wp
-    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> a, b = (wp.source(name, int, weights=True) for name in "ab")
     >>> wp.evaluate(a.concat(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
     WeightedDataset({1: 3.75, 2: 2.0})
     """

@@ -55,7 +55,7 @@ class SelectMany(PerRecord):
     --------
     >>> import wpinq as wp
     >>> from wpinq import functions as F
-    >>> numbers = wp.source("numbers", int)
+    >>> numbers = wp.source("numbers", int, weights=True)
     >>> many = numbers.select_many(lambda x: F.range(1, x + 1, limit=10))
     >>> wp.evaluate(many, {"numbers": {2: 2.0}})
     WeightedDataset({1: 1.0, 2: 1.0})

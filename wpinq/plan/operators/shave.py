@@ -40,7 +40,7 @@ class Shave(RecordKeyed):
     Examples
     --------
     >>> import wpinq as wp
-    >>> numbers = wp.source("numbers", int)
+    >>> numbers = wp.source("numbers", int, weights=True)
     >>> wp.evaluate(numbers.shave(1.0), {"numbers": {1: 0.75, 2: 2.0}})
     WeightedDataset({(1, 0): 0.75, (2, 0): 1.0, (2, 1): 1.0})
     """
