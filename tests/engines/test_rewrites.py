@@ -24,7 +24,7 @@ from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import equal_weights
 
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
-ANY = wp.source("edges", src=int, dst=int)
+ANY = wp.source("edges", src=int, dst=int, weights=True)
 GRAPH_QUERIES = [triangles_by_intersect, triangles_by_degree, squares_by_degree, joint_degrees]
 
 
@@ -173,8 +173,8 @@ def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int 
 @pytest.mark.parametrize("facts", [(), ("unit_weights",)])
 def test_pieces_of_wanted_records_are_those_of_all(facts: tuple[str, ...], day: int) -> None:
     rng = Random(f"{facts} {day}")
-    orders = wp.source("orders", key=int, day=int, facts=facts)
-    lines = wp.source("lines", key=int, number=int, facts=facts)
+    orders = wp.source("orders", key=int, day=int, facts=facts, weights=True)
+    lines = wp.source("lines", key=int, number=int, facts=facts, weights=True)
     weights = [1.0] if facts else [1.0, 0.5, 2.0, 0.1, 3.7, -1.0]
     data = {
         "orders": {(rng.randrange(40), rng.randrange(9)): rng.choice(weights) for _ in range(60)},

@@ -195,7 +195,7 @@ def test_triangles_by_intersect() -> None:
     assert output(Query(program.measurements["result"].plan), UNDIRECTED) == {"triangle!": total}
     assert program.measurements["result"].domain == ("triangle!",)
     job = load("graph")
-    assert str(job.measurements["triangles"].kind) == "count: of triangles"
+    assert str(job.measurements["triangles"].kind) == "number of triangles"
     assert output(job.queries["ccdf"], UNDIRECTED) == CCDF
     assert output(Query(job.measurements["degree_sequence"].plan), UNDIRECTED) == SEQUENCE
 

@@ -163,8 +163,8 @@ def test_the_bounds_are_part_of_the_declaration() -> None:
     assert wp.parse(text).sources["edges"].plan == EDGES.plan
     assert str(wp.parse(text)) == text
     assert [line.strip() for line in str(EDGES.bill(epsilon=1)).splitlines()[2:4]] == [
-        "promised of it: at most 1,000 records",
-        "promised of it: at most 50 records with one src",
+        "declared: at most 1,000 records",
+        "declared: at most 50 records with one src",
     ]
     assert EDGES.bill(epsilon=1) == plain.bill(epsilon=1)
 

@@ -160,10 +160,10 @@ def test_facts_that_hold_are_taken_and_billed() -> None:
     assert text == (
         "promised: 2\n"
         "  protects one record, of weight 2\n"
-        "  promised of it: no record has a negative weight\n"
-        "  promised of it: the records (a, b) and (b, a) weigh the same\n"
-        "  promised of it: every record weighs exactly 1\n"
-        "  NoisyCount(1) uses it once: 1 x 1 x 2 = 2"
+        "  declared: no weight is negative\n"
+        "  declared: (a, b) and (b, a) have the same weight\n"
+        "  declared: every record weighs exactly 1\n"
+        "  NoisyCount(1), spent once: 1 x 1 x 2 = 2"
     )
 
 

@@ -105,7 +105,7 @@ def test_it_says_how_its_groups_were_chosen(session: wp.Session) -> None:
     table = session.release(by_zip())
     frame = table.to_pandas()
     assert list(frame.n_kind) == [f"count, {SELECTED}"] * 2
-    assert list(frame.m_kind) == ["statistic"] * 2
+    assert list(frame.m_kind) == ["mean"] * 2
     for shown in (repr(table), table._repr_html_()):
         assert f"n: {SELECTED}, out of the texts of 5 digits; its intervals hold given that" in shown
         assert "s, m: noise of its own" in shown

@@ -138,7 +138,7 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     if rows and any(weight > source.unit_weight for weight in weights.values()):
         raise SourceRejected(
             f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
-            "with every row, or declare a larger unit_weight"
+            "of all rows, or declare a larger unit_weight"
         )
     pairs = "symmetric" in facts and isinstance(given, Mapping)
     if pairs and any(2 * abs(w) > source.unit_weight and _reverse(record) != record for record, w in held.items()):

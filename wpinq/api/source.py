@@ -104,7 +104,7 @@ def source(
     >>> print(purchases.bill(epsilon="1/100"))
     purchases: 0.2
       protects one person, at most 20 rows, of weight 20
-      NoisyCount(0.01) uses it once: 0.01 x 1 x 20 = 0.2
+      NoisyCount(0.01), spent once: 0.01 x 1 x 20 = 0.2
     """
     of_person = {key: fields.pop(key) for key in _OF_PERSONS if isinstance(fields.get(key), (str, Number))}
     if (schema is None) == (not fields):
@@ -188,7 +188,7 @@ def rows_per_person(source: Query, epsilon: object, quantile: object = "0.95") -
     >>> print(wp.bill(wp.rows_per_person(visits, epsilon=0.1)))
     visits: 0.1
       protects one person, at most 1,000 rows in one record, of weight 1
-      Choose(0.1) uses it once: 0.1 x 1 = 0.1
+      Choose(0.1), spent once: 0.1 x 1 = 0.1
     """
     declared = source.plan.operator if isinstance(source, Query) else None
     person = declared.person if isinstance(declared, Source) else None

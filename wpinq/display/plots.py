@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _LONGEST_LABEL = 24
 _MOST_LABELS = 20
 _MOST_CHARACTERS = 60
+_LINE = 45
 
 
 @runtime_checkable
@@ -80,7 +82,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     >>> bits = wp.source("bits", bool)
     >>> answers = wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1)
     >>> plot_answers(answers).get_ylabel()
-    'count, 95 % interval'
+    'number of rows of bits, 95 % interval'
     """
     if not isinstance(answers, Plottable):
         raise AnswersError(
@@ -116,8 +118,8 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     if not numeric:
         _name_places(drawn, labels)
     drawn.set_xlabel("" if sink.single else _key_name(answers))
-    told = f"{100 * confidence:.10g} % interval" if sink.has_interval else "no interval"
-    drawn.set_ylabel(f"{measurement.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}")
+    told = f", {100 * confidence:.10g} % interval" if sink.has_interval else ""  # the kind says that there is none
+    drawn.set_ylabel(plain_text(fill(f"{measurement.kind}{told}", _LINE)))
     provenance(drawn, answers)
     return drawn
 

@@ -296,7 +296,9 @@ class Answers(Saved):
         """
         import pandas
 
-        return pandas.DataFrame(columns(self, confidence))
+        frame = pandas.DataFrame(columns(self, confidence))
+        frame.attrs["kind"] = str(self.kind)
+        return frame
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """The rows as a polars data frame, with the columns of `to_pandas`."""
@@ -317,7 +319,7 @@ class Answers(Saved):
             "epsilon": held["epsilon"],
             "scale": self.scale,
             "reading": held["reading"],
-            "kind": {"name": self.kind.name, "of": self.kind.of, "factors": self._factors()},
+            "kind": {"name": self.kind.name, "words": self.kind.words, "factors": self._factors()},
             "plan": held["plan"],
             "keys": held["keys"],
             "values": [float(value) for value in self.values],

@@ -36,7 +36,7 @@ class Concat(Combination):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
-        of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
+        of = f"{left.of}, summed over two inputs" if left.of == right.of else f"{left.of} and {right.of}"
         return counted_together(self.name, left, right, of)
 
     def proportions(self, *inputs: InputChange) -> KnownProportions:

@@ -34,4 +34,4 @@ class Except(Combination):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
-        return counted_together(self.name, left, right, f"{left.of}, less {right.of}")
+        return counted_together(self.name, left, right, f"{left.of} minus {right.of}")

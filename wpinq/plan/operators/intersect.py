@@ -33,7 +33,7 @@ class Intersect(Extreme):
     name: ClassVar[str] = "Intersect"
     method: ClassVar[str] = "intersect"
     stability: ClassVar[str] = "a minimum moves no more than its arguments do"
-    which: ClassVar[str] = "the fewer at each record"
+    which: ClassVar[str] = "the smaller number at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:

@@ -157,8 +157,9 @@ class Source(Operator):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         if self.person is not None:
-            of, most = ("people", "of each") if self.person.nested else ("rows", "a person")
-            kept = f"{of} of {self.source}, with at most {self.person.at_most:,} rows kept {most}"
+            rows = f"at most {self.person.at_most:,}"
+            nested = f"people in {self.source}, with {rows} rows each"
+            kept = nested if self.person.nested else f"rows of {self.source}, {rows} per person"
             return Counted(Fraction(1), kept, self.exact)
         if not self.whole:
             return NoCount(f"Source({self.source})", "is declared with weights=True")

@@ -33,7 +33,7 @@ class Union(Extreme):
     name: ClassVar[str] = "Union"
     method: ClassVar[str] = "union"
     stability: ClassVar[str] = "a maximum moves no more than its arguments do"
-    which: ClassVar[str] = "the more at each record"
+    which: ClassVar[str] = "the larger number at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = max
 
     def rounding_units(self) -> Fraction:
