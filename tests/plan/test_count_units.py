@@ -7,6 +7,8 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import pytest
+
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
@@ -14,6 +16,7 @@ from wpinq import graphs
 from wpinq.api.query import Query
 from wpinq.graphs.tags import half_edges
 from wpinq.plan.domain import Counted, NoCount
+from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.work import counted
 
 HALF = Fraction(1, 2)
@@ -144,6 +147,41 @@ def test_what_is_no_count_says_at_which_step(name: str) -> None:
     kind = query.noisy_count(1).kind
     assert kind.name == "weight, not a count"
     assert step in str(kind)
+
+
+@for_each(
+    ("declared", "name"),
+    [
+        ({}, "count"),
+        ({"unit_weight": 3}, "count"),
+        ({"facts": ["unit_weights"]}, "count"),
+        ({"person": "id", "at_most": 3}, "count"),
+        ({"weights": True}, "weight, not a count"),
+        ({"weights": True, "facts": ["nonnegative"]}, "weight, not a count"),
+        ({"weights": True, "unit_weight": "1/2"}, "weight, not a count"),
+    ],
+)
+def test_rows_are_counted_and_weights_are_declared(declared: dict[str, Any], name: str) -> None:
+    source = wp.source("s", a=int, **declared)
+    kept = plan_from_json(plan_to_json(source.plan))
+    written = wp.parse(wp.unparse({"q": source}))["q"]
+    assert kept == written.plan == source.plan
+    assert Query(kept).noisy_count(1).kind.name == name
+    assert "whole" not in str(source.bill(epsilon=1)) + wp.unparse({"q": source})
+
+
+@for_each(
+    ("declared", "said"),
+    [
+        ({"weights": "yes"}, "weights is True or False"),
+        ({"weights": float}, "a field of this name stands in a schema"),
+        ({"weights": True, "person": "id", "at_most": 3}, "False where a person is the unit"),
+        ({"unit_weight": "1/2"}, "a row weighs 1, above the unit weight 1/2: declare weights=True"),
+    ],
+)
+def test_declarations_of_weights_that_are_refused(declared: dict[str, Any], said: str) -> None:
+    with pytest.raises(wp.PlanError, match=said):
+        wp.source("s", a=int, **declared)
 
 
 def test_statistics_and_counts_of_subgraphs() -> None:

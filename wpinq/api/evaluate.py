@@ -40,9 +40,9 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
-        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them; where the source declares a person,
-        whatever that takes.
+        For each source name, an iterable of records of weight 1 each, a mapping from record to its number of rows (or
+        its weight, with `weights=True`), or a table, a file, a cursor, a graph or an `EdgeList` as `Session.protect`
+        takes them; where the source declares a person, whatever that takes.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool

@@ -117,7 +117,10 @@ def source(
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
     declared = set(check_listed(facts))
     if not isinstance(weights, bool) or (weights and person is not None):
-        raise PlanError(f"source {name!r}: weights is True or False, and False where a person is the unit")
+        raise PlanError(
+            f"source {name!r}: weights is True or False, and False where a person is the unit; a field of this name "
+            'stands in a schema, {"weights": float}'
+        )
     if not weights and weight < 1:
         raise PlanError(f"source {name!r}: a row weighs 1, above the unit weight {weight}: declare weights=True")
     if not weights and person is None and "unit_weights" not in declared:
