@@ -130,7 +130,7 @@ def test_a_person_can_be_the_unit(people: Path, capsys: pytest.CaptureFixture[st
     assert "people: 1\n  protects one person, at most 2 rows, of weight 2\n" in printed
     assert "no ledger: nothing but you remembers" in errors
     report = json.loads((people.parent / "rows.csv.json").read_text())
-    assert report["kind"].startswith("count")
+    assert report["kind"] == "number of rows of people, at most 2 per person"
     assert report["attributes"][1]["labels"] == ["Oslo", "Rome, Italy"]
     assert report["total"]["estimate"] < 900, "rows of other cities are left out"
 

@@ -21,7 +21,7 @@ FACTS: Mapping[str, str] = MappingProxyType(
 )
 """Fact name -> the curator's declaration, in words.
 
-It narrows the neighbours that are covered, so bills print it.
+It narrows the neighbours that are covered, so bills print it, but for whole numbers of rows, which are the rule.
 """
 
 

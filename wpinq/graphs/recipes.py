@@ -293,7 +293,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
 
     pairs = abc.join(bca, lambda x: x.path, lambda y: y.path, pair)
     triples = pairs.join(cab, lambda x: x.path, lambda y: y.path, lambda x, y: (x.first, x.second, y.degree))
-    reading = f"triangles in buckets of {bucket} degrees, each of weight 3/(d_a² + d_b² + d_c²)"
+    reading = f"triangles in buckets of {bucket} degrees, of mixed weights 3/(d_a² + d_b² + d_c²)"
     if bucket == 1:
         reading = "triangles with degrees (x, y, z), each of weight 3/(x² + y² + z²)"
     return triples.select(lambda triple: F.sort(triple)).read_as(reading)

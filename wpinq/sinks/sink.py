@@ -98,8 +98,10 @@ class Sink(ABC):
         uses, moved = certificate.uses[source], certificate.stability[source]
         steps = steps_of_both_sides(plan, source)
         why = f" ({', '.join(steps)} use{'s' * (len(steps) == 1)} {source} {format_times(uses)})" if steps else ""
-        less = f"{format_factor(moved)} instead of {format_factor(uses)} by: {'; '.join(certificate.rules)}"
-        return f"spent {format_times(moved)}{why}", less if moved != uses else ""
+        said = f"spent {format_times(moved)}{why}"
+        if moved == uses:
+            return said, ""
+        return said, f"{format_factor(moved)} instead of {format_factor(uses)} by: {'; '.join(certificate.rules)}"
 
     def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         """The root from which a demand flows down to the sources, and how much of it."""
