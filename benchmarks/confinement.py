@@ -176,7 +176,7 @@ def drawn(order: PreparedMeasurement, protected: Any) -> bytes:
 def sinks(options: argparse.Namespace) -> Iterator[tuple[str, Measurement, Any]]:
     """Name, measurement and worst data of one source."""
     many = options.records
-    numbers = wp.source("numbers", int, records_at_most=many, cap=many, facts=["nonnegative"])
+    numbers = wp.source("numbers", int, records_at_most=many, cap=many, facts=["nonnegative"], weights=True)
     wide = {i: 2.0 ** -(i % 1000) for i in range(many)}
     yield "NoisyCount, many keys", numbers.noisy_count(1, over=range(many)), wide
     yield "most_common", numbers.most_common(1, range(many)), wide
@@ -228,20 +228,23 @@ def resident() -> int:
 def cases(options: argparse.Namespace) -> Iterator[tuple[str, Query, dict[str, Any], int]]:
     """Name, query, worst data by source, and the most that a record of these holds."""
     many, group, texts, record = options.records, options.group, options.texts, options.record
-    rows = wp.source("rows", a=int, b=int, records_at_most=many, cap=many)
+    rows = wp.source("rows", a=int, b=int, records_at_most=many, cap=many, weights=True)
     pairs = many // 5
-    few = wp.source("few", a=int, b=int, records_at_most=pairs, keys_at_most={"a": group, "b": group}, cap=pairs)
+    few = wp.source(
+        "few", a=int, b=int, records_at_most=pairs, keys_at_most={"a": group, "b": group}, cap=pairs, weights=True
+    )
     data: dict[str, Any] = {
         "rows": {(i, i * 7919 % many): 0.5 + i % 977 / 2000 for i in range(many)},
         "few": {(i // group, i // group * 1000 + i % group): 0.5 + i % 977 / 2000 for i in range(pairs)},
     }
     for name, of_pairs in PAIRS.items():
         yield name, of_pairs(rows, few), data, 1
-    keyed = wp.source("keyed", s=str, k=int, records_at_most=texts, keys_at_most={"k": 40}, cap=texts)
+    keyed = wp.source("keyed", s=str, k=int, records_at_most=texts, keys_at_most={"k": 40}, cap=texts, weights=True)
     long = {(f"{i:08}" + "," * (record - 8), i // 40): 0.5 + i / 10 / texts for i in range(texts)}
     for name, of_groups in GROUPS.items():
         yield name, of_groups(keyed), {"keyed": long}, record
-    wide = wp.source("wide", text=str, items=list[str], numbers=list[int], number=int, records_at_most=texts, cap=texts)
+    fields: dict[str, Any] = {"text": str, "items": list[str], "numbers": list[int], "number": int}
+    wide = wp.source("wide", fields, records_at_most=texts, cap=texts, weights=True)
     for name, function in LISTS.items():
         yield name, wide.select_many(function, limit=10), {"wide": texts_of(texts, record)}, record
     for name, function in VALUES.items():

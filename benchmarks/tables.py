@@ -58,7 +58,7 @@ def measured(rows: int, cities: int) -> list[float]:
             "salary": rng.uniform(0, 250_000, size=rows),
         }
     )
-    people = wp.source("people", city=str, age=int, salary=float, facts=["whole_weights"])
+    people = wp.source("people", city=str, age=int, salary=float)
     with wp.Session() as session, duckdb.connect() as connection:
         session.protect(people, frame, budget=1e6)
         session.release(people.count(1))  # what opens once

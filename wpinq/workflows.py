@@ -268,7 +268,7 @@ def synthesize_table(
     Examples
     --------
     >>> import wpinq as wp
-    >>> people = wp.source("people", sex=wp.category("f", "m"), smokes=bool, facts=["whole_weights"])
+    >>> people = wp.source("people", sex=wp.category("f", "m"), smokes=bool)
     >>> asked = plan_table(people, ["sex", "smokes"], epsilon=1)
     >>> marginals = wp.simulate(asked, {"people": [("f", True)] * 300 + [("m", False)] * 500}, seed=1)
     >>> made = synthesize_table(marginals, count=10)

@@ -34,7 +34,7 @@ def secret() -> Secret:
 
 @pytest.fixture
 def visits() -> wp.Query:
-    return wp.source("visits", who=str, amount=int)
+    return wp.source("visits", who=str, amount=int, weights=True)
 
 
 @pytest.fixture

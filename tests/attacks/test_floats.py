@@ -16,7 +16,7 @@ from wpinq.plan.arithmetic import EXACT, FLOAT
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 
-EDGES = wp.source("edges", src=int, dst=int)
+EDGES = wp.source("edges", src=int, dst=int, weights=True)
 SOURCES = EDGES.select(lambda e: e.src)
 PATHS = EDGES.join(EDGES, lambda a: a.dst, lambda b: b.src, lambda a, b: (a.src, a.dst, b.dst))
 
@@ -122,9 +122,9 @@ def test_order_and_split_of_rows_reach_the_session_alike() -> None:
 
 
 NOISE_COVERS: dict[str, Callable[[], wp.Query]] = {
-    "small cap": lambda: wp.source("edges", src=int, dst=int, cap=1000),
-    "large cap": lambda: wp.source("edges", src=int, dst=int, cap=2**31),
-    "small unit": lambda: wp.source("edges", src=int, dst=int, unit_weight="0.001"),
+    "small cap": lambda: wp.source("edges", src=int, dst=int, cap=1000, weights=True),
+    "large cap": lambda: wp.source("edges", src=int, dst=int, cap=2**31, weights=True),
+    "small unit": lambda: wp.source("edges", src=int, dst=int, unit_weight="0.001", weights=True),
 }
 
 

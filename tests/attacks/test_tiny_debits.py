@@ -12,7 +12,7 @@ import pytest
 
 import wpinq as wp
 
-NUMBERS = wp.source("numbers", int)
+NUMBERS = wp.source("numbers", int, weights=True)
 NANO = Fraction(1, 10**9)
 
 
@@ -60,7 +60,7 @@ def test_the_last_nano_epsilon_can_be_spent_and_no_more() -> None:
 @pytest.mark.parametrize("unit", ["1e-12", "1e-3"])
 def test_a_tiny_unit_does_not_make_a_release_free(unit: str) -> None:
     """Epsilon times the unit weight is rounded up like any charge."""
-    light = wp.source("light", int, unit_weight=unit)
+    light = wp.source("light", int, unit_weight=unit, weights=True)
     with wp.Session() as session:
         session.protect(light, {1: float(unit) / 2}, budget=1)
         for i in range(5):

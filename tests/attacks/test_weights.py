@@ -22,7 +22,7 @@ from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.properties import plan_properties
 
-ROWS = wp.source("rows", k=int, v=int)
+ROWS = wp.source("rows", k=int, v=int, weights=True)
 
 QUERIES: dict[str, Query] = {
     "Select": ROWS.select(lambda r: r.k),
@@ -103,7 +103,7 @@ def test_a_weight_that_no_unit_has_is_refused_and_not_told(weight: Any) -> None:
 
 def test_weights_beyond_the_cap_are_refused_without_their_sum() -> None:
     """The cap is a promise of the declaration: rounding and noise rest on it. It is compared without rounding."""
-    source = wp.source("few", int, cap=3)
+    source = wp.source("few", int, cap=3, weights=True)
     for rows in ({1: 1.0, 2: 1.0, 3: 1.0, 4: 5e-324}, {1: -1.0, 2: -1.0, 3: -1.0, 4: -1.0}, [1, 2, 3, 4]):
         with wp.Session() as session:
             with pytest.raises(wp.SourceRejected) as refused:

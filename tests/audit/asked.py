@@ -18,11 +18,11 @@ LISTED = 20_000
 """Keys of a listing."""
 
 SIMPLE = source("unit_weights", "simple")
-NUMBERS = wp.source("numbers", int)
+NUMBERS = wp.source("numbers", int, weights=True)
 UNITS = wp.source("numbers", int, facts=["unit_weights"])
-HEAVY = wp.source("numbers", int, unit_weight=2)
-SCORES = wp.source("scores", group=int, x=float)
-PEOPLE = wp.source("people", town=str, age=int, facts=["whole_weights"])
+HEAVY = wp.source("numbers", int, unit_weight=2, weights=True)
+SCORES = wp.source("scores", group=int, x=float, weights=True)
+PEOPLE = wp.source("people", town=str, age=int)
 
 GRAPHS: Mapping[str, tuple[bool, dict[str, Any]]] = {
     "degrees": (True, {"common": 0, "left": 1, "right": 1}),

@@ -130,7 +130,7 @@ def test_a_person_can_be_the_unit(people: Path, capsys: pytest.CaptureFixture[st
     assert "people: 1\n  protects one person, at most 2 rows, of weight 2\n" in printed
     assert "no ledger: nothing but you remembers" in errors
     report = json.loads((people.parent / "rows.csv.json").read_text())
-    assert report["kind"].startswith("count")
+    assert report["kind"] == "number of rows of people, at most 2 per person"
     assert report["attributes"][1]["labels"] == ["Oslo", "Rome, Italy"]
     assert report["total"]["estimate"] < 900, "rows of other cities are left out"
 
@@ -258,7 +258,7 @@ def test_what_was_paid_for_is_not_written_over(people: Path, capsys: pytest.Capt
 
 def test_marginals_of_a_program_make_rows(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("m.wpq").write_text(
-        "source people(city: str?, rooms: int?) with facts = [whole_weights];\n"
+        "source people(city: str?, rooms: int?);\n"
         'var m = people.Marginals(2, Attribute("city", categories: ["Oslo"]), Attribute("rooms", bins: [0, 3, 9]));\n'
     )
     told = ["m.wpq", "--source", "people=people.csv", "--budget", "people=2", "--ledger", "l.db"]

@@ -39,7 +39,7 @@ def test_the_noise_that_is_told_is_that_of_the_sink(measurement: wp.Measurement,
 )
 def test_a_choice_is_no_count(measurement: wp.Measurement, told: str) -> None:
     said = explain_plan(measurement.plan, measurement.epsilon, sink=measurement.sink)
-    assert "Choose(0.5) releases no number" in said
+    assert "Choose(0.5) picks one of the keys" in said
     assert told in said
     assert "NoisyCount" not in said
     assert "over=" not in said
@@ -59,4 +59,6 @@ def test_numbers_that_no_float_holds_and_nobody_reads_are_told_by_their_size() -
     for _ in range(4500):
         deep = deep.concat(deep)
     assert "weight left about 2^4500" in explain_plan(deep.plan).splitlines()[0]
-    assert "uses it about 2**4500 times: 0.5 x about 2**4500 = about 2**4499" in str(deep.bill(epsilon=0.5))
+    assert "(Concat uses numbers about 2**4500 times): 0.5 x about 2**4500 = about 2**4499" in str(
+        deep.bill(epsilon=0.5)
+    )

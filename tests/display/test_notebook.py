@@ -144,7 +144,7 @@ def test_answers_beyond_the_first_are_counted_and_all_intervals_fit_the_bars() -
 
 def test_a_bar_without_a_lower_end_leaves_the_others_their_scale() -> None:
     """A weight just above the threshold of a listing may have no lower end, where weights may be negative."""
-    listed = wp.source("numbers", int).noisy_count_above(1, range(3), above=3)
+    listed = wp.source("numbers", int, weights=True).noisy_count_above(1, range(3), above=3)
     answers = Answers(replace(listed, domain=(0, 1, 2)), 1.0, np.array([3.01, 30.0, 90.0]))
     assert [row.low == -math.inf for row in answers.rows(0.95)] == [True, False, False]
     places = [float(circle.get("cx", "")) for circle in ElementTree.fromstring(answers._repr_html_()).iter("circle")]

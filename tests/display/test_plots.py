@@ -73,7 +73,7 @@ def test_answers_lie_at_their_keys_with_their_intervals() -> None:
     wanted = [[key, *answers.interval(key, 0.9)] for key in answers.keys]
     np.testing.assert_allclose(bars(axes), wanted)
     np.testing.assert_array_equal(axes.containers[0].lines[0].get_ydata(), answers.values)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key", "weight, not a count, 90 % interval")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key", "number of rows of people, 90 % interval")
     assert axes.get_title() == "NoisyCount(0.5)"
     assert draws(axes)
 
@@ -118,14 +118,14 @@ def test_an_average_is_one_point_with_its_own_interval() -> None:
     answers = released(people.noisy_average(1, lambda p: p.age, lower=0, upper=100))
     axes = plot_answers(answers)
     np.testing.assert_allclose(bars(axes), [[0, *answers.value_interval(0.95)]])
-    assert tick_labels(axes) == ["average"]
-    assert axes.get_ylabel() == "statistic (average), 95 % interval"
+    assert tick_labels(axes) == ["mean"]
+    assert axes.get_ylabel() == "mean of values from 0 to 100, 95 % interval"
 
 
 def test_a_sum_is_called_a_sum() -> None:
     answers = released(people.noisy_sum(1, lambda p: p.age, lower=0, upper=100))
     axes = plot_answers(answers)
-    assert axes.get_ylabel() == "statistic (sum), 95 % interval"
+    assert axes.get_ylabel() == "sum of values from 0 to 100, 95 % interval"
     np.testing.assert_allclose(bars(axes)[:, 1:], [answers.value_interval(0.95)])
 
 
@@ -134,13 +134,13 @@ def test_counts_and_rescaled_counts_are_called_so() -> None:
     groups = units.group_by(lambda u: u % 2).select(lambda g: g.key)
     answers = wp.simulate(groups.noisy_count(1, over=[0, 1]), {"units": [0, 1]}, seed=1)
     axes = plot_answers(answers)
-    assert axes.get_ylabel() == "rescaled count, 95 % interval"
+    assert axes.get_ylabel() == "number of groups of rows of units, each of\nweight 1/2, 95 % interval"
     np.testing.assert_allclose(bars(axes), [[key, *(2 * end for end in answers.interval(key))] for key in (0, 1)])
     edges = wp.source("edges", a=int, b=int, facts=["unit_weights"])
-    for share, told in ((None, "no interval"), ("0.1", "95 % interval")):
+    for share, told in ((None, "; no interval was bought\n(interval_share)"), ("0.1", ", 95 % interval")):
         asked = wp.graphs.triangle_count(edges, 1, interval_share=share)
         axes = plot_answers(wp.simulate(asked, {"edges": [(0, 1), (1, 2), (2, 0)]}, seed=1))
-        assert axes.get_ylabel() == f"count (triangles), {told}"
+        assert axes.get_ylabel() == f"number of triangles{told}"
         assert tick_labels(axes) == ["triangles"]
 
 

@@ -25,7 +25,7 @@ from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.node import topological
 
-PAIRS = wp.source("pairs", a=int, b=int)
+PAIRS = wp.source("pairs", a=int, b=int, weights=True)
 
 
 def many(count: int) -> dict[Any, float]:
@@ -40,7 +40,7 @@ def bits(weights: dict[Any, float]) -> list[tuple[Any, str]]:
 
 def test_sums_of_many_threads_have_the_same_bits_and_are_near_the_exact_ones() -> None:
     data = many(300_000)
-    query = wp.source("pairs", a=int, b=int).select(lambda p: p.b)
+    query = wp.source("pairs", a=int, b=int, weights=True).select(lambda p: p.b)
     first = evaluate(query.plan, {"pairs": data}, threads=1)
     rows = list(data.items())
     Random(6).shuffle(rows)
@@ -174,7 +174,7 @@ def test_what_was_made_of_a_dataset_goes_with_it() -> None:
 
 def test_tables_of_text_stay_as_far_as_the_memory_limit_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of text is as large as its text is."""
-    words = wp.source("words", str)
+    words = wp.source("words", str, weights=True)
     by_word = words.group_by(lambda w: w, lambda group: F.count(group)).select(lambda g: (g.key, g.val))
     monkeypatch.setattr(table_cache, "KEPT_SHARE", 1 / 400)
     for length, stays in ((8, True), (2**12, False)):
@@ -188,7 +188,7 @@ def test_tables_of_text_stay_as_far_as_the_memory_limit_goes(monkeypatch: pytest
 
 
 def test_results_of_text_in_python_take_no_more_than_there_is_room_for() -> None:
-    words = wp.source("words", str)
+    words = wp.source("words", str, weights=True)
     data = {"words": {f"{i:06d}" * 800: 1.0 for i in range(400)}}
     with Database(memory_limit="40MB", threads=1) as database:
         for k in range(8):
@@ -204,7 +204,7 @@ def test_results_of_text_in_python_take_no_more_than_there_is_room_for() -> None
 @pytest.mark.parametrize("length", [2, 1500])
 def test_a_batch_is_answered_however_long_its_texts_are(length: int) -> None:
     """What is let go of for want of room may be of the batch itself."""
-    lines = wp.source("lines", kind=str, amount=float)
+    lines = wp.source("lines", kind=str, amount=float, weights=True)
     plans = [lines.select_many(lambda r, i=i: [F.weighted(r.kind, r.amount / (i + 2.0))]).plan for i in range(6)]
     data = {"lines": {(f"{i:04d}" * length, 1.0): 1.0 for i in range(600)}}
     keys = ["0001" * length, "none"]
@@ -219,7 +219,7 @@ def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[int] = []
     real = table_cache.fetch
     monkeypatch.setattr(table_cache, "fetch", lambda *given: fetched.append(1) or real(*given))
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, weights=True)
     plans = [
         numbers.where(lambda n: n > 9).select_many(lambda n, i=i: [F.weighted(n, 1 / (i + 2.0))]).plan for i in range(2)
     ]
@@ -231,7 +231,7 @@ def test_an_empty_result_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tables_of_values_of_any_length_are_not_kept() -> None:
-    words = wp.source("words", str)
+    words = wp.source("words", str, weights=True)
     pairs = words.group_by(lambda w: F.length(w), lambda group: group)
     query = pairs.join(pairs, lambda g: g.key, lambda g: g.key, lambda g, h: (g.val, h.val))
     with Database() as database:
@@ -247,7 +247,7 @@ def test_it_says_what_it_cannot_do() -> None:
     with pytest.raises(PlanError, match="no data for the source 'pairs'"):
         evaluate(PAIRS.plan, {})
     with pytest.raises(PlanError, match="weigh more than the cap"):
-        evaluate(wp.source("pairs", a=int, b=int, cap=1).plan, {"pairs": {(1, 2): 1.5}})
+        evaluate(wp.source("pairs", a=int, b=int, cap=1, weights=True).plan, {"pairs": {(1, 2): 1.5}})
     with pytest.raises(PlanError, match="memory limit"):
         evaluate(PAIRS.plan, {"pairs": {}}, memory_limit="a lot")
 
@@ -260,8 +260,8 @@ def test_steps_are_told_by_name_only() -> None:
 
 
 def test_joins_of_sides_of_very_different_caps_keep_their_bound() -> None:
-    light = wp.source("light", a=int, b=int, cap=Fraction(1, 2**30))
-    heavy = wp.source("heavy", a=int, b=int)
+    light = wp.source("light", a=int, b=int, cap=Fraction(1, 2**30), weights=True)
+    heavy = wp.source("heavy", a=int, b=int, weights=True)
     query = light.join(heavy, lambda x: x.a % 3, lambda y: y.a % 3, lambda x, y: (x.b, y.b))
     data = {
         "light": {(i, i): 2.0**-40 * (1 + i / 7) for i in range(9)},

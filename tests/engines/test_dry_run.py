@@ -18,12 +18,12 @@ from wpinq.expr.values import Value
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 
-NUMBERS = wp.source("numbers", int)
+NUMBERS = wp.source("numbers", int, weights=True)
 DATA = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
 HALVES = NUMBERS.select(lambda x: x % 2)
-LISTS = wp.source("lists", list[float]).select(lambda xs: F.sum(xs))
-UNFIT = wp.source("light", int, cap="1e-25").join(
-    wp.source("heavy", int), lambda x: x % 2, lambda y: y % 2, lambda x, y: x
+LISTS = wp.source("lists", list[float], weights=True).select(lambda xs: F.sum(xs))
+UNFIT = wp.source("light", int, cap="1e-25", weights=True).join(
+    wp.source("heavy", int, weights=True), lambda x: x % 2, lambda y: y % 2, lambda x, y: x
 )
 
 
@@ -125,7 +125,7 @@ def test_calls_of_python_run_on_one_thread_whichever_connection_asks() -> None:
 def test_a_source_of_another_declaration_takes_the_place_of_the_empty_one() -> None:
     with Database() as held:
         held.admit([(HALVES.plan, True)])
-        other = wp.source("numbers", str).select(lambda x: F.length(x))
+        other = wp.source("numbers", str, weights=True).select(lambda x: F.length(x))
         held.admit([(other.plan, True)])
         held.admit([(NUMBERS.where(lambda x: x > 1).plan, True)])
         assert held.evaluate(HALVES.plan, DATA) == {0: 2.0, 1: 1.75}

@@ -32,7 +32,7 @@ def test_every_primitive_has_a_rule() -> None:
 @for_each("cases", FUNCTIONS, ids=lambda cases: cases[0].name)
 def test_an_expression_gives_its_output(database: Database, cases: list[Case]) -> None:
     type_ = type_from_annotation(cases[0].schema)
-    numbered = wp.source("given", {"number": int, "record": type_})
+    numbered = wp.source("given", {"number": int, "record": type_}, weights=True)
     query = numbered.select(lambda row: (row.number, cases[0].function(row.record)))
     data = {(number, normalize(case.given, type_)): 1.0 for number, case in enumerate(cases)}
     output = map(presenter(query.plan.type), database.evaluate(query.plan, {"given": data}))

@@ -20,8 +20,8 @@ from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import narrowing
 from wpinq.graphs import squares_by_degree, symmetrize, triangles_by_degree
 
-EDGES = wp.source("edges", src=int, dst=int)
-ITEMS = wp.source("items", key=int, size=float, name=str, maybe=int | None, flag=bool, tags=list[int])
+EDGES = wp.source("edges", src=int, dst=int, weights=True)
+ITEMS = wp.source("items", key=int, size=float, name=str, maybe=int | None, flag=bool, tags=list[int], weights=True)
 
 
 def paired(left: Any, right: Any) -> Any:
@@ -164,7 +164,7 @@ def drawn(rng: Random, left: Any, right: Any) -> Any:
 @pytest.mark.parametrize("many", sizes(20, 60))
 def test_random_comparisons_at_their_keys(database: Database, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     monkeypatch.setattr(table_cache, "QUERIES_BEFORE_STORING", 10**6)
-    rows = wp.source("rows", key=int, a=int, b=int, maybe=int | None, other=int | None)
+    rows = wp.source("rows", key=int, a=int, b=int, maybe=int | None, other=int | None, weights=True)
     rng, narrowed, nulls = Random("comparisons"), 0, 0
     for _ in range(many):
         data = {

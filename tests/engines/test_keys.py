@@ -19,7 +19,7 @@ from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.instance import Connection
 
-EDGES = wp.source("edges", src=int, dst=int)
+EDGES = wp.source("edges", src=int, dst=int, weights=True)
 DEGREES = EDGES.group_by(lambda e: e.src, lambda group: F.count(group))
 
 RECORDS: dict[str, tuple[Any, list[Any]]] = {
@@ -47,7 +47,7 @@ def database() -> Iterator[Database]:
 @pytest.mark.parametrize("name", RECORDS)
 def test_records_of_every_type_are_found(database: Database, name: str) -> None:
     type_, records = RECORDS[name]
-    source = wp.source("given", type_)
+    source = wp.source("given", type_, weights=True)
     data = {"given": {record: 0.1 + i for i, record in enumerate(records[:-1])}}
     for query in (source, source.concat(source)):  # a source as it stands, and an output that is added up
         whole = database.evaluate(query.plan, data)
@@ -156,7 +156,7 @@ def test_the_last_result_stays_whatever_its_size_and_goes_with_its_data(
 
 @pytest.mark.parametrize("engine", ["duckdb", "reference"])
 def test_the_sides_are_those_of_the_whole_output(engine: str) -> None:
-    numbers = wp.source("numbers", int | None)
+    numbers = wp.source("numbers", int | None, weights=True)
     opened = find_engine(engine)()
     data = {"numbers": {None: 7.0, 1: 0.5, 2: 1.0, 5: 2.0}}
     assert opened.rank_weights(numbers.plan, data, [2, 0, 9, 2]) == [(0.5, 1, 2), (0, 0, 3.5), (3.5, 0, 0), (0.5, 1, 2)]

@@ -23,20 +23,23 @@ def rows(*columns: list[Any]) -> dict[Any, float]:
 
 
 SOURCES = {
-    "one type": (wp.source("s", a=int, b=int), rows(INTS, INTS)),
-    "one type, some null": (wp.source("s", a=int, b=int | None), rows(INTS, [*INTS, None])),
-    "one type, some null, the first": (wp.source("s", a=int | None, b=int), rows([None, *INTS], INTS)),
-    "floats": (wp.source("s", a=float, b=float | None), rows(FLOATS, [None, *FLOATS])),
-    "bools": (wp.source("s", a=bool, b=bool | None), rows(BOOLS, [None, *BOOLS])),
-    "texts": (wp.source("s", a=str, b=str | None), rows(TEXTS, [None, *TEXTS])),
+    "one type": (wp.source("s", a=int, b=int, weights=True), rows(INTS, INTS)),
+    "one type, some null": (wp.source("s", a=int, b=int | None, weights=True), rows(INTS, [*INTS, None])),
+    "one type, some null, the first": (wp.source("s", a=int | None, b=int, weights=True), rows([None, *INTS], INTS)),
+    "floats": (wp.source("s", a=float, b=float | None, weights=True), rows(FLOATS, [None, *FLOATS])),
+    "bools": (wp.source("s", a=bool, b=bool | None, weights=True), rows(BOOLS, [None, *BOOLS])),
+    "texts": (wp.source("s", a=str, b=str | None, weights=True), rows(TEXTS, [None, *TEXTS])),
     "all": (
-        wp.source("s", a=int | None, b=str | None, c=float | None, d=bool | None, e=int, f=str),
+        wp.source("s", a=int | None, b=str | None, c=float | None, d=bool | None, e=int, f=str, weights=True),
         rows([None, *INTS], [None, *TEXTS], [None, *FLOATS], [None, *BOOLS], INTS[:2], TEXTS[:2]),
     ),
-    "only null": (wp.source("s", a=int | None, b=str | None, c=bool), rows([None], [None], BOOLS)),
-    "nothing": (wp.source("s", a=int | None, b=str, c=bool), {}),
-    "a value": (wp.source("s", str), dict.fromkeys(TEXTS, 1.0)),
-    "nested": (wp.source("s", a=int, b={"c": str, "d": float}), rows(INTS, list(itertools.product(TEXTS, FLOATS)))),
+    "only null": (wp.source("s", a=int | None, b=str | None, c=bool, weights=True), rows([None], [None], BOOLS)),
+    "nothing": (wp.source("s", a=int | None, b=str, c=bool, weights=True), {}),
+    "a value": (wp.source("s", str, weights=True), dict.fromkeys(TEXTS, 1.0)),
+    "nested": (
+        wp.source("s", a=int, b={"c": str, "d": float}, weights=True),
+        rows(INTS, list(itertools.product(TEXTS, FLOATS))),
+    ),
 }
 
 
@@ -50,7 +53,7 @@ def test_a_source_is_read_back_to_the_last_bit(name: str) -> None:
 
 
 def test_a_text_among_many_nulls_is_found() -> None:
-    source = wp.source("s", place=int, text=str | None)
+    source = wp.source("s", place=int, text=str | None, weights=True)
     data = {(place, None): 1.0 for place in range(200_000)} | {(123_456, "x"): 1.0}
     found = evaluate(source.where(lambda r: ~F.is_null(r.text)).plan, {"s": data})
     assert found == {(123_456, "x"): 1.0}

@@ -35,7 +35,7 @@ def looked_up(edges: Query, pairs: Query, first_if: Callable[[Any], Any], by_joi
 @for_each("facts", [(), ("unit_weights",)])
 @for_each("condition", FIRST_IF)
 def test_no_row_is_lost_where_the_condition_is_null(condition: str, facts: tuple[str, ...], by_join: bool) -> None:
-    edges, pairs = (wp.source(name, src=int, dst=int, facts=facts) for name in ("edges", "pairs"))
+    edges, pairs = (wp.source(name, src=int, dst=int, facts=facts, weights=True) for name in ("edges", "pairs"))
     query = looked_up(edges, pairs, FIRST_IF[condition], by_join)
     for more in ({},) if facts else ({}, {(50, 60): 1e-6}):  # one record of another weight once switched rows on
         held = {"edges": STAR | more, "pairs": BACK}
@@ -47,7 +47,7 @@ def test_no_row_is_lost_where_the_condition_is_null(condition: str, facts: tuple
 
 
 def test_mirrored_pairs_that_are_still_packed_are_left_alone() -> None:
-    edges = wp.source("edges", src=int, dst=int, facts=["nonnegative"])
+    edges = wp.source("edges", src=int, dst=int, facts=["nonnegative"], weights=True)
 
     def both(e: Any) -> Any:
         return [F.record(src=e[0], dst=e[1]), F.record(src=e[1], dst=e[0])]

@@ -27,7 +27,7 @@ SCHEMAS: dict[str, Any] = {"int": int, "str": str, "null": int | None}
 
 
 def source(name: str, node: str, *facts: str) -> Query:
-    return wp.source(name, src=SCHEMAS[node], dst=SCHEMAS[node], facts=facts)
+    return wp.source(name, src=SCHEMAS[node], dst=SCHEMAS[node], facts=facts, weights=True)
 
 
 def pairs(edges: Query) -> Query:

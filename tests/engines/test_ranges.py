@@ -9,7 +9,7 @@ from wpinq.engines.contract import find_engine
 from wpinq.expr.types import INT, STR, tuple_type
 from wpinq.sinks.keys import product, ranges
 
-sales = wp.source("sales", zip=str, shop=int, price=float)
+sales = wp.source("sales", zip=str, shop=int, price=float, weights=True)
 PLANS = {
     "rows": sales.select(lambda s: (s.zip, s.shop)),
     "pairs": sales.join(sales, lambda s: s.shop, lambda t: t.shop, lambda s, t: (s.zip, t.shop)),

@@ -24,7 +24,7 @@ from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import equal_weights
 
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
-ANY = wp.source("edges", src=int, dst=int)
+ANY = wp.source("edges", src=int, dst=int, weights=True)
 GRAPH_QUERIES = [triangles_by_intersect, triangles_by_degree, squares_by_degree, joint_degrees]
 
 
@@ -131,7 +131,7 @@ def test_shared_terms_do_not_blow_up_the_text() -> None:
             x = F.where(x % 7 < i, x + x, x - i * x)
         return x
 
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, weights=True)
     query = numbers.select(folded)
     assert len(text(query)) < 100_000
     data = {"numbers": dict.fromkeys(range(-3, 4), 1.0)}
@@ -144,7 +144,7 @@ def test_shared_terms_inside_lists_do_not_blow_up_the_text() -> None:
             x = F.where(x % 7 < i, x + x, x - i * x)
         return x
 
-    lists = wp.source("lists", list[int])
+    lists = wp.source("lists", list[int], weights=True)
     query = lists.select(lambda items: F.sum(items, folded))
     assert len(text(query)) < 100_000
     data = {"lists": {(1, 2, 3): 1.0, (): 2.0, (5,): 1.0}}
@@ -156,7 +156,7 @@ def test_shared_terms_inside_lists_do_not_blow_up_the_text() -> None:
 @for_each("width", [1.0, 0.375])
 def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int | None) -> None:
     rng = Random(f"{width} {number}")
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, weights=True)
     data = {"numbers": {i: rng.choice([1.0, 0.5, 2.0, 0.1, 3.7, -1.0]) for i in range(60)}}
     pieces = numbers.shave(width) if limit is None else numbers.shave(width, limit=limit)
     query = pieces.where(lambda r: (r[1] == number) & (r[0] > 3))
@@ -173,8 +173,8 @@ def test_one_piece_is_the_piece_among_all(width: float, number: int, limit: int 
 @pytest.mark.parametrize("facts", [(), ("unit_weights",)])
 def test_pieces_of_wanted_records_are_those_of_all(facts: tuple[str, ...], day: int) -> None:
     rng = Random(f"{facts} {day}")
-    orders = wp.source("orders", key=int, day=int, facts=facts)
-    lines = wp.source("lines", key=int, number=int, facts=facts)
+    orders = wp.source("orders", key=int, day=int, facts=facts, weights=True)
+    lines = wp.source("lines", key=int, number=int, facts=facts, weights=True)
     weights = [1.0] if facts else [1.0, 0.5, 2.0, 0.1, 3.7, -1.0]
     data = {
         "orders": {(rng.randrange(40), rng.randrange(9)): rng.choice(weights) for _ in range(60)},
@@ -195,7 +195,7 @@ def test_pieces_of_wanted_records_are_those_of_all(facts: tuple[str, ...], day: 
 
 
 def test_a_negated_conjunction_is_a_disjunction() -> None:
-    pairs = wp.source("pairs", a=int | None, b=int | None)
+    pairs = wp.source("pairs", a=int | None, b=int | None, weights=True)
     data = {"pairs": {(a, b): 1.0 for a in (None, 0, 1, 2) for b in (None, 0, 1, 2)}}
     conditions: list[Any] = [
         lambda r: ~((r.a > 0) & (r.b > 0)),

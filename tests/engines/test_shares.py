@@ -39,7 +39,7 @@ def test_the_quick_way_is_taken_where_it_is_exact_only():
 
 @pytest.mark.parametrize("record", [0, 1, 2, 5])
 def test_repeats_are_merged_before_the_norm_is_taken(record):
-    source = wp.source("s", int)
+    source = wp.source("s", int, weights=True)
     query = source.select_many(
         lambda x: [F.weighted((x, x % 2), 2.0), F.weighted((1, 1), -1.0), F.weighted((x, 0), 0.5)]
     )
@@ -47,7 +47,7 @@ def test_repeats_are_merged_before_the_norm_is_taken(record):
     assert dict(evaluate(query.plan, {"s": {record: 3.0}})) == dict(expected)
 
 
-SOURCE = wp.source("s", int)
+SOURCE = wp.source("s", int, weights=True)
 WRITTEN = {
     "constants tell them apart": (
         lambda x: [F.weighted((x, i), each) for i, each in enumerate([0.5, 0.3, 0.1])],

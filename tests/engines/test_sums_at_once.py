@@ -20,7 +20,7 @@ from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.engines.sql.engine import AT_ONCE, Batch
 from wpinq.engines.sql.script import SqlStatement, share
 
-LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int)
+LINES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int, weights=True)
 FEW = LINES.where(lambda line: line.count < 90)
 ONES = wp.source("lines", group=int | None, kind=str, amount=float | None, count=int, facts=["unit_weights"])
 
@@ -92,7 +92,7 @@ def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -
 
 
 def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    visits = wp.source("visits", day=datetime.date, size=int)
+    visits = wp.source("visits", day=datetime.date, size=int, weights=True)
     plans = [
         visits.select_many(lambda r, part=part: [F.weighted(F.month(r.day), r.size / part)]).plan for part in (3.0, 7)
     ]
@@ -130,7 +130,7 @@ def test_a_share_has_the_bits_of_the_quotient_that_it_stands_for() -> None:
 @for_each("by", [1, 1.0, 3, 100, 2.5, 2**63 - 1, 1.7976931348623157e308, 0.1, 5e-324, -1, -7.0, 0, -0.0])
 def test_an_integer_over_a_constant_is_what_it_is_on_the_reference(by: float) -> None:
     """Also where it stays an infinity or a zero with a sign, which are no numbers of the language."""
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, weights=True)
     quotients = numbers.select(lambda n: (n, n / by)).plan
     given = {"numbers": dict.fromkeys([0, 1, -1, 7, 2**53 + 1, 2**63 - 1, -(2**63)], 1.0)}
     with Database() as database:

@@ -21,7 +21,7 @@ from wpinq.graphs.recipes import paths, triangles_by_degree, triangles_by_inters
 
 ALONE = without("symmetry")
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
-ANY = wp.source("edges", src=int, dst=int)
+ANY = wp.source("edges", src=int, dst=int, weights=True)
 
 
 def triangles(edges: Query) -> Query:

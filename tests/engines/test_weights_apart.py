@@ -13,7 +13,7 @@ from wpinq.engines.sql.compile import Plan
 from wpinq.plan.lowering import physical_plan
 
 ROWS = [(a, b) for a in (None, -3.0, -0.5, 0.0, 0.5, 0.7, 1.0) for b in (None, -1.0, 0.0, 0.3, 0.5, 5.0)]
-PAIRS = wp.source("pairs", a=float | None, b=float | None)
+PAIRS = wp.source("pairs", a=float | None, b=float | None, weights=True)
 
 APART: dict[str, Callable[[Any], list[Any]]] = {
     "words": lambda p: [F.weighted("x", p.a), F.weighted("y", p.b)],

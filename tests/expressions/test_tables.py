@@ -15,7 +15,7 @@ from wpinq.language.write import unparse
 from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.properties import plan_properties
 
-NUMBERS = wp.source("numbers", int)
+NUMBERS = wp.source("numbers", int, weights=True)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,9 @@ def test_a_list_of_constants_is_one_constant(given: list[object], element: Type,
     assert signature(table.type) == signature(ListOf(element, bound=len(given)))
     assert table.value == value
     assert show(table) == text
-    program = wp.parse(f"source numbers: int;\nvar q = numbers.Select(x => (count({text}), {text}));")
+    program = wp.parse(
+        f"source numbers: int with weights = true;\nvar q = numbers.Select(x => (count({text}), {text}));"
+    )
     assert program["q"] == NUMBERS.select(lambda x: (F.count(given), given))
     assert wp.parse(str(program))["q"] == program["q"]
     plan = NUMBERS.select(lambda x: (x, given)).plan

@@ -13,8 +13,8 @@ from wpinq import functions as F
 from wpinq import histograms as h
 from wpinq.histograms.strategies.strategy import LinearStrategy
 
-AGES = wp.source("ages", int)
-WHOLE = wp.source("ages", int, facts=["whole_weights"])
+AGES = wp.source("ages", int, weights=True)
+WHOLE = wp.source("ages", int)
 
 STRATEGIES: dict[str, LinearStrategy] = {
     "identity": h.Identity(6),
@@ -33,18 +33,18 @@ TABLES: dict[str, LinearStrategy] = {
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES, *TABLES])
-@pytest.mark.parametrize("fact", [None, "nonnegative", "whole_weights", "unit_weights"])
+@pytest.mark.parametrize("fact", [None, "nonnegative", "rows", "unit_weights"])
 def test_a_histogram_is_non_negative_where_the_plan_of_its_answers_proves_it(name: str, fact: str | None) -> None:
     """Also where the strategy's own weights have either sign; and not where the user's have."""
-    facts = [fact] if fact else []
+    declared: Any = {"weights": fact != "rows", "facts": [fact] if fact not in (None, "rows") else []}
     if name in TABLES:
         strategy: Any = TABLES[name]
         fields = {f"f{i}": int for i in range(len(strategy.sizes))}
-        source = wp.source("rows", **fields, facts=facts)
+        source = wp.source("rows", **fields, **declared)
         mixed = source.concat(source).difference(source)
     else:
         strategy = STRATEGIES[name]
-        source = wp.source("rows", int, facts=facts)
+        source = wp.source("rows", int, **declared)
         mixed = source.select_many(lambda x: [F.weighted(x, 0.5), F.weighted(x + 1, -0.5)])
     for asked, proven in ((source, fact is not None), (mixed, False)):
         measurement = h.Strategy.measure(strategy, asked, 1) if strategy.size < 10**4 else None

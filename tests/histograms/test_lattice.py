@@ -23,7 +23,7 @@ from wpinq.plan.arithmetic import common_divisor
 from wpinq.plan.properties import plan_properties
 
 items = wp.source("items", group=int, bin=int, facts=["unit_weights"])
-plain = wp.source("plain", group=int, bin=int)
+plain = wp.source("plain", group=int, bin=int, weights=True)
 bins = items.select(lambda r: r.bin)
 
 

@@ -35,7 +35,7 @@ from wpinq.marginals.cells import MeasuredView
 
 SIZES = (3, 2, 4)
 SHARES = {(0, 1): 3, (1, 2): 2.5, (0,): 1, (): 0.5}
-people = wp.source("people", a=int, b=int, c=int)
+people = wp.source("people", a=int, b=int, c=int, weights=True)
 named = Marginals({"a": 3, "b": 2, "c": 4}, shares={("a", "b"): 3, ("b", "c"): 2.5, ("a",): 1, (): 0.5})
 strategy = Marginals(SIZES, shares=SHARES)
 
@@ -150,7 +150,7 @@ def test_geometric_noise_is_used_where_the_shares_leave_a_lattice() -> None:
     answers = wp.simulate(measurement, {"whole": {(0, 1): 1.0, (2, 0): 1.0}}, seed=1)
     assert halves.infer(answers)["a"].shape == (3,)
     with pytest.raises(PlanError):
-        halves.measure(wp.source("any", a=int, b=int), 1, mechanism="geometric")
+        halves.measure(wp.source("any", a=int, b=int, weights=True), 1, mechanism="geometric")
     thirds = Marginals({"a": 3, "b": 2}, shares={("a",): 1, ("b",): 2})  # a lattice of 2⁻³⁰ is too fine for floats
     assert thirds.measure(whole, 1, mechanism="automatic").sink.name == "NoisyCount"
 

@@ -46,7 +46,7 @@ from wpinq.sinks.laplace import NoisyCount
 people = wp.source("people", int, facts=["unit_weights"], cap=10**4)
 pairs = wp.source("pairs", x=int, y=int, facts=["unit_weights"], cap=10**4)
 persons = wp.source("persons", name=int, group=int, place=int, facts=["unit_weights"], cap=10**4)
-plain = wp.source("plain", int, cap=10**4)
+plain = wp.source("plain", int, cap=10**4, weights=True)
 
 ONE = {
     "identity": (Identity(6), Fraction(1)),
@@ -119,7 +119,7 @@ def test_tables_have_none_and_the_step_is_named_before_any_budget(name):
 
 def test_sources_without_the_fact_are_refused_by_name():
     for strategy in (Identity(6), Sorted(6), Hierarchical(6)):
-        with pytest.raises(PlanError, match=r"Source\(plain\).*unit_weights"):
+        with pytest.raises(PlanError, match=r"Source\(plain\).*weights=True"):
             strategy.measure(plain, 1, mechanism="geometric")
         assert strategy.measure(plain, 1, mechanism="automatic").sink == NoisyCount()
     with pytest.raises(PlanError, match="mechanism"):
@@ -498,7 +498,7 @@ def test_counts_over_a_tree_of_locations(methods):
     exact = strategy.infer([wp.simulate(m, {"persons": rows}, seed=1) for m in sure])  # noise is 0 but in e^-900
     assert [node.tolist() for node in exact[1]] == [[1, 0, 1, 2, 0, 0, 0], [1, 0, 0, 2, 0, 0, 0]]
     with pytest.raises(PlanError, match=r"Source\(bare\)"):
-        bare = wp.source("bare", name=int, group=int, place=int)
+        bare = wp.source("bare", name=int, group=int, place=int, weights=True)
         strategy.measure(bare, [1, 2], lambda r: r.group, lambda r: r.place, mechanism="geometric")
     with pytest.raises(EpsilonError):
         strategy.infer(vectors)

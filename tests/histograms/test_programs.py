@@ -25,7 +25,7 @@ from wpinq.histograms import (
 )
 from wpinq.language import parse, unparse
 
-items = wp.source("items", group=int, bin=int)
+items = wp.source("items", group=int, bin=int, weights=True)
 STRATEGIES = {
     "identity": Identity(6),
     "sorted": Sorted(6),
@@ -70,7 +70,7 @@ def test_large_tables_are_stated_and_evaluated():
 
 def test_programs_written_by_hand():
     program = parse("""
-        source items(group: int, bin: int);
+        source items(group: int, bin: int) with weights = true;
         var bins = items.Select(r => r.bin).Where(x => x >= 0 && x < 6);
         var hierarchical = bins.SelectMany(x => [
             new { height = 0, position = x }, new { height = 1, position = x / 3 },

@@ -277,7 +277,7 @@ def test_the_running_example_of_hay():
     h = Hierarchical(4)
     assert h.apply(np.array([2.0, 0.0, 10.0, 2.0])).tolist() == [14, 2, 12, 2, 0, 10, 2]
     np.testing.assert_allclose(np.concatenate(h.nodes([13, 3, 11, 4, 1, 12, 1])), [14, 3, 11, 3, 0, 11, 0], atol=1e-12)
-    packets = wp.source("packets", src=int, dst=int)
+    packets = wp.source("packets", src=int, dst=int, unit_weight=10)
     data = {"packets": {(0, 1): 2.0, (2, 1): 10.0, (3, 5): 2.0, (9, 9): 4.0}}
     weights = wp.evaluate(h.query(packets, bin=lambda r: r.src), data, exact=True)
     assert [weights[key] * 3 for key in h.keys] == [14, 2, 12, 2, 0, 10, 2]

@@ -318,7 +318,7 @@ text = "source numbers: int with records_at_most = 9;\\nvar m = numbers.NoisyTot
 asked = wp.parse(text)["m"]
 assert str(wp.parse(text)) == text and asked == numbers.measure(NoisyTotal(), 0.5)
 assert measurement_from_json(measurement_to_json(asked)) == asked
-assert "NoisyTotal(0.5) uses it once" in str(wp.bill(asked))
+assert "NoisyTotal(0.5), spent once" in str(wp.bill(asked))
 assert wp.accuracy(asked)[0].half_width > 5
 assert abs(wp.simulate(asked, {"numbers": [1] * 5000}, seed=1).value - 5000) < 100
 for engine in ENGINES:

@@ -265,10 +265,15 @@ def test_sources_with_every_option_and_type() -> None:
         unit='one "unit"',
         unit_weight=Fraction(1, 3),
         cap=5,
-        facts=["unit_weights", "nonnegative"],
+        weights=True,
+        facts=["nonnegative"],
     )
     text = check({"q": odd.select(lambda r: r.a.new)})
-    assert 'with unit = "one \\"unit\\"", unit_weight = 1/3, cap = 5, facts = [nonnegative, unit_weights];' in text
+    assert 'with unit = "one \\"unit\\"", unit_weight = 1/3, cap = 5, weights = true, facts = [nonnegative];' in text
+    for facts in ([], ["unit_weights"], ["whole_weights"], ["unit_weights", "whole_weights"]):
+        check({"q": wp.source("s", int, facts=facts)})
+        check({"q": wp.source("s", int, facts=facts, weights=True)})
+        check({"q": wp.source("s", facts=facts, person="id", at_most=3, page=str)})
     for schema in (int, list[int], tuple[int], tuple[int, str], ListOf(INT, bound=3), int | None, {"a": int}):
         check({"q": wp.source("s", schema)})
 

@@ -13,7 +13,7 @@ from tests.support.parameters import for_each
 from wpinq.marginals.tabulation import choose_order
 from wpinq.workflows import plan_table, synthesize_table
 
-PEOPLE = wp.source("people", sex=wp.category("f", "m"), smokes=bool, age=int, facts=["whole_weights"])
+PEOPLE = wp.source("people", sex=wp.category("f", "m"), smokes=bool, age=int)
 BINS = wp.attribute("age", bins=range(0, 100, 5), other=False)
 ATTRIBUTES: list[Any] = ["sex", "smokes", BINS]
 
@@ -66,7 +66,7 @@ def test_rows_are_those_of_the_fitted_model() -> None:
 
 
 def test_the_cell_of_all_other_values_is_told_with_the_way_to_leave_it_out() -> None:
-    people = wp.source("people", city=str, age=int, born=datetime.date | None, facts=["whole_weights"])
+    people = wp.source("people", city=str, age=int, born=datetime.date | None)
     attributes = [
         wp.attribute("city", categories=["Oslo"], other="elsewhere"),
         wp.attribute("age", bins=[0, 18, 90]),
@@ -85,7 +85,7 @@ def test_the_cell_of_all_other_values_is_told_with_the_way_to_leave_it_out() -> 
     assert set(made.rows.columns["city"]) == {"elsewhere"} and set(made.rows.columns["age"]) == {None}
 
 
-SMALL = wp.source("small", age=int, kind=wp.category("a", "b"), smokes=bool | None, facts=["whole_weights"])
+SMALL = wp.source("small", age=int, kind=wp.category("a", "b"), smokes=bool | None)
 
 
 @for_each(

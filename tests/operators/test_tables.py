@@ -47,6 +47,6 @@ def test_every_operator_has_worked_examples() -> None:
 
 def test_null_predicates_are_null_whatever_was_compiled_before() -> None:
     """Equal lambdas over types that differ in what may be null are compiled apart."""
-    plain, nullable = wp.source("plain", int), wp.source("nullable", int | None)
+    plain, nullable = wp.source("plain", int, weights=True), wp.source("nullable", int | None, weights=True)
     assert dict(wp.evaluate(plain.where(lambda x: x < 3), {"plain": [1, 5]})) == {1: 1.0}
     assert dict(wp.evaluate(nullable.where(lambda x: x < 3), {"nullable": [1, 5, None]})) == {1: 1.0}

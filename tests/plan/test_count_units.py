@@ -7,6 +7,8 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import pytest
+
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import functions as F
@@ -14,30 +16,35 @@ from wpinq import graphs
 from wpinq.api.query import Query
 from wpinq.graphs.tags import half_edges
 from wpinq.plan.domain import Counted, NoCount
+from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.work import counted
 
 HALF = Fraction(1, 2)
-ROWS = wp.source("rows", a=int, b=int, facts=["whole_weights"])
+ROWS = wp.source("rows", a=int, b=int)
 ONCE = wp.source("once", a=int, b=int, facts=["unit_weights"])
 EDGES = wp.source("edges", a=int, b=int, facts=["unit_weights", "simple"])
-ANY = wp.source("any", a=int, b=int)
+ANY = wp.source("any", a=int, b=int, weights=True)
 KEPT = wp.source("kept", a=int, b=int, person="id", at_most=20)
 PEOPLE = wp.source("people", a=int, b=int, person="id", at_most=20, nested=True)
 
 COUNTS: dict[str, tuple[Query, Fraction, str]] = {
     "rows": (ROWS, Fraction(1), "rows of rows"),
-    "rows of people": (KEPT, Fraction(1), "rows of kept, with at most 20 rows kept a person"),
-    "people": (PEOPLE, Fraction(1), "people of people, with at most 20 rows kept of each"),
+    "rows of people": (KEPT, Fraction(1), "rows of kept, at most 20 per person"),
+    "people": (PEOPLE, Fraction(1), "people in people, with at most 20 rows each"),
     "filtered, mapped, in part": (
         ROWS.where(lambda r: r.a > 1).partition(lambda r: r.a, [2])[2].select(lambda r: r.b),
         Fraction(1),
         "rows of rows",
     ),
     "both sides": (ROWS.concat(ONCE), Fraction(1), "rows of rows and rows of once"),
-    "one side twice": (ROWS.concat(ROWS), Fraction(1), "rows of rows, on both sides"),
-    "a difference": (ROWS.difference(ONCE), Fraction(1), "rows of rows, less rows of once"),
-    "a union": (ROWS.union(ONCE), Fraction(1), "rows of rows or of rows of once, the more at each record"),
-    "an intersection": (ROWS.intersect(ROWS.where(lambda r: r.a > 1)), Fraction(1), "the fewer at each record"),
+    "one side twice": (ROWS.concat(ROWS), Fraction(1), "rows of rows, summed over two inputs"),
+    "a difference": (ROWS.difference(ONCE), Fraction(1), "rows of rows minus rows of once"),
+    "a union": (ROWS.union(ONCE), Fraction(1), "rows of rows or rows of once, the larger number at each record"),
+    "an intersection": (
+        ROWS.intersect(ROWS.where(lambda r: r.a > 1)),
+        Fraction(1),
+        "the smaller number at each record",
+    ),
     "groups": (ONCE.group_by(lambda r: r.a), HALF, "groups of rows of once"),
     "groups of rows put in another order": (
         ONCE.select(lambda r: (r.b, r.a)).group_by(lambda r: r[0]),
@@ -58,21 +65,29 @@ COUNTS: dict[str, tuple[Query, Fraction, str]] = {
     "groups of half-edges": (
         half_edges(EDGES).group_by(lambda h: h.src),
         HALF / 2,
-        "groups of elements, 2 for each of rows of edges",
+        "groups of elements of rows of edges (2 each)",
     ),
-    "nodes": (graphs.nodes(graphs.symmetrize(ONCE)), HALF, "elements, 2 for each of rows of once"),
-    "the CCDF": (graphs.degree_ccdf(graphs.symmetrize(ONCE)), Fraction(1), "as Shave numbers them"),
-    "the degree sequence": (graphs.degree_sequence(graphs.symmetrize(ONCE)), Fraction(1), "as Shave numbers them"),
+    "nodes": (graphs.nodes(graphs.symmetrize(ONCE)), HALF, "elements of rows of once, summed over two inputs (2 each)"),
+    "the CCDF": (graphs.degree_ccdf(graphs.symmetrize(ONCE)), Fraction(1), "numbered within each record"),
+    "the degree sequence": (
+        graphs.degree_sequence(graphs.symmetrize(ONCE)),
+        Fraction(1),
+        "numbered within each record",
+    ),
     "slices of rows": (ROWS.shave(0.25), Fraction(1, 4), "slices of rows of rows"),
-    "rows by twos": (ROWS.shave(2.0), Fraction(1), "rows of rows, as Shave numbers them"),
-    "rows by widths": (ROWS.shave(lambda r: [2.0, 1.0]), Fraction(1), "rows of rows, as Shave numbers them"),
-    "elements": (ROWS.select_many(lambda r: [r.a, r.b]), HALF, "elements, 2 for each of rows of rows"),
-    "elements that stand in the plan": (ROWS.select_many(lambda r: ["x", "y", "z"]), Fraction(1, 3), "elements, 3"),
+    "rows by twos": (ROWS.shave(2.0), Fraction(1), "rows of rows, numbered within each record"),
+    "rows by widths": (ROWS.shave(lambda r: [2.0, 1.0]), Fraction(1), "rows of rows, numbered within each record"),
+    "elements": (ROWS.select_many(lambda r: [r.a, r.b]), HALF, "elements of rows of rows (2 each)"),
+    "elements that stand in the plan": (
+        ROWS.select_many(lambda r: ["x", "y", "z"]),
+        Fraction(1, 3),
+        "elements of rows of rows (3 each)",
+    ),
     "elements cut": (ROWS.select_many(lambda r: [r.a, r.b, 0], limit=1), Fraction(1), "rows of rows"),
     "elements of one weight": (
         ROWS.select_many(lambda r: [F.weighted(r.a, 2.0), F.weighted(r.b, 2.0)]),
         HALF,
-        "elements, 2",
+        "elements of rows of rows (2 each)",
     ),
 }
 
@@ -120,7 +135,7 @@ def test_what_is_counted(name: str) -> None:
     kind = query.noisy_count(1).kind
     assert kind.name == ("count" if factor == 1 else "rescaled count")
     assert kind.factor == factor
-    assert f"of {found.of}" in str(kind)
+    assert str(kind) == query.reading or f"number of {found.of}" in str(kind)
 
 
 @for_each("name", NO_COUNTS)
@@ -134,6 +149,41 @@ def test_what_is_no_count_says_at_which_step(name: str) -> None:
     assert step in str(kind)
 
 
+@for_each(
+    ("declared", "name"),
+    [
+        ({}, "count"),
+        ({"unit_weight": 3}, "count"),
+        ({"facts": ["unit_weights"]}, "count"),
+        ({"person": "id", "at_most": 3}, "count"),
+        ({"weights": True}, "weight, not a count"),
+        ({"weights": True, "facts": ["nonnegative"]}, "weight, not a count"),
+        ({"weights": True, "unit_weight": "1/2"}, "weight, not a count"),
+    ],
+)
+def test_rows_are_counted_and_weights_are_declared(declared: dict[str, Any], name: str) -> None:
+    source = wp.source("s", a=int, **declared)
+    kept = plan_from_json(plan_to_json(source.plan))
+    written = wp.parse(wp.unparse({"q": source}))["q"]
+    assert kept == written.plan == source.plan
+    assert Query(kept).noisy_count(1).kind.name == name
+    assert "whole" not in str(source.bill(epsilon=1)) + wp.unparse({"q": source})
+
+
+@for_each(
+    ("declared", "said"),
+    [
+        ({"weights": "yes"}, "weights is True or False"),
+        ({"weights": float}, "a field of this name stands in a schema"),
+        ({"weights": True, "person": "id", "at_most": 3}, "False where a person is the unit"),
+        ({"unit_weight": "1/2"}, "a row weighs 1, above the unit weight 1/2: declare weights=True"),
+    ],
+)
+def test_declarations_of_weights_that_are_refused(declared: dict[str, Any], said: str) -> None:
+    with pytest.raises(wp.PlanError, match=said):
+        wp.source("s", a=int, **declared)
+
+
 def test_statistics_and_counts_of_subgraphs() -> None:
     ages = ROWS.select(lambda r: r.a)
     statistics = [
@@ -142,11 +192,15 @@ def test_statistics_and_counts_of_subgraphs() -> None:
         ages.median(1, [1, 2]),
         ages.most_common(1, [1, 2]),
     ]
-    assert {measurement.kind.name for measurement in statistics} == {"statistic"}
-    assert str(statistics[0].kind) == "statistic: sum of values from 0 to 10"
-    assert str(graphs.triangle_count(EDGES, 1, interval_share="0.1").kind) == "count: of triangles"
-    assert str(graphs.star_count(EDGES, 3, 1, interval_share="0.1").kind) == "count: of stars of 3 edges"
-    assert str(graphs.largest_degree(EDGES, 1).kind) == "statistic: largest degree"
+    assert [measurement.kind.name for measurement in statistics] == ["sum", "mean", "median", "most common"]
+    assert str(statistics[0].kind) == "sum of values from 0 to 10"
+    assert (
+        str(ages.quantile(epsilon=1, q="0.9", candidates=[1, 2]).kind)
+        == "quantile 0.9 among public candidates, up to noise"
+    )
+    assert str(graphs.triangle_count(EDGES, 1, interval_share="0.1").kind) == "number of triangles"
+    assert str(graphs.star_count(EDGES, 3, 1, interval_share="0.1").kind) == "number of stars of 3 edges"
+    assert str(graphs.largest_degree(EDGES, 1).kind) == "largest degree"
     assert ages.geometric_count(1, over=[1]).kind == ages.noisy_count(1).kind
 
 

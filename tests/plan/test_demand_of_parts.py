@@ -24,8 +24,8 @@ from wpinq.plan.properties import PARTITION_SLACK, plan_properties
 PARTS = 2**20
 LEAST_MOVE = Fraction(1, 2**34)
 
-thin = wp.source("thin", int, cap=1, unit_weight=PARTS * LEAST_MOVE)
-heavy = wp.source("heavy", int, cap=2**30)
+thin = wp.source("thin", int, cap=1, weights=True, unit_weight=PARTS * LEAST_MOVE)
+heavy = wp.source("heavy", int, cap=2**30, weights=True)
 
 
 def _parts(count: int) -> list[Query]:

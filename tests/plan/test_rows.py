@@ -111,10 +111,10 @@ def bound(query: wp.Query) -> int | None:
 def test_bounds_worked_out_by_hand() -> None:
     paths = EDGES.join(EDGES, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
     assert bound(paths) == 1000 * 50  # each edge meets the edges that begin where it ends
-    assert bound(paths.where(lambda p: p[0] != p[2]).intersect(paths)) == 2 * 50_000  # of any sign: perhaps both sides
-    sure = wp.source("edges", src=int, dst=int, facts=["nonnegative"], records_at_most=1000, keys_at_most={"src": 50})
-    again = sure.join(sure, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
-    assert bound(again.intersect(again.select(lambda p: (p[1], p[2], p[0])))) == 50_000
+    assert bound(paths.intersect(paths.select(lambda p: (p[1], p[2], p[0])))) == 50_000
+    signed = wp.source("edges", src=int, dst=int, weights=True, records_at_most=1000, keys_at_most={"src": 50})
+    again = signed.join(signed, lambda x: x.dst, lambda y: y.src, lambda x, y: (x.src, x.dst, y.dst))
+    assert bound(again.where(lambda p: p[0] != p[2]).intersect(again)) == 2 * 50_000  # of any sign: perhaps both sides
     assert bound(EDGES.select_many(lambda e: [e.src, e.dst])) == 2000
     assert bound(symmetrize(EDGES)) == 2000
     unit = wp.source("edges", src=int, dst=int, facts=["unit_weights"], records_at_most=1000)
@@ -163,8 +163,8 @@ def test_the_bounds_are_part_of_the_declaration() -> None:
     assert wp.parse(text).sources["edges"].plan == EDGES.plan
     assert str(wp.parse(text)) == text
     assert [line.strip() for line in str(EDGES.bill(epsilon=1)).splitlines()[2:4]] == [
-        "promised of it: at most 1,000 records",
-        "promised of it: at most 50 records with one src",
+        "declared: at most 1,000 records",
+        "declared: at most 50 records with one src",
     ]
     assert EDGES.bill(epsilon=1) == plain.bill(epsilon=1)
 
@@ -212,7 +212,7 @@ OVER = {
 @pytest.mark.parametrize("case", OVER)
 def test_data_beyond_a_bound_are_refused_and_nothing_more_is_said(case: str) -> None:
     declared, rows = OVER[case]
-    source = wp.source("edges", src=int, dst=int, **declared)
+    source = wp.source("edges", src=int, dst=int, weights=True, **declared)
     messages = set()
     for data in (rows, [*rows, (9, 5), (1, 8), (1, 9), (2, 9)], rows[::-1], dict.fromkeys(rows, 0.5)):
         with wp.Session() as session:

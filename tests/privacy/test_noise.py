@@ -316,7 +316,7 @@ class Telltale:
         return str(SECRET)
 
 
-RECORDS = wp.source("records", int)
+RECORDS = wp.source("records", int, weights=True)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None, f"{SECRET} apples", Telltale(), 10**400])

@@ -178,7 +178,7 @@ def test_plans_are_taken_as_programs_are(peopled: Peopled) -> None:
     [
         wp.source("people", src=int, dst=int),
         wp.source("edges", src=int, dst=int),
-        wp.source("edges", src=int, dst=int, unit="one edge", unit_weight="1/1000", records_at_most=100),
+        wp.source("edges", src=int, dst=int, unit="one edge", unit_weight="1/1000", weights=True, records_at_most=100),
         wp.source("edges", src=int, dst=int, unit="one edge", facts=["simple", "unit_weights"], records_at_most=1),
     ],
 )

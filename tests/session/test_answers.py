@@ -92,7 +92,8 @@ def test_frames_have_a_column_for_each_field_and_say_what_the_numbers_are(
     assert frame["src"].tolist() == [1, 2, 9]
     assert frame["estimate"].tolist() == list(answers.values)
     assert list(zip(frame["low"], frame["high"], strict=True)) == [answers.interval(key, 0.9) for key in answers]
-    assert set(frame["kind"]) == {"weight, not a count"}
+    assert set(frame["kind"]) == {"count"}
+    assert frame.attrs["kind"] == answers.to_arrow().schema.metadata[b"kind"].decode() == "count the edges"
     for other in (answers.to_polars(0.9), answers.to_arrow(0.9)):
         assert other.to_pandas().equals(frame)
     bare = session.release(people.select(lambda p: p.age).noisy_count(1, over=[30]))
@@ -100,10 +101,10 @@ def test_frames_have_a_column_for_each_field_and_say_what_the_numbers_are(
     average = session.release(people.noisy_average(1, lambda p: p.age, 0, 100))
     (row,) = average.rows()
     assert (row.key, row.estimate, (row.low, row.high)) == ((), average.value, average.value_interval())
-    assert average.to_polars().row(0) == (average.value, *average.value_interval(), "statistic")
+    assert average.to_polars().row(0) == (average.value, *average.value_interval(), "mean")
     common = session.release(people.most_common(1, [("n", 30)]))
     assert common.to_arrow().to_pylist() == [
-        {"estimate": {"region": "n", "age": 30}, "low": None, "high": None, "kind": "statistic"}
+        {"estimate": {"region": "n", "age": 30}, "low": None, "high": None, "kind": "most common"}
     ]
 
 
@@ -123,15 +124,19 @@ def test_a_rescaled_count_is_the_weight_over_its_factor() -> None:
     assert (row.estimate, row.kind) == (7.0, "rescaled count")
     assert (row.low, row.high) == pytest.approx([2 * end for end in made.interval("groups", 0.9)])
     assert made["groups"] == made.value == 3.5
-    assert made.to_json()["kind"] == {"name": "rescaled count", "of": "of groups of rows of rows", "factors": "1/2"}
+    assert made.to_json()["kind"] == {
+        "name": "rescaled count",
+        "words": "number of groups of rows of rows, each of weight 1/2",
+        "factors": "1/2",
+    }
     assert "'groups': 7 (" in repr(made)
-    assert "rescaled count: of groups of rows of rows, which weigh 1/2 each" in repr(made)
+    assert "number of groups of rows of rows, each of weight 1/2" in repr(made)
 
 
 def test_files_of_before_say_the_kind_too() -> None:
     rows = wp.source("rows", int, facts=["unit_weights"])
     data = wp.Answers(rows.noisy_count(1, over=[1]), 1.0, np.array([3.5])).to_json()
-    forged = {**data, "kind": {"name": "statistic", "of": "anything", "factors": "1"}}
+    forged = {**data, "kind": {"name": "statistic", "words": "anything", "factors": "1"}}
     del data["kind"]
     assert wp.Answers.from_json(data).kind.name == wp.Answers.from_json(forged).kind.name == "count"
 
@@ -141,12 +146,10 @@ def test_a_table_shows_rows_intervals_kinds_and_what_it_leaves_out(answers: wp.A
     assert answers_table("edges", made, rows=2) == (
         "edges: NoisyCount(0.5)\n"
         "  src  dst  estimate  95 % interval  kind\n"
-        "  1    2        1.25  -4.74 to 7.24  weight, not a count\n"
-        "  2    3       -2.50  -8.49 to 3.49  weight, not a count\n"
+        "  1    2        1.25  -4.74 to 7.24  count\n"
+        "  2    3       -2.50  -8.49 to 3.49  count\n"
         "  … 1 more keys: --rows 0 prints all, --json and --save keep all\n"
-        "  weight, not a count: Source(edges) may hold any weights; "
-        'declare facts=["whole_weights"] where each is a number of rows\n'
-        "  Reading: count the edges"
+        "  count the edges"
     )
     assert "more keys" not in answers_table("edges", made, rows=0)
     simulated = wp.Answers(answers.measurement, 2.0, made.values, simulated=True)
@@ -398,7 +401,7 @@ def test_a_session_cannot_be_copied(session: wp.Session, act: Callable[[Any], ob
 
 
 def test_above_lists_the_keys_that_stand_out_and_keeps_their_answers() -> None:
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, unit_weight=100)
     answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
     listed = answers.above(40)
     assert listed.keys == (3, 7)
@@ -410,7 +413,7 @@ def test_above_lists_the_keys_that_stand_out_and_keeps_their_answers() -> None:
 
 
 def test_above_a_number_that_is_no_float() -> None:
-    numbers = wp.source("numbers", int)
+    numbers = wp.source("numbers", int, unit_weight=100)
     answers = wp.simulate(numbers.noisy_count(1, over=range(50)), {"numbers": {3: 100, 7: 90}}, seed=2)
     assert len(answers.above(10**400)) == 0
     assert len(answers.above(-(10**400))) == 50

@@ -26,6 +26,12 @@ from wpinq.kernel.ledger.ledger import Ledger
 Weights = dict[Any, float]
 
 
+@pytest.fixture
+def edges() -> wp.Query:
+    """Of any weights, whose sums round."""
+    return wp.source("edges", src=int, dst=int, unit="one directed edge", weights=True)
+
+
 def triangles(edges: wp.Query) -> wp.Query:
     """Enough of the language that sums, norms and groups take part."""
     degrees = edges.group_by(lambda e: e.src, lambda group: F.count(group))
@@ -110,7 +116,7 @@ def test_options_are_checked_when_a_session_opens(options: dict[str, Any], messa
 
 
 def uneven(edges: wp.Query) -> wp.Query:
-    light = wp.source("light", int, cap="1e-25", unit_weight="1e-25")
+    light = wp.source("light", int, cap="1e-25", unit_weight="1e-25", weights=True)
     return edges.join(light, lambda e: e.src % 2, lambda x: x % 2, lambda e, x: x)
 
 
@@ -139,7 +145,7 @@ def test_what_duckdb_cannot_run_is_refused_before_the_debit(edges: wp.Query, nam
     with wp.Session() as session:
         session.protect(edges, [(1, 2)], budget=1)
         if name == "caps":
-            session.protect(wp.source("light", int, cap="1e-25", unit_weight="1e-25"), {}, budget=1)
+            session.protect(wp.source("light", int, cap="1e-25", unit_weight="1e-25", weights=True), {}, budget=1)
         for asked in (query.noisy_count(1, over=[]), [edges.noisy_count(1, over=[]), query.noisy_count(1, over=[])]):
             with pytest.raises(wp.PlanError, match=f'"duckdb" cannot run this plan: {reason}.*use engine="reference"'):
                 session.release(asked)

@@ -74,8 +74,8 @@ def test_it_is_billed_as_a_count_and_the_bill_states_its_proviso() -> None:
 def test_a_plan_without_a_lattice_is_refused_when_written_naming_the_step() -> None:
     with pytest.raises(wp.PlanError, match="Join"):
         PEOPLE.join(PEOPLE, lambda a: a.group, lambda b: b.group).geometric_count(1)
-    with pytest.raises(wp.PlanError, match="unit_weights"):
-        wp.source("rows", int).geometric_count(1)
+    with pytest.raises(wp.PlanError, match="weights=True"):
+        wp.source("rows", int, weights=True).geometric_count(1)
 
 
 def test_a_lattice_made_by_hand_is_refused_before_the_debit() -> None:

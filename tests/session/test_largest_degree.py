@@ -45,10 +45,10 @@ def test_a_person_pays_for_each_row_and_a_symmetric_source_once_for_both() -> No
     assert str(bill) == (
         "ties: 0.7\n"
         "  protects one person, at most 7 rows, of weight 7\n"
-        "  promised of it: every record weighs exactly 1\n"
-        "  LargestDegree(0.1) changes by one edge a record: 0.1 x 1 x 7 = 0.7"
+        "  declared: every record weighs exactly 1\n"
+        "  LargestDegree(0.1), spent once for each edge: 0.1 x 1 x 7 = 0.7"
     )
-    assert "changes by one edge for the two records of one: 0.1 x 1/2 x 2 = 0.1" in str(
+    assert "spent once for each edge, which is two records: 0.1 x 1/2 x 2 = 0.1" in str(
         wp.bill(graphs.largest_degree(BOTH, epsilon="0.1"))
     )
 
@@ -111,7 +111,7 @@ def test_answers_are_saved_and_read_back(tmp_path: pathlib.Path) -> None:
         assert kept.value_interval(0.9) == answers.value_interval(0.9)
         assert kept.measurement == answers.measurement
     (row,) = answers.rows()
-    assert (row.estimate, (row.low, row.high), row.kind) == (answers.value, answers.value_interval(), "statistic")
+    assert (row.estimate, (row.low, row.high), row.kind) == (answers.value, answers.value_interval(), "largest degree")
     data = answers.to_json()
     assert data["sink"] == {"name": "LargestDegree"}
     for change in (
@@ -234,15 +234,15 @@ def test_the_command_line_explains_and_releases_it(tmp_path: pathlib.Path, capsy
     told = capsys.readouterr().out
     assert "An edge of the graph is one record of edges: a release costs epsilon x 1 x 1" in told
     assert "LargestDegree(0.25) adds double-geometric noise of scale 4 to the largest degree,\n" in told
-    assert "Gives a statistic: largest degree." in told
+    assert "Gives: largest degree." in told
     given = ["--source", f"edges={rows}", "--budget", f"edges={2 * HUGE}", "--data-version", "edges=1"]
     shown = []
     for _ in range(2):
         assert main(["run", str(path), *given, "--ledger", str(ledger)]) == 0
         shown.append(capsys.readouterr().out)
-    assert "LargestDegree(0.25) changes by one edge a record: 0.25 x 1 = 0.25" in shown[0]
-    row = next(line for line in shown[0].splitlines() if line.endswith("statistic"))
-    assert row.split() == [str(LARGEST), f"{LARGEST}", "to", f"{LARGEST}", "statistic"]
+    assert "LargestDegree(0.25), spent once for each edge: 0.25 x 1 = 0.25" in shown[0]
+    row = next(line for line in shown[0].splitlines() if line.endswith("  largest degree"))
+    assert row.split() == [str(LARGEST), f"{LARGEST}", "to", f"{LARGEST}", "largest", "degree"]
     with wp.Session(ledger) as session:
         assert session.spent("edges") == HUGE + Fraction(1, 4)
 

@@ -81,7 +81,7 @@ def test_through_a_session_and_a_restart_values_have_the_plain_law(tmp_path: pat
     """As in tests/privacy/test_listings.py, by the random numbers of the operating system: false alarm below 1e-6."""
     weight, size = 1.0 if geometric else 1.5, 3000
     path, data = tmp_path / "books.db", dict.fromkeys(range(0, 2 * size, 2), weight)
-    visits = wp.source("visits", int, facts=["unit_weights"] if geometric else [], unit_weight=2)
+    visits = wp.source("visits", int, weights=not geometric, unit_weight=2)
     kind = visits.geometric_count if geometric else visits.noisy_count
     steps = (
         kind(1, over=range(100)),

@@ -45,7 +45,7 @@ def test_the_bill_says_twenty_before_data_are_seen() -> None:
     assert str(shops.bill(epsilon="0.1")) == (
         "purchases: 2\n"
         "  protects one person, at most 20 rows, of weight 20\n"
-        "  NoisyCount(0.1) uses it once: 0.1 x 1 x 20 = 2"
+        "  NoisyCount(0.1), spent once: 0.1 x 1 x 20 = 2"
     )
     text = shops.explain(epsilon="0.1")
     assert "a release costs epsilon x 1 x 20 (its unit weight) = 2." in text
@@ -184,10 +184,10 @@ def test_tables_of_one_account_cost_their_sum_of_each_measurement() -> None:
     assert str(bill) == (
         "customers: 3.5\n"
         "  bought protects one person, at most 20 rows, of weight 20\n"
-        "  NoisyCount(0.1) uses bought once: 0.1 x 1 x 20 = 2\n"
+        "  NoisyCount(0.1) of bought, spent once: 0.1 x 1 x 20 = 2\n"
         "  visited protects one person, at most 5 rows, of weight 5\n"
-        "  NoisyCount(0.1) uses visited once: 0.1 x 1 x 5 = 0.5\n"
-        "  NoisyCount(0.2) uses visited once: 0.2 x 1 x 5 = 1\n"
+        "  NoisyCount(0.1) of visited, spent once: 0.1 x 1 x 5 = 0.5\n"
+        "  NoisyCount(0.2) of visited, spent once: 0.2 x 1 x 5 = 1\n"
         "  one person may be in each of these tables: their costs add up"
     )
     with opened() as session:
@@ -359,16 +359,22 @@ def test_public_data_are_counted_and_checked_as_protected_ones(engine: str) -> N
         ("unit_weights", [(1, 1), (1, 1), (1, 1), (2, 2)]),
         ("unit_weights", {(1, 1): 0.5}),
         ("nonnegative", {(1, 1): -0.5}),
+        ("whole_weights", {(1, 1): 0.5}),
+        ("whole_weights", {(1, 1): -1}),
         ("symmetric", [(1, 2)]),
         ("simple", [(1, 1)]),
         ("simple", [(1, 2), (2, 1)]),
     ):
-        source = wp.source("s", pair, unit_weight=2, facts=[fact])
+        source = wp.source("s", pair, unit_weight=2, facts=[fact], weights=True)
         with pytest.raises(wp.SourceRejected, match=fact):
             wp.evaluate(source, {"s": data}, engine)
         with pytest.raises(wp.SourceRejected, match=fact):
             wp.simulate(source.noisy_count(1, over=[(1, 1)]), {"s": data}, seed=1, engine=engine)
     assert dict(wp.evaluate(source, {"s": {(1, 2): 3, (2, 1): 0}}, engine)) == {(1, 2): 3.0}
+    rows = wp.source("s", pair, unit_weight=2)
+    assert dict(wp.evaluate(rows, {"s": {(1, 2): 2, (2, 1): 0}}, engine)) == {(1, 2): 2.0}
+    with pytest.raises(wp.SourceRejected, match="above the unit weight 2: offer a list of all rows"):
+        wp.evaluate(rows, {"s": {(1, 2): 3}}, engine)
 
 
 # --- what the curator is warned of -----------------------------------------------------------------------------------

@@ -80,16 +80,18 @@ def test_every_kind_of_input_is_one_dataset(edges: wp.Query, tmp_path: pathlib.P
         assert session.spent("edges") == HEAVY
 
 
-def test_a_mapping_gives_weights(edges: wp.Query) -> None:
+def test_a_mapping_gives_weights_where_they_are_declared() -> None:
+    edges = wp.source("edges", src=int, dst=int, weights=True)
     with wp.Session() as session:
         session.protect(edges, {(1, 2): -0.5, (2, 3): Fraction(1, 4), (3, 1): 0}, budget=10 * HEAVY)
         answers = session.release(edges.noisy_count(HEAVY, over=[(1, 2), (2, 3), (3, 1)]))
         assert np.round(answers.values, 3).tolist() == [-0.5, 0.25, 0.0]
 
 
-SMALL = wp.source("small", src=int, dst=int, cap=3)
+SMALL = wp.source("small", src=int, dst=int, cap=3, weights=True)
+COUNTED = wp.source("rows", src=int, dst=int, unit_weight=2)
 FACTS = {
-    fact: wp.source("promised", src=int, dst=int, unit_weight=2, facts=[fact])
+    fact: wp.source("promised", src=int, dst=int, unit_weight=2, facts=[fact], weights=True)
     for fact in ("nonnegative", "unit_weights", "symmetric", "simple")
 }
 UNFIT: dict[str, tuple[wp.Query, Any]] = {
@@ -104,6 +106,9 @@ UNFIT: dict[str, tuple[wp.Query, Any]] = {
     "over the unit, negative": (SMALL, {(1, 2): -1.5}),
     "over the cap": (SMALL, [(1, 2)] * 4),
     "over the cap, in parts": (SMALL, {(i, 0): 1.0 for i in range(3)} | {(9, 9): 2.0**-40}),
+    "half a row": (COUNTED, {(1, 2): 1, (2, 3): 0.5}),
+    "less than no row": (COUNTED, {(1, 2): 1, (2, 3): -1}),
+    "more rows than a unit has": (COUNTED, {(1, 2): 5}),
     "nan record": (wp.source("floats", x=float), [(float("nan"),)]),
     "infinite record": (wp.source("floats", x=float), [(float("-inf"),)]),
     "surrogate": (wp.source("texts", str), ["\ud800"]),
@@ -155,10 +160,10 @@ def test_facts_that_hold_are_taken_and_billed() -> None:
     assert text == (
         "promised: 2\n"
         "  protects one record, of weight 2\n"
-        "  promised of it: no record has a negative weight\n"
-        "  promised of it: the records (a, b) and (b, a) weigh the same\n"
-        "  promised of it: every record weighs exactly 1\n"
-        "  NoisyCount(1) uses it once: 1 x 1 x 2 = 2"
+        "  declared: no weight is negative\n"
+        "  declared: (a, b) and (b, a) have the same weight\n"
+        "  declared: every record weighs exactly 1\n"
+        "  NoisyCount(1), spent once: 1 x 1 x 2 = 2"
     )
 
 

@@ -135,9 +135,10 @@ def test_sources_must_be_protected_and_declared_as_the_query_says(session: wp.Se
     with pytest.raises(wp.SessionError, match="'other' is not protected"):
         session.release(other.noisy_count(1, over=[1]))
     for cheaper in (
-        wp.source("edges", src=int, dst=int, unit="one directed edge", unit_weight="1/2"),
+        wp.source("edges", src=int, dst=int, unit="one directed edge", unit_weight="1/2", weights=True),
         wp.source("edges", src=int, dst=int, unit="one directed edge", cap=10),
         wp.source("edges", src=int, dst=int, unit="something else"),
+        wp.source("edges", src=int, dst=int, unit="one directed edge", weights=True),
         wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["nonnegative"]),
     ):
         with pytest.raises(wp.SessionError, match="another declaration"):
@@ -345,6 +346,7 @@ def test_a_declaration_is_fixed_when_the_account_is_opened_and_others_are_refuse
     """Whether data keep to a cap, a fact or a type tells of the data: no second declaration may ask."""
     others = [
         wp.source("edges", src=int, dst=int, unit="one directed edge", cap=1),
+        wp.source("edges", src=int, dst=int, unit="one directed edge", weights=True),
         wp.source("edges", src=int, dst=int, unit="one directed edge", facts=["unit_weights"]),
         wp.source("edges", src=int, dst=str, unit="one directed edge"),
     ]

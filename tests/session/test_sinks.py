@@ -17,7 +17,7 @@ from wpinq.plan.properties import plan_properties
 from wpinq.sinks.choose import Choose
 
 CUTS = tuple(range(-1, 11))
-VALUES = wp.source("values", x=float | None, group=int)
+VALUES = wp.source("values", x=float | None, group=int, weights=True)
 
 
 def expected(measurement: wp.Measurement, data: dict[object, object]) -> dict[object, Fraction]:

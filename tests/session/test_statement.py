@@ -131,6 +131,6 @@ def test_several_measurements_by_name() -> None:
         answers = session.release({"few": counts(), "more": counts("1/2")})
         assert list(answers) == ["few", "more"]
         assert [float(answers[name].epsilon) for name in answers] == [0.25, 0.5]
-        assert str(session.bill({"few": counts()})).splitlines()[-1].startswith("  few: NoisyCount(0.25) uses it once")
+        assert str(session.bill({"few": counts()})).splitlines()[-1].startswith("  few: NoisyCount(0.25), spent once")
         with pytest.raises(wp.SessionError, match="nothing to release"):
             session.release({})

@@ -94,10 +94,10 @@ def test_a_person_pays_for_each_row() -> None:
     assert str(bill) == (
         "ties: 0.7\n"
         "  protects one person, at most 7 rows, of weight 7\n"
-        "  promised of it: every record weighs exactly 1\n"
-        "  TriangleCount(0.1) changes by one edge a record: 0.1 x 1 x 7 = 0.7"
+        "  declared: every record weighs exactly 1\n"
+        "  TriangleCount(0.1), spent once for each edge: 0.1 x 1 x 7 = 0.7"
     )
-    assert "changes by one edge for the two records of one: 0.1 x 1/2 x 2 = 0.1" in str(
+    assert "spent once for each edge, which is two records: 0.1 x 1/2 x 2 = 0.1" in str(
         wp.bill(graphs.triangle_count(BOTH, epsilon="0.1"))
     )
 
@@ -375,4 +375,4 @@ def test_a_table_shows_the_count() -> None:
     asked = graphs.triangle_count(ONCE, HUGE)
     _, _, row, last = answers_table("t", wp.simulate(asked, {"edges": GRAPH}, seed=1)).splitlines()
     assert row.split() == ["21", "none", "count"]
-    assert last == "  count: of triangles; no interval was bought (interval_share)"
+    assert last == "  number of triangles; no interval was bought (interval_share)"

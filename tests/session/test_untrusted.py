@@ -59,7 +59,7 @@ def test_a_child_reads_a_relation_that_is_held_in_memory(monkeypatch: pytest.Mon
     found = told(
         """
 import duckdb
-people = wp.source("people", a=int, t=str, records_at_most=30000, cap=30000, facts=["whole_weights"])
+people = wp.source("people", a=int, t=str, records_at_most=30000, cap=30000)
 asked = people.select(lambda r: r.t).noisy_count(1, over=["t0", "t1", "none"])
 with opened(limits=wp.Limits(memory="40GB", seconds=900)) as session:
     with duckdb.connect() as connection:

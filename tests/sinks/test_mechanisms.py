@@ -97,7 +97,7 @@ def test_the_kernel_draws_from_the_systems_bytes_and_takes_no_other_source() -> 
     assert set(drawn) == {"kernel/noisy_evaluation.py"}
 
 
-RECORDS = wp.source("numbers", int)
+RECORDS = wp.source("numbers", int, weights=True)
 
 
 def test_no_seed_reaches_a_release(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from wpinq.plan.sensitivity.change import ATOMS_LIMIT
 DEPTH = 200
 
 edges = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
-asked = wp.source("asked", k=int, facts=["nonnegative"])
-others = wp.source("others", src=int, dst=int, facts=["nonnegative"])
+asked = wp.source("asked", k=int, facts=["nonnegative"], weights=True)
+others = wp.source("others", src=int, dst=int, facts=["nonnegative"], weights=True)
 
 
 def joined(query: Query) -> Query:

@@ -21,7 +21,7 @@ SIMPLE = ("unit_weights", "simple")
 
 
 def edges(facts: Sequence[str] = SIMPLE, type_: Any = int) -> Query:
-    return wp.source("edges", one=type_, other=type_, facts=list(facts))
+    return wp.source("edges", one=type_, other=type_, facts=list(facts), weights=True)
 
 
 def counted(

@@ -52,7 +52,7 @@ HUGE = 10**8
 
 def sorted_keys() -> Trap:
     """The numbers of a piece differ on the two sides; sorted with the unit's own field they are two keys."""
-    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"], weights=True)
     left = rows.shave(lambda r: [F.where(r.y == 0, 1.0, 1e8), 1e8])
     right = rows.shave(lambda r: [F.where(r.y == 0, 1e8, 0.01), 1e8])
 
@@ -81,7 +81,8 @@ HOLDER = TupleOf(("n", "i"), (INNER, INT))
 def nullable_fields() -> Trap:
     """At the key `n.k = null` the left shows the unit's `n = null`, the right its partner's `n = (null)`."""
     rows, one, other, below, above = (
-        wp.source(name, HOLDER, facts=["nonnegative"]) for name in ("rows", "one", "other", "below", "above")
+        wp.source(name, HOLDER, facts=["nonnegative"], weights=True)
+        for name in ("rows", "one", "other", "below", "above")
     )
     left = rows.join(one, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: F.record(n=x.n, i=y.i)).concat(below)
     right = rows.join(other, lambda x: x.n.k, lambda y: y.n.k, lambda x, y: F.record(n=y.n, i=x.i)).concat(above)
@@ -103,7 +104,7 @@ def nullable_fields() -> Trap:
 
 def cut_lists() -> Trap:
     """`[x, y]` cut to its first element: all of it falls on x, and the other side moves at y."""
-    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"], weights=True)
     first = rows.select_many(lambda r: [r.x, r.y], limit=1)
     joined = first.join(rows, lambda x: x, lambda r: r.y, lambda x, r: (x, r))
     return Trap(
@@ -126,7 +127,7 @@ PAIR = {"x": int, "y": int}
 def other_pairs() -> Trap:
     """At an unknown key the unit gains its own pairs, and takes from those of others: not all of it is its own."""
     rows, asked, more, beside = (
-        wp.source(name, schema, facts=["nonnegative"])
+        wp.source(name, schema, facts=["nonnegative"], weights=True)
         for name, schema in (("rows", PAIR), ("asked", int), ("more", PAIR), ("beside", PAIR))
     )
     pieces = rows.shave(1e8)
@@ -149,7 +150,7 @@ def other_pairs() -> Trap:
 def many_keys() -> Trap:
     """Node 0 goes from degree 1, where the scale gives to others, to degree 2, where it finds partners."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights"])
-    asked = wp.source("asked", int, facts=["nonnegative"])
+    asked = wp.source("asked", int, facts=["nonnegative"], weights=True)
     degrees = rows.group_by(lambda e: e.src, lambda group: F.count(group))
     joined = degrees.join(asked, lambda d: d.val, lambda a: a, lambda d, a: F.record(node=d.key, degree=d.val))
     kept = joined.where(lambda x: ~((x.node == 0) & (x.degree == 1))).select(lambda x: "all")
@@ -170,7 +171,7 @@ def many_keys() -> Trap:
 def twice() -> Trap:
     """An edge list and itself weighs 2, however simple its edges are."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
-    asked = wp.source("asked", int, facts=["nonnegative"])
+    asked = wp.source("asked", int, facts=["nonnegative"], weights=True)
     nodes = rows.concat(rows).group_by(lambda e: e.src, lambda group: F.count(group)).select(lambda d: d.key)
     joined = nodes.join(asked, lambda node: node, lambda a: a, lambda node, a: node)
     return Trap(
@@ -190,7 +191,7 @@ def twice() -> Trap:
 def either_side() -> Trap:
     """Two records of one key, one from each side of a Union, weigh as much together as both sides may."""
     rows = wp.source("rows", src=int, dst=int, facts=["unit_weights"])
-    asked = wp.source("asked", int, facts=["nonnegative"])
+    asked = wp.source("asked", int, facts=["nonnegative"], weights=True)
     one = rows.group_by(lambda e: e.src, lambda group: F.count(group))
     other = rows.group_by(lambda e: e.src, lambda group: 0 - F.count(group))
     joined = one.union(other).join(asked, lambda d: d.key, lambda a: a, lambda d, a: d)
@@ -231,7 +232,7 @@ def both_directions() -> Trap:
 def part_of_a_key() -> Trap:
     """A join that weighs 1/2 at each pair of values weighs more at the first of them alone."""
     rows = wp.source("rows", a=int, b=int, facts=["unit_weights"])
-    asked = wp.source("asked", int, facts=["nonnegative"])
+    asked = wp.source("asked", int, facts=["nonnegative"], weights=True)
     pairs = rows.group_by(lambda r: (r.a, r.b), lambda group: F.count(group))
     near, far = (rows.select(lambda r, step=step: F.record(a=r.a, b=r.b + step)) for step in (1, 10))
     held = pairs.join(near.concat(far), lambda d: d.key, lambda r: (r.a, r.b), lambda d, r: r)
@@ -253,7 +254,7 @@ def part_of_a_key() -> Trap:
 def below_zero() -> Trap:
     """A join with what is below zero goes from nearly -1/2 to nearly 1/2, though it never weighs 1/2."""
     rows = wp.source("rows", a=int, b=int, facts=["unit_weights"])
-    debts = wp.source("debts", int)
+    debts = wp.source("debts", int, weights=True)
     nodes = rows.group_by(lambda r: r.a, lambda group: F.count(group)).select(lambda d: d.key)
     ends = rows.select(lambda r: r.a)
     twice = ends.concat(ends)
@@ -313,8 +314,8 @@ def wide_keys() -> Trap:
 
 def beside_a_ratio() -> Trap:
     """The leaves of two stars have heavy tags from elsewhere too: all that the centres move there counts."""
-    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
-    asked = wp.source("asked", record=int, index=int, facts=["nonnegative"])
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"], weights=True)
+    asked = wp.source("asked", record=int, index=int, facts=["nonnegative"], weights=True)
     tagged = tags._whole_degree_tags(rows, [0, 30, 100])
     first = tags.half_edges(rows).join(
         tagged, lambda e: e.src, lambda t: t.record, lambda e, t: (e.src, e.dst, t.index)
@@ -334,7 +335,7 @@ def beside_a_ratio() -> Trap:
 
 def two_ratios() -> Trap:
     """Edges count once at their sources and twice at their targets; half-edges do not tell the ends apart."""
-    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+    rows = wp.source("rows", x=int, y=int, facts=["nonnegative"], weights=True)
     turned = rows.select(lambda e: F.record(src=e.y, dst=e.x))
     uneven = rows.select(lambda e: F.record(src=e.x, dst=e.y)).concat(turned).concat(turned)
     joined = tags.half_edges(rows).join(uneven, lambda h: h.src, lambda u: u.src, lambda h, u: (h.src, h.dst, u.dst))
@@ -470,7 +471,7 @@ def test_a_careless_rule_bills_less_than_what_moves(trap: Callable[[], Trap]) ->
 
 
 def test_a_closure_over_something_unknown_is_unknown() -> None:
-    rows = TupleOf(("l", "v"), (wp.source("s", list[int]).plan.type, INT))
+    rows = TupleOf(("l", "v"), (wp.source("s", list[int], weights=True).plan.type, INT))
     function = trace(lambda r: F.map([r.v, 1], lambda item: item + r.v), (rows,))
     known = applied(function, [record([leaf("l"), leaf("v")])])
     assert known.known

@@ -21,8 +21,8 @@ import wpinq as wp
 pytestmark = pytest.mark.long
 
 ALPHA = 1e-9
-NUMBERS = wp.source("numbers", int)
-SCORES = wp.source("scores", group=int, x=float)
+NUMBERS = wp.source("numbers", int, weights=True)
+SCORES = wp.source("scores", group=int, x=float, weights=True)
 WIDE = range(20_000)
 
 
@@ -115,7 +115,7 @@ def counted(values: np.ndarray[Any, Any], cuts: np.ndarray[Any, Any]) -> np.ndar
 @pytest.mark.parametrize("unit_weight", ["1", "2"])
 def test_the_outputs_of_neighbours_are_within_epsilon(unit_weight: str) -> None:
     """Every key holds one more unit in the second dataset: 20,000 draws of one neighbouring pair each."""
-    source = wp.source("numbers", int, unit_weight=unit_weight)
+    source = wp.source("numbers", int, unit_weight=unit_weight, weights=True)
     unit, epsilon = float(unit_weight), Fraction(1)
     query = source.select(lambda x: x)
     drawn = []

@@ -15,8 +15,8 @@ from wpinq.plan.properties import plan_properties
 ROUNDOFF = Fraction(1, 2**53)
 SUM = Fraction(33, 32)
 
-edges = wp.source("edges", src=int, dst=int, cap=2)
-other = wp.source("other", src=int, dst=int, cap=6)
+edges = wp.source("edges", src=int, dst=int, cap=2, weights=True)
+other = wp.source("other", src=int, dst=int, cap=6, weights=True)
 
 
 def _doubled(query: Query, times: int) -> Query:

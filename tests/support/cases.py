@@ -59,16 +59,16 @@ class OperatorCase:
     tables: tuple[Table, ...]
 
 
-HEAVY = wp.source("numbers", int, cap=2**30)
-HEAVY_TOO = wp.source("others", int, cap=2**30)
+HEAVY = wp.source("numbers", int, cap=2**30, weights=True)
+HEAVY_TOO = wp.source("others", int, cap=2**30, weights=True)
 
-numbers = wp.source("numbers", int)
-others = wp.source("others", int)
-words = wp.source("words", str)
-maybe = wp.source("maybe", int | None)
-pairs = wp.source("pairs", key=int | None, value=int)
-right = wp.source("right", key=int | None, value=int)
-lists = wp.source("lists", list[int])
+numbers = wp.source("numbers", int, weights=True)
+others = wp.source("others", int, weights=True)
+words = wp.source("words", str, weights=True)
+maybe = wp.source("maybe", int | None, weights=True)
+pairs = wp.source("pairs", key=int | None, value=int, weights=True)
+right = wp.source("right", key=int | None, value=int, weights=True)
+lists = wp.source("lists", list[int], weights=True)
 
 A = {1: "0.75", 2: 2, 3: 1}
 B = {1: 3, 4: 2}

@@ -60,7 +60,7 @@ DIRECTED: Mapping[str, Callable[[Query], Query]] = {
 
 def source(*facts: str) -> Query:
     """Edges between numbered nodes."""
-    return wp.source("edges", src=int, dst=int, facts=facts, unit_weight=2 if "symmetric" in facts else 1)
+    return wp.source("edges", src=int, dst=int, facts=facts, weights=True, unit_weight=2 if "symmetric" in facts else 1)
 
 
 class Measured:

@@ -24,6 +24,7 @@ SOURCE = wp.source(
     z=wp.decimal(2),
     n=int,
     f=float,
+    weights=True,
 )
 
 EXACT = Context(prec=100, rounding=ROUND_HALF_EVEN)

@@ -139,7 +139,7 @@ class Weaver:
                 self.live.append(self._people(name, schema, facts))
                 continue
             weight = 2 if "symmetric" in facts else 1
-            self.live.append(wp.source(name, schema, facts=list(facts), unit_weight=weight).plan)
+            self.live.append(wp.source(name, schema, facts=list(facts), unit_weight=weight, weights=True).plan)
         self.bare = list(self.live)
 
     def _people(self, name: str, row: TupleOf, facts: tuple[str, ...]) -> Node:

@@ -155,7 +155,7 @@ class Grower:
         for name in ("a", "b", "c")[: rng.choice([1, 2, 3, 3])]:
             schema = first if rng.random() < 0.6 else _schema(rng)
             self.data[name] = random_dataset(rng, schema, weights)
-            node = wp.source(name, schema, cap=norm(self.data[name]) or 1).plan
+            node = wp.source(name, schema, cap=norm(self.data[name]) or 1, weights=True).plan
             self.live.append(Live(node, self.data[name], 0))
 
     def grow(self, root: str) -> Live | None:

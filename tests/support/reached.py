@@ -12,12 +12,12 @@ from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.graphs import tags
 
-signed = wp.source("rows", x=int, y=int)
-rows = wp.source("rows", x=int, y=int, facts=["nonnegative"])
+signed = wp.source("rows", x=int, y=int, weights=True)
+rows = wp.source("rows", x=int, y=int, facts=["nonnegative"], weights=True)
 units = wp.source("rows", x=int, y=int, facts=["unit_weights"])
 edges = wp.source("rows", src=int, dst=int, facts=["unit_weights", "simple"])
 both = wp.source("rows", src=int, dst=int, facts=["unit_weights", "symmetric"], unit_weight=2)
-asked = wp.source("asked", x=int, y=int, facts=["nonnegative"])
+asked = wp.source("asked", x=int, y=int, facts=["nonnegative"], weights=True)
 
 STAR = {(0, y): 1 for y in range(1, 30)}
 HUGE = 10**8
@@ -160,7 +160,7 @@ def sides_in_one_ratio() -> Neighbours:
 
 def closed_wedges_by_form() -> Neighbours:
     """Two stars with as many leaves as fit in a tag. Other edges close the next tag only, but for what is new."""
-    asked = wp.source("asked", src=int, dst=int, tag=int, facts=["nonnegative"])
+    asked = wp.source("asked", src=int, dst=int, tag=int, facts=["nonnegative"], weights=True)
     tagged = Query(tags.closed_wedges_by_tag(edges, [0, 40, 100]).plan.inputs[0].inputs[0])
     closing = asked.select(lambda e: F.record(ends=F.sort((e.src, e.dst)), tag=e.tag))
     stars = {(n, 100 * n + i): 1 for n in (1, 2) for i in range(40)}

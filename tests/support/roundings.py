@@ -16,10 +16,12 @@ from wpinq.engines import reference
 from wpinq.plan.arithmetic import EXACT, UNIT_ROUNDOFF
 from wpinq.plan.node import Node, sources
 
-LEFT = wp.source("left", key=int, value=int, cap=2**30)
-RIGHT = wp.source("right", key=int, value=int, cap=2**30)
-LIGHT = wp.source("light", key=int, value=int, cap=1)
-LEAST, LEAST_TOO = (wp.source(name, key=int, value=int, cap="1e-30", unit_weight="1e-30") for name in ("least", "most"))
+LEFT = wp.source("left", key=int, value=int, cap=2**30, weights=True)
+RIGHT = wp.source("right", key=int, value=int, cap=2**30, weights=True)
+LIGHT = wp.source("light", key=int, value=int, cap=1, weights=True)
+LEAST, LEAST_TOO = (
+    wp.source(name, key=int, value=int, cap="1e-30", unit_weight="1e-30", weights=True) for name in ("least", "most")
+)
 BINS = 60
 """Keys of a trial: few, so that each norm is large beside the grid, and is turned into a float in two halves."""
 

@@ -48,19 +48,19 @@ Kind = Callable[[Random], Neighbours]
 def weighted(rng: Random) -> Neighbours:
     """One record of weight 1 more, or less, among weights of any size."""
     before = {record: Fraction(rng.randint(4, 12), 4) for record in RECORDS}
-    return _with_one(rng, wp.source("numbers", int), before, Fraction(1))
+    return _with_one(rng, wp.source("numbers", int, weights=True), before, Fraction(1))
 
 
 def negative(rng: Random) -> Neighbours:
     """One unit of weight 2 more, or less, among weights of either sign; it may be spread over records."""
     before = {record: Fraction(rng.randint(-12, 12), 4) for record in RECORDS}
-    return _with_one(rng, wp.source("numbers", int, unit_weight=2), before, Fraction(2))
+    return _with_one(rng, wp.source("numbers", int, unit_weight=2, weights=True), before, Fraction(2))
 
 
 def whole(rng: Random) -> Neighbours:
     """One record more, or less, of whole weights."""
     before = {record: Fraction(rng.randint(1, 3)) for record in RECORDS}
-    return _with_one(rng, wp.source("numbers", int, facts=["whole_weights"]), before, Fraction(1), spread=False)
+    return _with_one(rng, wp.source("numbers", int), before, Fraction(1), spread=False)
 
 
 def persons(rng: Random) -> Neighbours:
@@ -76,7 +76,7 @@ def persons(rng: Random) -> Neighbours:
 def parts(rng: Random) -> Neighbours:
     """One record more, or less, of a part of a partition."""
     before = {record: Fraction(rng.randint(4, 12), 4) for record in RECORDS}
-    part = wp.source("numbers", int).partition(lambda x: x % 2, [0, 1])[1]
+    part = wp.source("numbers", int, weights=True).partition(lambda x: x % 2, [0, 1])[1]
     return _with_one(rng, part, before, Fraction(1))
 
 

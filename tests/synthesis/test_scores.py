@@ -48,7 +48,7 @@ def test_a_score_is_epsilon_times_the_distance_over_the_domain() -> None:
 def test_the_noise_level_is_the_mean_score_of_the_measured_data() -> None:
     """Over 4000 keys, within 5 standard errors, whose error in turn is small: false alarm below 1e-5."""
     numbers = wp.source("numbers", int)
-    answers = wp.simulate(numbers.noisy_count(0.5, range(4000)), {"numbers": {7: 3.0}}, 1, engine="reference")
+    answers = wp.simulate(numbers.noisy_count(0.5, range(4000)), {"numbers": [7] * 3}, 1, engine="reference")
     target = Target(answers)
     errors = 0.5 * np.abs(answers.values - np.eye(1, 4000, 7)[0] * 3)
     assert noise_level([target]) == pytest.approx(4000, rel=1e-5)

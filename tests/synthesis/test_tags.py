@@ -386,8 +386,8 @@ def test_the_bill() -> None:
     bill = wp.bill(measurements)
     assert 0 <= 1 - bill["edges"] < Fraction(1, 10**9)
     lines = str(bill).split("\n")
-    assert "  triangle_count: TriangleCount(0.07) changes by one edge a record: 0.07 x 1 = 0.07" in lines
-    assert "  largest_degree: LargestDegree(0.13) changes by one edge a record: 0.13 x 1 = 0.13" in lines
+    assert "  triangle_count: TriangleCount(0.07), spent once for each edge: 0.07 x 1 = 0.07" in lines
+    assert "  largest_degree: LargestDegree(0.13), spent once for each edge: 0.13 x 1 = 0.13" in lines
 
 
 @pytest.mark.parametrize("left_out", [{"triangle_count"}, {"largest_degree"}, {"triangle_count", "largest_degree"}])

@@ -18,7 +18,7 @@ DAYS = [datetime.date(2024, 1, day) for day in range(1, 6)]
 
 @pytest.fixture
 def people() -> Query:
-    return wp.source("people", PERSON, facts=["whole_weights"])
+    return wp.source("people", PERSON)
 
 
 @pytest.fixture

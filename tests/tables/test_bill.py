@@ -19,7 +19,7 @@ ALL = {
     "typical": wp.median("age", range(100)),
     "day": wp.most_common("sex", ["f", "m"]),
 }
-PEOPLE = wp.source("people", city=str, sex=str, age=int, facts=["whole_weights"])
+PEOPLE = wp.source("people", city=str, sex=str, age=int)
 
 
 @for_each("groups", [1, 2, 40])
@@ -112,13 +112,14 @@ def test_a_batch_with_tables_is_scaled_to_a_budget() -> None:
 
 def test_how_exact_a_table_will_be_is_what_its_intervals_say() -> None:
     """A sum of values to 60 is 60 times as inexact as the weight that it is read off."""
-    asked = PEOPLE.agg(epsilon=1, **ALL)
+    people = wp.source("people", city=str, sex=str, age=int, unit_weight=10**6)
+    asked = people.agg(epsilon=1, **ALL)
     told = dict(zip(ALL, wp.accuracy(asked, 0.9, count=10**6), strict=True))
     row = wp.simulate(asked, {"people": {("a", "f", 30): 10**6}}, seed=1).row(confidence=0.9)
     for name in ("n", "total", "ages"):
         assert told[name].half_width == pytest.approx((row[name].high - row[name].low) / 2, rel=0.02)
     assert [row.kind.name for row in told.values()] == [asked.kind(name).name for name in ALL]
-    (alone,) = wp.accuracy(PEOPLE.noisy_average("1/6", "age", 0, 60), 0.9, count=10**6)
+    (alone,) = wp.accuracy(people.noisy_average("1/6", "age", 0, 60), 0.9, count=10**6)
     assert told["mean"].half_width == alone.half_width >= (row["mean"].high - row["mean"].low) / 2
 
 

@@ -15,7 +15,7 @@ from tests.support.parameters import for_each
 from wpinq.cli.main import main
 from wpinq.tables.tabulation import Tabulation
 
-SHOPS = wp.source("shops", zip=str, month=int | None, sales=float, big=bool, facts=["whole_weights"])
+SHOPS = wp.source("shops", zip=str, month=int | None, sales=float, big=bool)
 DATA = [("10115", 3, 40.0, True)] * 900 + [("69117", None, 90.0, False)] * 600 + [("00501", 1, 5.0, True)]
 """At epsilon 1, noise brings any absent key above 200 with a chance of 1e-82, and the large ones below with less."""
 SELECTED = "listed for being above 200"
@@ -105,7 +105,7 @@ def test_it_says_how_its_groups_were_chosen(session: wp.Session) -> None:
     table = session.release(by_zip())
     assert table.kinds["n"] == f"count, {SELECTED}"
     assert table.to_pandas().attrs["kinds"] == table.to_json()["kinds"] == table.kinds
-    assert table.to_arrow().schema.field("m").metadata == {b"kind": b"statistic"}
+    assert table.to_arrow().schema.field("m").metadata == {b"kind": b"mean"}
     for shown in (repr(table), table._repr_html_()):
         assert f"n: {SELECTED}, out of the texts of 5 digits; its intervals hold given that" in shown
         assert "s, m: noise of its own" in shown
@@ -130,7 +130,7 @@ def test_intervals_of_the_count_are_those_of_a_listing_and_the_others_are_not() 
 
 
 def test_a_count_without_a_low_end_is_shown_and_saved() -> None:
-    before, after = (wp.source(name, zip=str, facts=["whole_weights"]) for name in ("before", "after"))
+    before, after = (wp.source(name, zip=str) for name in ("before", "after"))
     asked = before.difference(after).by("zip", keys=["a"], above=3).agg(n=wp.count(), epsilon=1)
     data = {"before": [("a",)] * 4, "after": []}
     tables = (wp.simulate(asked, data, seed=seed) for seed in range(200))

@@ -10,7 +10,7 @@ import pytest
 
 import wpinq as wp
 
-PEOPLE = wp.source("people", city=str, age=int, facts=["whole_weights"])
+PEOPLE = wp.source("people", city=str, age=int)
 SECRET = "Xanadu"
 DATA = [(SECRET, 77)] * 500 + [("Oslo", 30)] * 10
 

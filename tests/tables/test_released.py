@@ -57,7 +57,7 @@ def test_a_wider_confidence_is_a_wider_interval(table: wp.Table) -> None:
 
 def test_kinds_come_from_the_plan(people: Query) -> None:
     asked = people.by("sex").agg(n=wp.count(), d=wp.count_distinct("age"), m=wp.mean("age", 0, 9), epsilon=1)
-    assert [asked.kind(name).name for name in "ndm"] == ["count", "count", "statistic"]
+    assert [asked.kind(name).name for name in "ndm"] == ["count", "count", "mean"]
     shops = wp.source("shops", city=str, shop=str)
     joined = people.select("city", "age").join(shops, on="city").by("shop", keys=["a"]).agg(n=wp.count(), epsilon=1)
     assert joined.kind("n").name == "weight, not a count"
@@ -175,7 +175,7 @@ def test_distinct_values_of_split_rows_are_no_count(people: Query) -> None:
     assert row["n"].estimate == pytest.approx(4, abs=0.01)
     assert row["d"].estimate == pytest.approx(2, abs=0.01)  # the values 1 and 3, and not twice as many
     one = people.agg(d=wp.count_distinct("age"), epsilon=1)
-    assert str(one.kind("d")) == "count: of different values of age, of rows of people"
+    assert str(one.kind("d")) == "number of different values of age in rows of people"
 
 
 def test_a_group_of_several_columns_is_asked_for_as_a_tuple(people: Query) -> None:
@@ -196,4 +196,4 @@ def test_what_is_divided_by_another_number_at_each_key_is_not_called_a_count() -
     found = wp.simulate(asked, {"edges": [(0, 1), (1, 2), (2, 0)]}, seed=1)
     assert found[(2, 2, 2)]["n"].estimate == pytest.approx(0.25, abs=0.001)  # one triangle, of weight 3/12
     assert asked.kind("n").name == "weight, not a count"
-    assert "which weigh 3/(x² + y² + z²) each" in repr(found)
+    assert "each of weight 3/(x² + y² + z²)" in repr(found)

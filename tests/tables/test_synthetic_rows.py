@@ -25,7 +25,6 @@ def released() -> wp.MarginalTables:
         smokes=bool,
         height=float,
         joined=datetime.date,
-        facts=["whole_weights"],
     )
     generator = np.random.default_rng(4)
     rows = [
@@ -134,7 +133,7 @@ def test_the_same_seed_gives_the_same_rows(fitted: wp.FittedTable) -> None:
 
 
 def test_a_column_that_is_called_weight_keeps_its_name() -> None:
-    people = wp.source("people", weight=wp.category("a", "b"), facts=["whole_weights"])
+    people = wp.source("people", weight=wp.category("a", "b"))
     asked = people.marginals(["weight"], order=1, epsilon=10)
     rows = wp.simulate(asked, {"people": [("a",)] * 30}, seed=1).fit().weighted_rows(2)
     assert list(rows.to_columns()) == list(rows.to_pandas().columns) == ["weight", "row_weight"]
@@ -153,7 +152,7 @@ def test_intervals_of_a_model_say_what_they_rest_on(fitted: wp.FittedTable) -> N
 
 @pytest.mark.parametrize("name", tenth(["modelled", "low", "high", "method", "marginal_modelled"]))
 def test_a_column_that_is_called_as_one_of_ours_keeps_its_name(name: str) -> None:
-    people = wp.source("people", modelled=wp.category("a", "b"), x=wp.category("a", "b"), facts=["whole_weights"])
+    people = wp.source("people", modelled=wp.category("a", "b"), x=wp.category("a", "b"))
     attributes = [
         wp.attribute("modelled", name="modelled" if name != "modelled" else "x"),
         wp.attribute("x", name=name),
@@ -184,7 +183,7 @@ def test_more_rows_than_fit_are_refused(fitted: wp.FittedTable) -> None:
 
 @pytest.mark.parametrize("model", ["mixture", "tree", "full table"])
 def test_every_model_fits_what_it_can(model: str) -> None:
-    people = wp.source("people", a=wp.category("x", "y"), b=bool, c=wp.category("p", "q", "r"), facts=["whole_weights"])
+    people = wp.source("people", a=wp.category("x", "y"), b=bool, c=wp.category("p", "q", "r"))
     views = [("a", "b"), ("b", "c")]
     asked = people.marginals(["a", "b", "c"], workload=views, measure=dict.fromkeys(views, 1), epsilon=5)
     data = [("xy"[i % 2], i % 3 == 0, "pqr"[i % 3]) for i in range(600)]

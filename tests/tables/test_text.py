@@ -95,7 +95,9 @@ def test_a_name_that_text_has_no_place_for_is_refused(people: Query) -> None:
 
 
 def test_tables_promise_more_facts_as_queries_do() -> None:
-    program = wp.parse('source e(src: int, dst: int); var t = e.By("src", keys: [1]).Agg(1, n: Count());')
+    program = wp.parse(
+        'source e(src: int, dst: int) with weights = true; var t = e.By("src", keys: [1]).Agg(1, n: Count());'
+    )
     assert program.tables["t"].kind("n").name == "weight, not a count"
     promised = program.promising({"e": ["whole_weights"]})
     assert promised.tables["t"].kind("n").name == "count"

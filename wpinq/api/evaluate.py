@@ -41,9 +41,9 @@ def evaluate(
     query : Query
         What to evaluate.
     data : mapping
-        For each source name, a mapping from record to weight, an iterable of records of weight 1 each, or a table, a
-        file, a cursor, a graph or an `EdgeList` as `Session.protect` takes them; where the source declares a person,
-        whatever that takes.
+        For each source name, an iterable of records of weight 1 each, a mapping from record to its number of rows (or
+        its weight, with `weights=True`), or a table, a file, a cursor, a graph or an `EdgeList` as `Session.protect`
+        takes them; where the source declares a person, whatever that takes.
     engine : str, optional
         "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
     exact : bool
@@ -135,6 +135,12 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
+    rows = "whole_weights" in facts and isinstance(given, Mapping)
+    if rows and any(weight > source.unit_weight for weight in weights.values()):
+        raise SourceRejected(
+            f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
+            "of all rows, or declare a larger unit_weight"
+        )
     pairs = "symmetric" in facts and isinstance(given, Mapping)
     if pairs and any(2 * abs(w) > source.unit_weight and _reverse(record) != record for record, w in held.items()):
         raise SourceRejected(

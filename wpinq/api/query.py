@@ -328,7 +328,7 @@ class Query(Releasable):
         Examples
         --------
         >>> import wpinq as wp
-        >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
+        >>> people = wp.source("people", sex=wp.category("f", "m"), age=int)
         >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65], other=False)], epsilon=1)
         >>> data = {"people": [("f", age % 60) for age in range(900)]}
         >>> marginals = wp.simulate(asked, data, seed=1)

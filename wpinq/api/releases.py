@@ -187,7 +187,7 @@ class Releasable(Planned):
         >>> print(wp.bill([zips.noisy_count_above(1, wp.digits(5), above=20), zips.noisy_count(1)]))
         people: 1
           protects one record, of weight 1
-          NoisyCount(1) uses it once: 1 x 1 = 1
+          NoisyCount(1), spent once: 1 x 1 = 1
           NoisyCount(1) is released already: no cost
         """
         counted = self.geometric_count(epsilon, ()) if geometric else self.noisy_count(epsilon, ())

@@ -35,6 +35,7 @@ def source(
     *,
     unit: str | None = None,
     unit_weight: object = None,
+    weights: bool = False,
     cap: object = DEFAULT_CAP,
     facts: Iterable[str] = (),
     records_at_most: object = None,
@@ -55,12 +56,15 @@ def source(
     unit_weight : number
         The total weight by which one protected unit can change the dataset; more than 0, by default 1. Where the
         unit is a person it follows, and is not to be given.
+    weights : bool
+        Whether data may give records any weights, also negative ones, in a mapping. Otherwise each record counts equal
+        rows, and data with other weights are refused.
     cap : number
         A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
         data beyond it are refused.
     facts : iterable of str
-        What all data for this source must satisfy: "nonnegative", "whole_weights", "unit_weights", "symmetric",
-        "simple". Enforced when data are protected; each narrows the neighbours that the guarantee covers.
+        What all data for this source must satisfy: "nonnegative", "unit_weights", "symmetric", "simple". Enforced when
+        data are protected; each narrows the neighbours that the guarantee covers.
     records_at_most : int
         A public upper bound on how many records the dataset has. Like `keys_at_most` it is checked when data are
         protected, fixed with the account, and bounds the work of plans (`explain`); it cuts no rows and changes no
@@ -101,7 +105,7 @@ def source(
     >>> print(purchases.bill(epsilon="1/100"))
     purchases: 0.2
       protects one person, at most 20 rows, of weight 20
-      NoisyCount(0.01) uses it once: 0.01 x 1 x 20 = 0.2
+      NoisyCount(0.01), spent once: 0.01 x 1 x 20 = 0.2
     """
     if not isinstance(name, str):
         raise PlanError(
@@ -119,13 +123,22 @@ def source(
     implied = Fraction(1 if person is None else person.weight)
     weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
-    declared = tuple(sorted(set(check_listed(facts))))
+    declared = set(check_listed(facts))
+    if not isinstance(weights, bool) or (weights and person is not None):
+        raise PlanError(
+            f"source {name!r}: weights is True or False, and False where a person is the unit; a field of this name "
+            'stands in a schema, {"weights": float}'
+        )
+    if not weights and weight < 1:
+        raise PlanError(f"source {name!r}: a row weighs 1, above the unit weight {weight}: declare weights=True")
+    if not weights and person is None and "unit_weights" not in declared:
+        declared.add("whole_weights")
     try:
         check_facts(declared, record, weight)
     except PlanError as error:
         raise PlanError(f"source {name!r}: {error}") from None
     sizes = sizes_of(records_at_most, keys_at_most)
-    declaration = Source(name, record, repr(record), words, weight, bound, declared, person, sizes)
+    declaration = Source(name, record, repr(record), words, weight, bound, tuple(sorted(declared)), person, sizes)
     declaration.check_size()
     return Query(Node(declaration))
 
@@ -186,7 +199,7 @@ def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.9
     >>> print(wp.bill(wp.rows_per_person(visits, epsilon=0.1)))
     visits: 0.1
       protects one person, at most 1,000 rows in one record, of weight 1
-      Choose(0.1) uses it once: 0.1 x 1 = 0.1
+      Choose(0.1), spent once: 0.1 x 1 = 0.1
     """
     declared = source.plan.operator if isinstance(source, Query) else None
     person = declared.person if isinstance(declared, Source) else None

@@ -121,8 +121,6 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     lines.append(f"  {answers.kind}")
     if answers.listing is not None:
         lines.append(f"  {answers.listing.words}; the intervals hold given that")
-    if answers.measurement.reading:
-        lines.append(f"  Reading: {answers.measurement.reading}")
     return "\n".join(lines)
 
 

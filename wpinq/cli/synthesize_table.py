@@ -330,7 +330,7 @@ def _source(options: argparse.Namespace, table: object) -> Query:
             fields[name] = type_.with_nullable()
     named: dict[str, Any] = {}
     if options.person is None:
-        named = {"unit": options.unit or "one row", "facts": ["whole_weights"]}
+        named = {"unit": options.unit or "one row"}
     else:
         if options.person not in record.names:
             raise UsageError(f"--person: the file has no column {options.person!r} that can be declared")

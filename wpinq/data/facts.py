@@ -29,6 +29,8 @@ def enforce(
     """
     if held.each_weighs_one:
         facts -= _OF_ONES
+    if unit_weight is None:
+        facts -= _OF_ROWS
     if not facts:
         return
     with held.attached(connection, "checking") as table:
@@ -134,7 +136,7 @@ _CHECKS = {
     "nonnegative": ("a negative weight, where the source declares nonnegative", "WHERE a.w < 0"),
     "unit_weights": ("a weight that is not 1, where the source declares unit_weights", "WHERE a.w <> 1"),
     "whole_weights": (
-        "a weight that is no number of rows, where the source declares whole_weights",
+        "a weight that is no number of rows (a source of weights is declared with weights=True)",
         "WHERE a.w < 0 OR a.w <> floor(a.w)",
     ),
     "simple": (
@@ -148,7 +150,10 @@ _CHECKS = {
 }
 """For each fact, what is said of records that break it, and how a query finds them."""
 
-_OF_ONES = frozenset({"nonnegative", "unit_weights", "whole_weights"})
+_OF_ROWS = frozenset({"nonnegative", "whole_weights"})
+"""What numbers of rows keep."""
+
+_OF_ONES = _OF_ROWS | {"unit_weights"}
 """What weights of 1 keep."""
 
 

@@ -35,7 +35,7 @@ def read_source(
     """The weighted dataset that a curator offers, checked against what its source declares.
 
     Each row weighs 1.0 and repeated rows add up: A(x) = number of rows equal to x. In a mapping each item is one
-    row, with its own weight.
+    record with its number of rows, or its weight.
 
     Parameters
     ----------

@@ -269,7 +269,7 @@ def _weight(weight: Any, unit_weight: Fraction) -> float:
         raise UnfitValue("a weight that is nan or infinite")
     if abs(Fraction(weight)) > unit_weight:
         raise UnfitValue(
-            f"a weight above the unit weight {unit_weight} (repeat the row, or declare a larger unit_weight)"
+            f"a weight above the unit weight {unit_weight} (offer a list of all rows, or declare a larger unit_weight)"
         )
     try:
         number = float(weight)

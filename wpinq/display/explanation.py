@@ -78,7 +78,7 @@ def explain_plan(
     else:
         told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
     told += _work(plan)
-    told += _how_to_read(sink.kind(plan), reading)
+    told += _how_to_read(sink.kind(plan).read_as(reading if sink.per_key else ""))
     return "\n".join([*lines, "", *told, f"Engine: {engine}." if not missing else f"Engine: none. {missing}"])
 
 
@@ -155,7 +155,7 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         moved = certificate.stability[name]
         cost = "" if epsilon is None else f" = {format_epsilon(epsilon * moved * weight)}"
         far = format_factor(moved)
-        sharper = f" and moves at most {far}" if moved < count else ""
+        sharper = f" and pays for {far}" if moved < count else ""
         price = far if moved < count else _short(count)
         yield f"Uses {name} {often}{sharper}: a release costs epsilon x {price}{factor}{cost}."
         if sharper:
@@ -216,13 +216,13 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing
         yield f"Keys: {len(domain)}, known from the query itself."
 
 
-def _how_to_read(kind: Kind, reading: str) -> Iterator[str]:
-    yield f"Gives a {kind}."
+def _how_to_read(kind: Kind) -> Iterator[str]:
     if kind.name == WEIGHT:
+        yield f"Gives a {kind}."
         yield "What one record leaves at each step depends on how many it meets there."
+    else:
+        yield f"Gives: {kind}."
     yield "'weight left' is the most that a single record of weight 1 leaves when it is alone."
-    if reading:
-        yield f"Reading: {reading}"
 
 
 # A plan as a picture: sources on top, each step below what it reads, the output at the bottom. No data.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _LONGEST_LABEL = 24
 _MOST_LABELS = 20
 _MOST_CHARACTERS = 60
+_LINE = 45
 
 
 @runtime_checkable
@@ -80,7 +82,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     >>> bits = wp.source("bits", bool)
     >>> answers = wp.simulate(bits.noisy_count(epsilon=1), {"bits": [True, True, False]}, seed=1)
     >>> plot_answers(answers).get_ylabel()
-    'weight, not a count, 95 % interval'
+    'number of rows of bits, 95 % interval'
     """
     if not isinstance(answers, Plottable):
         raise AnswersError(
@@ -91,12 +93,12 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
         raise AnswersError("a choice among candidates has no interval to draw: show answers.value")
     if not len(answers):
         raise AnswersError("there are no answers to draw: release some keys with over=…")
-    told = f"{100 * confidence:.10g} % interval" if sink.has_interval else "no interval"
+    told = f", {100 * confidence:.10g} % interval" if sink.has_interval else ""  # the kind says that there is none
     drawn = plot_estimates(
         None if sink.single else answers.keys,
         list(answers.rows(confidence)),
         sink.noun if sink.single else _key_name(answers),
-        f"{measurement.kind.name}{f' ({sink.noun})' if sink.single else ''}, {told}",
+        plain_text(fill(f"{measurement.kind}{told}", _LINE)),
         axes,
         measurement.description,
     )

@@ -12,16 +12,16 @@ from wpinq.expr.types import INT, STR, ListOf, Scalar, TupleOf, Type, check_fiel
 
 FACTS: Mapping[str, str] = MappingProxyType(
     {
-        "nonnegative": "no record has a negative weight",
+        "nonnegative": "no weight is negative",
         "unit_weights": "every record weighs exactly 1",
-        "whole_weights": "every record weighs a whole number, of rows that are equal to it",
-        "symmetric": "the records (a, b) and (b, a) weigh the same",
-        "simple": "no record is (a, a), and never are both (a, b) and (b, a) there",
+        "whole_weights": "every record weighs a whole number of equal rows (otherwise declare weights=True)",
+        "symmetric": "(a, b) and (b, a) have the same weight",
+        "simple": "no loops (a, a), and at most one of (a, b) and (b, a)",
     }
 )
 """Fact name -> the curator's declaration, in words.
 
-It narrows the neighbours that are covered, so bills print it.
+It narrows the neighbours that are covered, so bills print it, but for whole numbers of rows, which are the rule.
 """
 
 

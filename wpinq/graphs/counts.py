@@ -73,8 +73,8 @@ def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | 
     >>> print(wp.bill(asked))
     friends: 1
       protects one record, of weight 1
-      promised of it: every record weighs exactly 1
-      TriangleCount(1) changes by one edge a record: 1 x 1 = 1
+      declared: every record weighs exactly 1
+      TriangleCount(1), spent once for each edge: 1 x 1 = 1
     >>> clique = [(a, b) for a in range(40) for b in range(a)]
     >>> answers = wp.simulate(asked, {"friends": clique}, seed=1)
     >>> answers.value, answers.value_interval(0.95)[1] > 9880
@@ -167,8 +167,8 @@ def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     >>> friends = wp.source("friends", one=int, other=int, facts=["unit_weights"])
     >>> asked = largest_degree(friends, epsilon=1)
     >>> print(wp.accuracy(asked, half_width=5))
-    measurement       kind       epsilon  ± at 95 %  costs      epsilon for ± 5
-    LargestDegree(1)  statistic  1        3          friends 1  0.538174004
+    measurement       kind            epsilon  ± at 95 %  costs      epsilon for ± 5
+    LargestDegree(1)  largest degree  1        3          friends 1  0.538174004
     >>> star = {"friends": [(0, leaf) for leaf in range(1, 101)]}
     >>> answers = wp.simulate(asked, star, seed=1)    # 100, and noise
     >>> answers.value, answers.value_interval(0.95)

@@ -277,7 +277,7 @@ def motif(edges: Query, pattern: Iterable[Any]) -> Query:
         query = query.select(lambda copy: _fields(copy, order))
     for step in least_steps(wanted):
         query = query.select(lambda copy, step=step: _step(copy, step, wanted.size))
-    return query.read_as("one record a copy of the pattern; its weight depends on the degrees around it: no count")
+    return query.read_as("copies of the pattern, of weights that depend on the degrees around them")
 
 
 def motif_total(edges: Query, pattern: Iterable[Any]) -> Query:
@@ -302,9 +302,7 @@ def motif_total(edges: Query, pattern: Iterable[Any]) -> Query:
     WeightedDataset({'motif': Fraction(6, 5)})
     """
     query, _ = _embeddings(edges, read_pattern(pattern))
-    return query.select(lambda copy: "motif").read_as(
-        "the weights of all copies of the pattern together: it grows with them but is no count"
-    )
+    return query.select(lambda copy: "motif").read_as("total weight of all copies of the pattern")
 
 
 def _embeddings(edges: Query, pattern: Pattern) -> _Embeddings:

@@ -91,7 +91,7 @@ def nodes(edges: Query) -> Query:
     WeightedDataset({1: 0.5, 2: 0.5})
     """
     first = ends(edges).shave(0.5).where(lambda piece: piece.index == 0)
-    return first.select(lambda piece: piece.record).read_as("a weight of 1/2 for each node that has an edge")
+    return first.select(lambda piece: piece.record).read_as("nodes with an edge, each of weight 1/2")
 
 
 def degrees(edges: Query) -> Query:
@@ -118,7 +118,7 @@ def degrees(edges: Query) -> Query:
     """
     check_edges(edges)
     grouped = edges.group_by(lambda e: e[0], lambda group: F.count(group))
-    return grouped.read_as("a weight of 1/2 for each node, with its degree")
+    return grouped.read_as("nodes with their degrees, each of weight 1/2")
 
 
 def degree_ccdf(edges: Query) -> Query:
@@ -142,7 +142,7 @@ def degree_ccdf(edges: Query) -> Query:
     >>> wp.evaluate(degree_ccdf(symmetrize(edges)), {"edges": [(0, 1), (0, 2), (0, 3)]})
     WeightedDataset({0: 4.0, 1: 1.0, 2: 1.0})
     """
-    return _ccdf(edges).read_as("record y weighs the number of nodes of degree above y: a count")
+    return _ccdf(edges).read_as("number of nodes with more than key edges")
 
 
 def degree_sequence(edges: Query) -> Query:
@@ -167,7 +167,7 @@ def degree_sequence(edges: Query) -> Query:
     WeightedDataset({0: 3.0, 1: 1.0, 2: 1.0, 3: 1.0})
     """
     shaved = _ccdf(edges).shave(1.0).select(lambda piece: piece.index)
-    return shaved.read_as("record x weighs the (x+1)-th largest degree")
+    return shaved.read_as("degree of the node at rank key, from 0 for the largest")
 
 
 def _ccdf(edges: Query) -> Query:
@@ -202,7 +202,9 @@ def paths(edges: Query) -> Query:
         return F.record(a=left[0], b=left[1], c=right[1])
 
     joined = edges.join(edges, lambda left: left[1], lambda right: right[0], path)
-    return joined.where(lambda p: p.a != p.c).read_as("each path (a, b, c) weighs 1/(2 d_b), d_b the degree of b")
+    return joined.where(lambda p: p.a != p.c).read_as(
+        "paths (a, b, c), each of weight 1/(2 d_b), with d_b the degree of b"
+    )
 
 
 def joint_degrees(edges: Query) -> Query:
@@ -235,9 +237,7 @@ def joint_degrees(edges: Query) -> Query:
 
     temp = known.join(edges, lambda node: node.key, lambda e: e[0], with_degree)
     joint = temp.join(temp, lambda x: x.edge, lambda y: (y.edge[1], y.edge[0]), lambda x, y: (x.degree, y.degree))
-    return joint.read_as(
-        "each directed edge adds 1/(2 + 2i + 2j) to its degrees (i, j): multiply by 2 + 2i + 2j for their number"
-    )
+    return joint.read_as("directed edges from degree i to degree j, each of weight 1/(2 + 2i + 2j)")
 
 
 # --- triangles and squares --------------------------------------------------------------------------------------------
@@ -293,16 +293,9 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
 
     pairs = abc.join(bca, lambda x: x.path, lambda y: y.path, pair)
     triples = pairs.join(cab, lambda x: x.path, lambda y: y.path, lambda x, y: (x.first, x.second, y.degree))
+    reading = f"triangles in buckets of {bucket} degrees, of mixed weights 3/(d_a² + d_b² + d_c²)"
     if bucket == 1:
-        reading = (
-            "each triangle adds 3/(x² + y² + z²) to its degrees (x, y, z): multiply by (x² + y² + z²)/3 for the "
-            "number of triangles"
-        )
-    else:
-        reading = (
-            f"each triangle adds 3/(d_a² + d_b² + d_c²) to its degrees divided by {bucket}, rounded down: a bucket "
-            "mixes weights, so this is no count and has no exact rescaling"
-        )
+        reading = "triangles with degrees (x, y, z), each of weight 3/(x² + y² + z²)"
     return triples.select(lambda triple: F.sort(triple)).read_as(reading)
 
 
@@ -347,8 +340,8 @@ def squares_by_degree(edges: Query) -> Query:
     cdab = abcd.select(turned)
     around = abcd.join(cdab, lambda x: x.path, lambda y: y.path, lambda x, y: (y.first, x.second, x.third, y.fourth))
     return around.select(_least_around).read_as(
-        "each square of degrees a, b, c, d around it adds 2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d)), where "
-        "f(p,q) = p²(q−1) + q²(p−1): divide by that for the number of squares"
+        "squares with degrees a, b, c, d around them, each of weight 2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d)) with "
+        "f(p,q) = p²(q−1) + q²(p−1)"
     )
 
 
@@ -377,7 +370,7 @@ def triangles_by_intersect(edges: Query) -> Query:
     abc = paths(edges)
     closed = abc.select(lambda path: F.rotate(path)).intersect(abc)
     return closed.select(lambda path: "triangle!").read_as(
-        "each triangle adds min(1/d_a,1/d_b) + min(1/d_a,1/d_c) + min(1/d_b,1/d_c): a weight with no exact rescaling"
+        "triangles (a, b, c), each of weight min(1/d_a, 1/d_b) + min(1/d_a, 1/d_c) + min(1/d_b, 1/d_c)"
     )
 
 

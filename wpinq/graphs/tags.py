@@ -147,7 +147,7 @@ def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     WeightedDataset({0: 2.5, 1: 0.5})
     """
     mass = degree_tags(edges, limits).select(lambda tag: tag.index)
-    return mass.read_as("record i weighs half the degree that nodes have between limits i and i + 1")
+    return mass.read_as("half of the degree that nodes have between limits key and key + 1")
 
 
 def closed_wedges_by_tag(
@@ -225,7 +225,7 @@ def closed_wedges_by_tag(
     changed = [(tag, share) for tag, (before, share) in enumerate(pairwise(shares), 1) if share != before]
     if changed or shares[0] < 1:
         closed = closed.select_many(lambda tag: [F.weighted(tag, _beyond(tag, shares[0], changed))])
-    return closed.read_as("record i weighs the closed wedges in tag i of their middle nodes, about 1/(3d) each")
+    return closed.read_as("closed wedges with a middle node in tag key, each of weight about 1/(3d)")
 
 
 def _one_a_tag(name: str, given: Sequence[float], tags: int, most: float) -> list[float]:
@@ -280,7 +280,7 @@ def joint_degrees_by_tag(edges: Query, limits: Sequence[int]) -> Query:
     joint = first.join(
         tags, lambda half: half.dst, lambda tag: tag.record, lambda half, tag: F.sort((half.tag, tag.index))
     )
-    return joint.read_as("record (i, j) weighs a third of each edge, shared among the tags of its ends")
+    return joint.read_as("a third of each edge, shared among the tags i and j of its ends")
 
 
 def _whole_degree_tags(edges: Query, limits: Sequence[int]) -> Query:

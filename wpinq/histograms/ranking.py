@@ -233,9 +233,9 @@ class Ranking:
         answers : Answers or array-like
             Of `measure`, or noisy answers in the order of the strategy's keys.
         nonnegative : {"declared", "top down", "least squares"}, optional
-            "declared" is "top down" where the plan of the answers proves, from what its sources declare (the facts
-            "nonnegative", "whole_weights" or "unit_weights"), that no bin weighs less than 0; of numbers without a
-            plan, where that of the `source` given to `choose` proves it. None for the unbiased estimate.
+            "declared" is "top down" where the plan of the answers proves, from what its sources declare (rows, or the
+            fact "nonnegative"), that no bin weighs less than 0; of numbers without a plan, where that of the `source`
+            given to `choose` proves it. None for the unbiased estimate.
 
         Notes
         -----
@@ -247,7 +247,7 @@ class Ranking:
         --------
         >>> import wpinq as wp
         >>> from wpinq.histograms import AllRanges
-        >>> ages = wp.source("ages", int, facts=["whole_weights"])
+        >>> ages = wp.source("ages", int)
         >>> ranking = choose(AllRanges(8), epsilon=0.5)
         >>> answers = wp.simulate(ranking.measure(ages, 0.5), {"ages": [1, 1, 3]}, seed=3)
         >>> bool((ranking.infer(answers) >= 0).all()), bool((ranking.infer(answers, nonnegative=None) >= 0).all())

@@ -155,10 +155,11 @@ class Session(Budgets, Releasing):
         source : Query
             A query made by `wp.source` (or a program's source).
         data : rows, mapping, data frame or path
-            Rows, each of weight 1; a mapping from record to weight; a pandas, polars or Arrow table; a path to a
-            csv, parquet or edge-list file; an `EdgeList`. With engine="spark" also a Spark frame, and a path of parquet
-            that Spark reads; their rows stay there. Where the source declares a person, rows by field name, a table or
-            a file with the column of ids. Refused as a whole when any part is unfit.
+            Rows, each of weight 1; a mapping from record to its number of rows, or to its weight where the source has
+            `weights=True`; a pandas, polars or Arrow table; a path to a csv, parquet or edge-list file; an `EdgeList`.
+            With engine="spark" also a Spark frame, and a path of parquet that Spark reads; their rows stay there. Where
+            the source declares a person, rows by field name, a table or a file with the column of ids. Refused as a
+            whole when any part is unfit.
         budget : number
             The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
             was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record. Tables

@@ -103,7 +103,8 @@ class Program(Mapping[str, ProgramValue]):
 
         def promised(source: Source) -> frozenset[str]:
             more = facts.get(source.source, ()) if source.unit_weight == 1 and source.person is None else ()
-            return frozenset(source.facts) | frozenset(more)
+            kept = frozenset(source.facts) | frozenset(more)
+            return kept - {"whole_weights"} if "unit_weights" in kept else kept
 
         return self._over(lambda plan: with_facts(plan, promised))
 
@@ -151,6 +152,7 @@ _SCALARS: dict[str, tuple[type, str]] = {
     "person": (str, 'the column of the ids of people is named in quotes: person = "customer_id"'),
     "account": (str, 'the account is named in quotes: account = "customers"'),
     "nested": (bool, "nested is true or false"),
+    "weights": (bool, "weights is true or false"),
 }
 _OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most"
 

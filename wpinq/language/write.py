@@ -265,8 +265,10 @@ def write_source(source: Operator) -> str:
         options.append(f"unit_weight = {format_epsilon(source.unit_weight)}")
     if source.cap != DEFAULT_CAP:
         options.append(f"cap = {format_epsilon(source.cap)}")
-    if source.facts:
-        options.append(f"facts = [{', '.join(source.facts)}]")
+    options += ["weights = true"] * (not source.whole)
+    rows = {"whole_weights"} if source.person is None and not source.exact else set()  # a source has it by default
+    if facts := [fact for fact in source.facts if fact not in rows]:
+        options.append(f"facts = [{', '.join(facts)}]")
     if source.sizes is not None:
         if source.sizes.records is not None:
             options.append(f"records_at_most = {source.sizes.records}")

@@ -72,7 +72,7 @@ def plot_marginals(
     Examples
     --------
     >>> import wpinq as wp
-    >>> people = wp.source("people", sex=wp.category("f", "m"), age=int, facts=["whole_weights"])
+    >>> people = wp.source("people", sex=wp.category("f", "m"), age=int)
     >>> asked = people.marginals(["sex", wp.attribute("age", bins=[0, 18, 65])], epsilon=1)
     >>> figure = wp.plot_marginals(wp.simulate(asked, {"people": [("f", age % 60) for age in range(900)]}, seed=1))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()][1].startswith("age x sex")

@@ -272,7 +272,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     Examples
     --------
     >>> import wpinq as wp
-    >>> people = wp.source("people", age=int, facts=["whole_weights"])
+    >>> people = wp.source("people", age=int)
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
     >>> infeasible_marginals(asked, records=100)["age"]
     'a cell of age is ± 230 at 90 %, as wide as from none of about 100 records to all'

@@ -95,7 +95,7 @@ class GenericChain:
     >>> import wpinq as wp
     >>> from wpinq.mcmc.proposal import ReplaceRecord
     >>> dice = wp.source("dice", int)
-    >>> answers = wp.simulate(dice.noisy_count(epsilon=1, over=range(1, 7)), {"dice": {6: 20}}, seed=1)
+    >>> answers = wp.simulate(dice.noisy_count(epsilon=1, over=range(1, 7)), {"dice": [6] * 20}, seed=1)
     >>> chain = GenericChain([Target(answers)], ReplaceRecord("dice", tuple(range(1, 7))), {"dice": {1: 20.0}}, seed=1)
     >>> chain.run(3000, beta=100.0).steps
     3000

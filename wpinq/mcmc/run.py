@@ -167,7 +167,7 @@ def sample(
     >>> from wpinq.mcmc import ReplaceRecord, Settings, Target, sample
     >>> towns = ("York", "Leeds", "Hull")
     >>> people = wp.source("people", str)
-    >>> counts = wp.simulate(people.noisy_count(1, over=towns), {"people": {"York": 8, "Hull": 2}}, seed=1)
+    >>> counts = wp.simulate(people.noisy_count(1, over=towns), {"people": ["York"] * 8 + ["Hull"] * 2}, seed=1)
     >>> start = {"people": {"Leeds": 10.0}}
     >>> samples = sample([Target(counts)], ReplaceRecord("people", towns), [start], Settings(steps=2000, chains=2))
     >>> samples.candidate["people"]["York"]

@@ -148,9 +148,9 @@ def accuracy(
     ...     "age": people.noisy_average(0.5, lambda p: p.age, lower=0, upper=100),
     ... }
     >>> print(wp.accuracy(batch, half_width=2, count=1000))
-    measurement  kind       epsilon  ± at 95 %  costs       epsilon for ± 2
-    cities       count      0.5      5.991      people 0.5  1.497866506
-    age          statistic  0.5      1.476      people 0.5  0.368888213
+    measurement  kind   epsilon  ± at 95 %  costs       epsilon for ± 2
+    cities       count  0.5      5.991      people 0.5  1.497866506
+    age          mean   0.5      1.476      people 0.5  0.368888213
     """
     if not 0 < confidence < 1:
         raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}")

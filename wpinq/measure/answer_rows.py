@@ -58,7 +58,7 @@ class Row:
     low, high : float or None
         The ends of the interval; None where the answers have no interval.
     kind : str
-        "count", "rescaled count", "weight, not a count", or "statistic"; of a listed key with how it was selected.
+        As in `Kind.name`: "count", "mean" and so on; of a listed key with how it was selected.
     """
 
     key: tuple[Value, ...]
@@ -151,7 +151,8 @@ def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
         for column, kind in zip(made.values(), types, strict=False)  # all but the last, which is text
     ]
     kinds = pyarrow.array(list(made.values())[-1], type=pyarrow.string())
-    return pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
+    table = pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
+    return table.replace_schema_metadata({"kind": str(answers.measurement.kind)})
 
 
 def polars_frame(table: pyarrow.Table) -> polars.DataFrame:
@@ -226,7 +227,7 @@ def answers_html(answers: AnswersLike, stamp: str) -> str:
         names=[*fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "", "kind"],
         rows=[_cells(row, scale) for row in found],
         numbers=(len(fields), len(fields) + 1),
-        notes=[*notes, str(measurement.kind), *([f"Reading: {measurement.reading}"] if measurement.reading else ())],
+        notes=[*notes, str(measurement.kind)],
     )
 
 

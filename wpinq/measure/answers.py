@@ -212,7 +212,7 @@ class Answers(Saved, Framed):
         >>> import wpinq as wp
         >>> words = wp.source("words", str)
         >>> counts = words.noisy_count(epsilon=1, over=["be", "or", "to"])
-        >>> wp.simulate(counts, {"words": {"be": 90, "to": 80}}, seed=1).above(40).keys
+        >>> wp.simulate(counts, {"words": ["be"] * 90 + ["to"] * 80}, seed=1).above(40).keys
         ('be', 'to')
         """
         if not self.measurement.sink.per_key:
@@ -285,7 +285,7 @@ class Answers(Saved, Framed):
         Examples
         --------
         >>> import wpinq as wp
-        >>> towns = wp.source("towns", str, facts=["whole_weights"])
+        >>> towns = wp.source("towns", str)
         >>> answers = wp.simulate(towns.noisy_count(epsilon=100, over=["York"]), {"towns": ["York"] * 7}, seed=1)
         >>> [(row.key, round(row.estimate), row.kind) for row in answers.rows()]
         [(('York',), 7, 'count')]
@@ -299,7 +299,9 @@ class Answers(Saved, Framed):
         """
         import pandas
 
-        return pandas.DataFrame(columns(self, confidence))
+        frame = pandas.DataFrame(columns(self, confidence))
+        frame.attrs["kind"] = str(self.kind)
+        return frame
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """The rows as a polars data frame, with the columns of `to_pandas`."""
@@ -320,7 +322,7 @@ class Answers(Saved, Framed):
             "epsilon": held["epsilon"],
             "scale": self.scale,
             "reading": held["reading"],
-            "kind": {"name": self.kind.name, "of": self.kind.of, "factors": self._factors()},
+            "kind": {"name": self.kind.name, "words": self.kind.words, "factors": self._factors()},
             "plan": held["plan"],
             "keys": held["keys"],
             "values": [float(value) for value in self.values],

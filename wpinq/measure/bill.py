@@ -44,7 +44,7 @@ class Bill(Mapping[str, Epsilon]):
     >>> print(paths.bill(epsilon=0.1))
     edges: 0.2
       protects one directed edge, of weight 1
-      NoisyCount(0.1) uses it 2 times: 0.1 x 2 = 0.2
+      NoisyCount(0.1), spent twice (Join uses edges twice): 0.1 x 2 = 0.2
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class Bill(Mapping[str, Epsilon]):
             unit = self._units.get(name, source.unit) + source.rows_of_unit
             verb = "protects" if name == account else f"{name} protects"
             yield f"  {verb} {unit}, of weight {format_epsilon(source.unit_weight)}"
-            for fact in source.facts:
-                yield f"  promised of it: {FACTS[fact]}"
+            for fact in sorted({*source.facts} - {"whole_weights"}):
+                yield f"  declared: {FACTS[fact]}"
             for words in () if source.sizes is None else source.sizes.words:
-                yield f"  promised of it: {words}"
+                yield f"  declared: {words}"
             for line, cost in self._items(name, source):
                 itemised += cost
                 yield line
@@ -128,7 +128,7 @@ class Bill(Mapping[str, Epsilon]):
 
     def _items(self, name: str, source: Source) -> Iterator[tuple[str, Fraction]]:
         """The line of each measurement that uses a source, and what it costs by itself."""
-        it = "it" if name == source.account else name
+        of = "" if name == source.account else f" of {name}"
         listed: set[bytes] = set()
         for label, measurement in self.listed:
             stability = measurement.sink.stability(measurement.plan)
@@ -142,8 +142,8 @@ class Bill(Mapping[str, Epsilon]):
             times = f"{format_epsilon(measurement.epsilon)} x {format_factor(stability[name])}"
             if source.unit_weight != 1:
                 times += f" x {format_epsilon(source.unit_weight)}"
-            usage, reason = measurement.sink.usage(measurement.plan, name, it)
-            yield f"  {label} {usage}: {times} = {format_epsilon(cost)}", cost
+            usage, reason = measurement.sink.usage(measurement.plan, name)
+            yield f"  {label}{of}, {usage}: {times} = {format_epsilon(cost)}", cost
             if reason:
                 yield f"    {reason}", Fraction(0)
 

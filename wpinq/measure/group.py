@@ -186,9 +186,9 @@ class Batch(Compound[Any]):
     >>> batch.bill()
     Bill({'people': 3})
     >>> print(batch.accuracy(count=1000))
-    measurement       kind       epsilon  ± at 95 %  costs
-    people            count      1        2.996      people 1
-    age, mean (Mean)  statistic  2        0.3652     people 2
+    measurement       kind   epsilon  ± at 95 %  costs
+    people            count  1        2.996      people 1
+    age, mean (Mean)  mean   2        0.3652     people 2
     """
 
     __slots__ = ("parts",)

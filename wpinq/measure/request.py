@@ -58,7 +58,7 @@ class MeasuredPlan:
     @property
     def kind(self) -> Kind:
         """The kind of released number, from the plan and declarations, never from data."""
-        return self.sink.kind(self.plan)
+        return self.sink.kind(self.plan).read_as(self.reading if self.sink.per_key else "")
 
     @cached_property
     def checked(self) -> Self:

@@ -112,6 +112,17 @@ def format_factor(factor: Fraction | int) -> str:
     return _size(Fraction(factor)) or str(factor)
 
 
+def format_times(factor: Fraction | int) -> str:
+    """How often, in words: once, twice, or a factor.
+
+    Examples
+    --------
+    >>> format_times(1), format_times(2), format_times(Fraction(8, 3))
+    ('once', 'twice', '8/3 times')
+    """
+    return {Fraction(1): "once", Fraction(2): "twice"}.get(Fraction(factor)) or f"{format_factor(factor)} times"
+
+
 def _size(number: Fraction) -> str | None:
     """The power of two near a number that is too long to write.
 

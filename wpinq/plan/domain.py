@@ -142,7 +142,7 @@ def _parts(expr: Expr, listed: bool) -> tuple[tuple[Expr, bool], ...]:
 # Static, from the plan and what its sources declare, never from whether weights happen to be whole. Each operator says
 # its own part (`Operator.counted`); where it does not, its output is weights and no counts.
 
-NUMBERED = ", as Shave numbers them"
+NUMBERED = ", numbered within each record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def counted_together(step: str, left: Counted, right: Counted, joined: str, *, e
     `joined` is the words for them.
     """
     if left.factor != right.factor:
-        return NoCount(step, f"puts together things that weigh {left.factor} and {right.factor}")
+        return NoCount(step, f"adds things of weight {left.factor} and {right.factor}")
     return Counted(left.factor, joined, even)
 
 
@@ -189,7 +189,9 @@ def numbered(things: Counted, width: Fraction) -> Counted | NoCount:
         return Counted(things.factor, of, things.even or width == things.factor)
     if (things.factor / width).denominator == 1:  # every piece is a whole one
         return Counted(width, f"slices of {things.of}", even=True)
-    return NoCount("Shave", f"cuts what weighs {things.factor} into pieces of {width}, neither a multiple of the other")
+    return NoCount(
+        "Shave", f"cuts things of weight {things.factor} into pieces of {width}, neither a multiple of the other"
+    )
 
 
 # Upper bounds that a source may declare: on its records, and on those that agree in some fields.

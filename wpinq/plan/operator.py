@@ -173,7 +173,7 @@ class Operator(ABC):
 
         It holds for all data.
         """
-        return NoCount(self.name, "is not known to count anything")
+        return NoCount(self.name, "declares nothing that its weights count")
 
     def rows(self, *inputs: Sized) -> RowBounds:
         """The most records of the output, and the most rows handled for it.

@@ -157,7 +157,7 @@ class PlanProperties:
     def lattice(self) -> Fraction | None:
         """The largest number that the plan proves to divide every output weight, or None.
 
-        Sources with the fact "unit_weights" have 1. Join divides by norms of the data: none.
+        Sources of rows have 1. Join divides by norms of the data: none.
         """
         return None if isinstance(self._lattice, NoLattice) else self._lattice
 
@@ -167,11 +167,11 @@ class PlanProperties:
         Examples
         --------
         >>> import wpinq as wp
-        >>> plan_properties(wp.source("items", group=int).plan).require_lattice()
+        >>> plan_properties(wp.source("items", group=int, weights=True).plan).require_lattice()
         Traceback (most recent call last):
         ...
-        wpinq.errors.PlanError: no lattice of weights is proven: Source(items) may hold any weights; declare \
-facts=["unit_weights"], or use Laplace noise
+        wpinq.errors.PlanError: no lattice of weights is proven: Source(items) is declared with weights=True; \
+leave that out where data are rows, or use Laplace noise
         """
         found = self._lattice
         if isinstance(found, NoLattice):

@@ -233,6 +233,25 @@ def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
     return StepWork(node, handled, steps, calls)
 
 
+def steps_of_both_sides(root: Node, source: str) -> tuple[str, ...]:
+    """The operators that read a source on both sides, by name: these use it more than once.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> steps_of_both_sides(edges.join(edges, lambda x: x.dst, lambda y: y.src).plan, "edges")
+    ('Join',)
+    """
+
+    def reads(node: Node, inputs: list[bool]) -> bool:
+        return any(inputs) or (isinstance(node.operator, Source) and node.operator.source == source)
+
+    read = upward(root, reads)
+    both = (node for node in topological([root]) if len(node.inputs) == 2 and all(read[n.digest] for n in node.inputs))
+    return tuple(sorted({node.operator.name for node in both}))
+
+
 # The declaration that would bound a plan better: public, as all of this is.
 
 FIELDS_TRIED = 32

@@ -7,7 +7,7 @@ nothing of the data, and is the same whatever the notation.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
@@ -19,8 +19,8 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import GroupBy, Join
 from wpinq.plan.work import counted
 
-COUNT, RESCALED, WEIGHT, STATISTIC = "count", "rescaled count", "weight, not a count", "statistic"
-"""The four kinds, as tables and columns call them."""
+COUNT, RESCALED, WEIGHT = "count", "rescaled count", "weight, not a count"
+"""The kinds of noisy weights, as tables and columns call them; a statistic has its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Kind:
     Attributes
     ----------
     name : str
-        "count", "rescaled count", "weight, not a count", or "statistic".
-    of : str
-        What is counted, why it is no count, or which statistic it is.
+        "count", "rescaled count", "weight, not a count", or that of a statistic, such as "mean".
+    words : str
+        The number in words; of a weight, the reason that it is no count.
     factor : Fraction
         What one of the things counted adds to a weight: 1 unless the count is rescaled. An answer divided by it is the
         count, and so are the ends of its interval.
@@ -65,18 +65,21 @@ class Kind:
     >>> people.select(lambda p: p.city).noisy_count(epsilon=1).kind.name
     'count'
     >>> print(people.group_by(lambda p: p.city).noisy_count(epsilon=1).kind)
-    rescaled count: of groups of rows of people, which weigh 1/2 each
+    number of groups of rows of people, each of weight 1/2
     """
 
     name: str
-    of: str
+    words: str
     factor: Fraction = Fraction(1)
     form: ClosedForm | None = None
 
     def __str__(self) -> str:
-        if self.name == RESCALED:
-            return f"{self.name}: {self.of}, which weigh {self.form.formula if self.form else self.factor} each"
-        return f"{self.name}: {self.of}"
+        return f"{self.name}: {self.words}" if self.name == WEIGHT else self.words
+
+    def read_as(self, reading: str) -> Kind:
+        """The same in the words of a reading, if there is one; a weight keeps its reason."""
+        words = f"{reading} ({self.words})" if self.name == WEIGHT else reading
+        return replace(self, words=words) if reading else self
 
     def at(self, key: Value) -> tuple[str, Fraction]:
         """The name of the kind of one answer, and what it is divided by."""
@@ -118,9 +121,11 @@ def kind_of_weights(plan: Node) -> Kind:
     """The kind of a plan's weights, where these are released."""
     found = counted(plan)
     if isinstance(found, Counted):
-        return Kind(COUNT if found.factor == 1 else RESCALED, f"of {found.of}", found.factor)
+        if found.factor == 1:
+            return Kind(COUNT, f"number of {found.of}")
+        return Kind(RESCALED, f"number of {found.of}, each of weight {found.factor}", found.factor)
     if {GroupBy, Join} <= {type(node.operator) for node in topological([plan])}:
         form: ClosedForm | None = import_module(_CLOSED_FORMS).closed_form(plan)
         if form is not None:
-            return Kind(RESCALED, f"of {form.of}", form=form)
+            return Kind(RESCALED, f"number of {form.of}, each of weight {form.formula}", form=form)
     return Kind(WEIGHT, f"{found.step} {found.reason}")

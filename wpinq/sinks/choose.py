@@ -21,7 +21,7 @@ from wpinq.noise.laplace import laplace_scale
 from wpinq.noise.permute_and_flip import select
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.answer_kinds import STATISTIC, Kind, Stated
+from wpinq.sinks.answer_kinds import Kind, Stated
 from wpinq.sinks.sink import Output, Sink, register
 from wpinq.sinks.syntax import EPSILON, OVER, Measured, SinkParameter, SinkSyntax, Written, write_keys
 
@@ -95,8 +95,7 @@ class NoisyChoice(Sink):
 
     def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
         (scale,) = self.scales(plan, epsilon)
-        said = f"{self.called(epsilon)} releases no number"
-        yield f"{said}: it picks one of the keys, by {self.by}, with noise of scale {scale:.9g},"
+        yield f"{self.called(epsilon)} picks one of the keys, by {self.by}, with noise of scale {scale:.9g},"
         # the largest of n exponential noises is below scale x ln(n / 0.05) with probability 95 %
         yield f"so 95 % of choices among n keys score within {scale:.4g} x ln(20 n) of the best."
 
@@ -135,8 +134,9 @@ class Choose(NoisyChoice):
     quantile: Fraction | None = None
 
     def kind(self, plan: Node) -> Kind:
-        which = "the heaviest" if self.quantile is None else f"the quantile {float(self.quantile):g}"
-        return Kind(STATISTIC, f"{which} of public candidates, as noise lets it be told")
+        q = self.quantile
+        name = "most common" if q is None else "median" if q == Fraction(1, 2) else f"quantile {float(q):g}"
+        return Kind(name, f"{name} among public candidates, up to noise")
 
     def __post_init__(self) -> None:
         # The sensitivity of 1 rests on 0 < q < 1, and a Choose may be read from a file.

@@ -60,7 +60,7 @@ class NoisyAverage(ClampedSink):
     """
 
     name: ClassVar[str] = "NoisyAverage"
-    noun: ClassVar[str] = "average"
+    noun: ClassVar[str] = "mean"
     syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisyAverage", CLAMPED, write_clamped, "noisy_average"),)
     lower: float
     upper: float

@@ -16,7 +16,7 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
 from wpinq.plan.node import Node
-from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.laplace import LaplaceSink
 from wpinq.sinks.sink import register
 from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
@@ -111,7 +111,7 @@ class ClampedSink(LaplaceSink):
     upper: float
 
     def kind(self, plan: Node) -> Kind:
-        return Kind(STATISTIC, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
+        return Kind(self.noun, f"{self.noun} of values from {self.lower:g} to {self.upper:g}")
 
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper

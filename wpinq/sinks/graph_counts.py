@@ -162,9 +162,9 @@ class LadderSink(Sink):
         assert isinstance(source, Source)
         return {source.source: uses_of_an_edge(source)}
 
-    def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
+    def usage(self, plan: Node, source: str) -> tuple[str, str]:
         whole = self.stability(plan)[source] == 1
-        return "changes by one edge " + ("a record" if whole else "for the two records of one"), ""
+        return "spent once for each edge" + ("" if whole else ", which is two records"), ""
 
     def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         ((_, share),) = self.stability(plan).items()
@@ -253,7 +253,7 @@ class SubgraphCount(LadderSink):
         return Kind(COUNTED, self._of(self.noun))
 
     def _of(self, things: str) -> str:
-        return f"of {things}" + ("" if self.has_interval else "; no interval was bought (interval_share)")
+        return f"number of {things}" + ("" if self.has_interval else "; no interval was bought (interval_share)")
 
     @property
     def has_interval(self) -> bool:

@@ -15,7 +15,7 @@ from wpinq.noise.ladder import DegreeLadder, ladder_scale
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
-from wpinq.sinks.answer_kinds import STATISTIC, Kind
+from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.graph_counts import LadderSink
 from wpinq.sinks.graph_ladders import SimpleGraph, degree_ladder
 from wpinq.sinks.sink import register
@@ -53,7 +53,7 @@ class LargestDegree(LadderSink):
         yield f"so 95 % of answers lie within {self.half_width(scale, 0.95):.4g} of it."
 
     def kind(self, plan: Node) -> Kind:
-        return Kind(STATISTIC, self.noun)
+        return Kind(self.noun, self.noun)
 
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         number, half = numbers[self.key], self.half_width(scale, confidence)

@@ -19,12 +19,13 @@ from wpinq.engines.contract import RankWeights, WantedRanges
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes_of
-from wpinq.noise.epsilon_text import format_epsilon, format_factor
+from wpinq.noise.epsilon_text import format_epsilon, format_factor, format_times
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.format import ratio_from_json
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
+from wpinq.plan.work import steps_of_both_sides
 from wpinq.sinks.answer_kinds import Kind, Stated, kind_of_weights
 from wpinq.sinks.syntax import SinkSyntax
 
@@ -91,17 +92,16 @@ class Sink(ABC):
         """The bill for a unit of weight of each source, as a multiple of epsilon."""
         return plan_properties(plan).stability
 
-    def usage(self, plan: Node, source: str, word: str) -> tuple[str, str]:
-        """The use of a source in a bill, and the reason where it moves less than it is used.
-
-        `word` stands for the source.
-        """
+    def usage(self, plan: Node, source: str) -> tuple[str, str]:
+        """How often epsilon is spent on a source, in words; and why, where less than it is used."""
         certificate = plan_properties(plan)
-        uses, moved = format_factor(certificate.uses[source]), format_factor(certificate.stability[source])
-        often = f"uses {word} once" if uses == "1" else f"uses {word} {uses} times"
-        if certificate.uses[source] == certificate.stability[source]:
-            return often, ""
-        return f"{often} and moves at most {moved}", f"{moved} instead of {uses} by: {'; '.join(certificate.rules)}"
+        uses, moved = certificate.uses[source], certificate.stability[source]
+        steps = steps_of_both_sides(plan, source)
+        why = f" ({', '.join(steps)} use{'s' * (len(steps) == 1)} {source} {format_times(uses)})" if steps else ""
+        said = f"spent {format_times(moved)}{why}"
+        if moved == uses:
+            return said, ""
+        return said, f"{format_factor(moved)} instead of {format_factor(uses)} by: {'; '.join(certificate.rules)}"
 
     def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         """The root from which a demand flows down to the sources, and how much of it."""

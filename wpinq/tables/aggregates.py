@@ -31,7 +31,7 @@ from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
-from wpinq.sinks.answer_kinds import COUNT, RESCALED, STATISTIC, WEIGHT, Kind, kind_of_weights
+from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_average import NoisyAverage, average_elements
 from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
@@ -289,7 +289,7 @@ class AdditiveAggregate(Aggregate):
         (measurement,) = measurements
         kind = measurement.kind
         # a weight that is divided by another number at each key: a group's has no key to tell by
-        return kind if kind.form is None else Kind(WEIGHT, f"{kind.of}, which weigh {kind.form.formula} each")
+        return kind if kind.form is None else Kind(WEIGHT, f"{kind.form.of}, each of weight {kind.form.formula}")
 
     def estimate_type(self) -> Type:
         return FLOAT
@@ -341,9 +341,10 @@ class CountDistinct(OfColumn, AdditiveAggregate):
         found = AdditiveAggregate.kind(self, measurements)
         if found.name == COUNT:
             (shaved,) = measurements[0].plan.inputs
-            return Kind(COUNT, f"of different values of {self.of}, {kind_of_weights(shaved.inputs[0]).of}")
+            rows = kind_of_weights(shaved.inputs[0]).words.removeprefix("number of ")
+            return Kind(COUNT, f"number of different values of {self.of} in {rows}")
         if found.name == RESCALED:
-            return Kind(WEIGHT, f"rows weigh {found.factor}, and a value adds their sum where that is less than 1")
+            return Kind(WEIGHT, f"rows weigh {found.factor}, and each value counts the total of its rows, at most 1")
         return found
 
     @property
@@ -377,7 +378,7 @@ class Clamping(OfColumn, AdditiveAggregate):
         return replace(measurement, sink=self.sink())
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        return Kind(STATISTIC, self.description)
+        return Kind(self.sink().kind(measurements[0].plan).name, self.description)
 
     @property
     def range(self) -> str:
@@ -502,7 +503,7 @@ class SelectedAggregate(OfColumn):
         return Estimate(answers[group].value)
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        return Kind(STATISTIC, self.description)
+        return Kind(self.sink().kind(measurements[0].plan).name, self.description)
 
     def estimate_type(self) -> Type:
         assert isinstance(self.column, Lambda)

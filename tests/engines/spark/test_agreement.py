@@ -26,7 +26,7 @@ from wpinq.expr.values import normalize, order_key, presenter
 from wpinq.graphs.recipes import joint_degrees, symmetrize, triangles_by_degree, triangles_by_intersect
 from wpinq.plan.operator import REGISTRY
 
-PEOPLE = wp.source("people", str)
+PEOPLE = wp.source("people", str, weights=True)
 
 
 def by_schema() -> list[list[list[Case]]]:
@@ -100,7 +100,12 @@ def test_graph_queries_have_the_weights_that_duckdb_gives(database: SparkDatabas
     edges = {
         tuple(sorted(rng.sample(range(12), 2))): rng.choice([1 / 3, 2.0, 0.7]) if weigh else 1.0 for _ in range(40)
     }
-    same(database, recipe(symmetrize(wp.source("edges", src=int, dst=int))).plan, {"edges": edges}, REWRITES)
+    same(
+        database,
+        recipe(symmetrize(wp.source("edges", src=int, dst=int, weights=True))).plan,
+        {"edges": edges},
+        REWRITES,
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,11 +137,11 @@ def test_extreme_arguments_raise_nothing(database: SparkDatabase, query: wp.Quer
 
 
 SIDES: list[tuple[wp.Query, list[Any]]] = [
-    (wp.source("given", int | None), [-5, 0, 3, 7, None]),
-    (wp.source("given", float), [0.0, 0.25, 0.75, 1e300, 5e-324]),
-    (wp.source("given", str), ["", "a", "é", "\uffff", "𝄞", "'\\\""]),
+    (wp.source("given", int | None, weights=True), [-5, 0, 3, 7, None]),
+    (wp.source("given", float, weights=True), [0.0, 0.25, 0.75, 1e300, 5e-324]),
+    (wp.source("given", str, weights=True), ["", "a", "é", "\uffff", "𝄞", "'\\\""]),
     (
-        wp.source("given", a=int | None, b=tuple[bool, str | None] | None, c=list[int | None]),
+        wp.source("given", a=int | None, b=tuple[bool, str | None] | None, c=list[int | None], weights=True),
         [(a, b, c) for a in (None, 1) for b in (None, (True, None), (True, "")) for c in ((), (None,), (None, 1))],
     ),
 ]
@@ -159,7 +164,7 @@ def test_sums_of_many_rows_have_the_bits_that_duckdb_gives_however_they_are_spre
     rng = Random(5)
     scales = [1e-9, 1.0, 1 / 3, 7e2, -1 / 7, -1e-12]
     data = {(i, rng.randrange(60)): rng.choice(scales) * rng.random() for i in range(8000)}
-    pairs = wp.source("pairs", a=int, b=int)
+    pairs = wp.source("pairs", a=int, b=int, weights=True)
     summed = pairs.select(lambda p: p.b)
     same(database, summed.plan, {"pairs": data}, REWRITES)
     rows = list(data.items())
@@ -170,7 +175,7 @@ def test_sums_of_many_rows_have_the_bits_that_duckdb_gives_however_they_are_spre
 
 
 def test_a_side_far_lighter_than_the_other_has_norms_on_two_grids(database: SparkDatabase) -> None:
-    light, heavy = wp.source("light", int, cap="1e-10"), wp.source("heavy", int, cap=2**30)
+    light, heavy = wp.source("light", int, cap="1e-10", weights=True), wp.source("heavy", int, cap=2**30, weights=True)
     query = light.join(heavy, lambda x: x % 3, lambda y: y % 3, lambda x, y: (x, y))
     data = {
         "light": {i: 1e-13 * (i + 1) / 3 for i in range(9)},

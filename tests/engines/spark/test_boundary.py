@@ -17,7 +17,7 @@ from wpinq.plan.arithmetic import EXACT
 
 pytestmark = pytest.mark.long
 
-NUMBERS = wp.source("numbers", int)
+NUMBERS = wp.source("numbers", int, weights=True)
 
 
 def test_a_sum_of_floats_inside_a_list_is_refused_by_step(database: SparkDatabase) -> None:
@@ -167,7 +167,7 @@ def test_only_the_keys_asked_for_leave_the_cluster(database: SparkDatabase, monk
         collected.extend(map(tuple, rows))
         return rows
 
-    pairs = wp.source("pairs", a=int | None, b=list[int])
+    pairs = wp.source("pairs", a=int | None, b=list[int], weights=True)
     data = {(1, (1, 2)): 2.0, (None, ()): 0.5, (2, (3,)): 1.0, (3, ()): 4.0}
     monkeypatch.setattr(frames.DataFrame, "collect", watched)
     found = database.evaluate(pairs.plan, {"pairs": data}, keys=[(None, ()), (2, (3,)), (9, ())])

@@ -20,9 +20,9 @@ from wpinq.errors import PlanError
 pytestmark = pytest.mark.long
 
 LISTS = {
-    "lists": (wp.source("s", list[int]), {(): 0.5, (1, 2): -1.0, (2, 1): 1.0}),
+    "lists": (wp.source("s", list[int], weights=True), {(): 0.5, (1, 2): -1.0, (2, 1): 1.0}),
     "lists of records": (
-        wp.source("s", a=str, b=list[tuple[int, str | None]] | None),
+        wp.source("s", a=str, b=list[tuple[int, str | None]] | None, weights=True),
         {("x", ((1, None), (2, "é"))): 1.0, ("x", None): 0.25, ("y", ()): 1.0},
     ),
 }

@@ -211,9 +211,9 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     >>> print(edge_source(True).bill(epsilon=0.1))
     edges: 0.2
       protects one undirected edge, of weight 2
-      promised of it: the records (a, b) and (b, a) weigh the same
-      promised of it: every record weighs exactly 1
-      NoisyCount(0.1) uses it once: 0.1 x 1 x 2 = 0.2
+      declared: (a, b) and (b, a) have the same weight
+      declared: every record weighs exactly 1
+      NoisyCount(0.1), spent once: 0.1 x 1 x 2 = 0.2
     """
     if node not in (int, str):
         raise PlanError("nodes are of type int or str")

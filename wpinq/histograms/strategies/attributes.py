@@ -424,7 +424,7 @@ class Marginals(Strategy):
     >>> measurement = strategy.measure(people, 0.5)
     >>> wp.bill(measurement)["people"]
     0.5
-    >>> data = wp.WeightedDataset({(0, 1): 5.0, (2, 0): 7.0})
+    >>> data = [(0, 1)] * 5 + [(2, 0)] * 7
     >>> answers = wp.simulate(measurement, {"people": data}, seed=0)
     >>> strategy.infer(answers)[("age",)].shape
     (3,)

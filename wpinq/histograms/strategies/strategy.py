@@ -53,7 +53,7 @@ def noisy(query: Query, epsilon: EpsilonLike, keys: Iterable[Value], mechanism: 
     >>> bins = wp.source("bins", int, facts=["unit_weights"])
     >>> noisy(bins, 1, [0, 1], "automatic").sink
     GeometricCount(step=Fraction(1, 1))
-    >>> noisy(wp.source("weights", int), 1, [0, 1], "automatic").sink
+    >>> noisy(wp.source("weights", int, weights=True), 1, [0, 1], "automatic").sink
     NoisyCount()
     """
     check_mechanism(mechanism)
@@ -332,16 +332,16 @@ class LinearStrategy(Strategy):
 
         It follows from the declarations of the sources.
 
-        A source says so with one of the facts "nonnegative", "whole_weights" and "unit_weights". Never found from data;
-        False for numbers without a plan.
+        A source of rows says so, and one of weights with the fact "nonnegative". Never found from data; False for
+        numbers without a plan.
 
         Examples
         --------
         >>> import wpinq as wp
         >>> from wpinq.histograms import Wavelet
         >>> strategy = Wavelet(4)
-        >>> for facts in ([], ["whole_weights"]):
-        ...     ages = wp.source("ages", int, facts=facts)
+        >>> for weights in (True, False):
+        ...     ages = wp.source("ages", int, weights=weights)
         ...     answers = wp.simulate(strategy.measure(ages, 1), {"ages": [1, 1, 3]}, seed=1)
         ...     strategy.declared_nonnegative(answers)
         False

@@ -24,7 +24,7 @@ class Concat(Combination):
     Examples
     --------
     >>> import wpinq as wp
-    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> a, b = (wp.source(name, int, weights=True) for name in "ab")
     >>> wp.evaluate(a.concat(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
     WeightedDataset({1: 3.75, 2: 2.0})
     """
@@ -36,7 +36,7 @@ class Concat(Combination):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
-        of = f"{left.of}, on both sides" if left.of == right.of else f"{left.of} and {right.of}"
+        of = f"{left.of}, summed over two inputs" if left.of == right.of else f"{left.of} and {right.of}"
         return counted_together(self.name, left, right, of)
 
     def proportions(self, *inputs: InputChange) -> KnownProportions:

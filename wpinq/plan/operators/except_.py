@@ -22,7 +22,7 @@ class Except(Combination):
     Examples
     --------
     >>> import wpinq as wp
-    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> a, b = (wp.source(name, int, weights=True) for name in "ab")
     >>> wp.evaluate(a.difference(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
     WeightedDataset({1: -2.25, 2: 2.0})
     """
@@ -34,4 +34,4 @@ class Except(Combination):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
-        return counted_together(self.name, left, right, f"{left.of}, less {right.of}")
+        return counted_together(self.name, left, right, f"{left.of} minus {right.of}")

@@ -75,9 +75,7 @@ class GroupBy(Keyed):
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         (things,) = inputs
         if not things.even:
-            return NoCount(
-                self.name, "gives an output for each weight in a group; shave to equal weights before, to count groups"
-            )
+            return NoCount(self.name, "gives an output for each weight in a group; use shave before it to count groups")
         return Counted(things.factor / 2, f"groups of {things.of}", even=True)  # one output a key, which it contains
 
     def group(self, below: RowBounds) -> int | None:

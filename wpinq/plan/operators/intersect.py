@@ -25,7 +25,7 @@ class Intersect(Extreme):
     Examples
     --------
     >>> import wpinq as wp
-    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> a, b = (wp.source(name, int, weights=True) for name in "ab")
     >>> wp.evaluate(a.intersect(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
     WeightedDataset({1: 0.75})
     """
@@ -33,7 +33,7 @@ class Intersect(Extreme):
     name: ClassVar[str] = "Intersect"
     method: ClassVar[str] = "intersect"
     stability: ClassVar[str] = "a minimum moves no more than its arguments do"
-    which: ClassVar[str] = "the fewer at each record"
+    which: ClassVar[str] = "the smaller number at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = min
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:

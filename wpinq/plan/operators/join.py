@@ -88,7 +88,7 @@ class Join(Keyed):
         return NoLattice(self.name, "divides by norms of the data; leave it out")
 
     def counted(self, *inputs: Counted) -> NoCount:
-        return NoCount(self.name, "divides by what stands at a key, so a pair weighs less where there are more")
+        return NoCount(self.name, "divides by the total weight of each key")
 
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.of_function(self.result, inputs)

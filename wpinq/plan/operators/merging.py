@@ -89,7 +89,7 @@ class Extreme(Merging, RecordKeyed):
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         left, right = inputs
-        of = left.of if left.of == right.of else f"{left.of} or of {right.of}"
+        of = left.of if left.of == right.of else f"{left.of} or {right.of}"
         return counted_together(self.name, left, right, f"{of}, {self.which}", even=left.even and right.even)
 
     def change(self, *inputs: InputChange) -> Change:

@@ -28,7 +28,7 @@ class Select(Passing):
     Examples
     --------
     >>> import wpinq as wp
-    >>> numbers = wp.source("numbers", int)
+    >>> numbers = wp.source("numbers", int, weights=True)
     >>> wp.evaluate(numbers.select(lambda x: x % 2), {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}})
     WeightedDataset({0: 2.0, 1: 1.75})
     """

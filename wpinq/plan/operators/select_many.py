@@ -55,7 +55,7 @@ class SelectMany(PerRecord):
     --------
     >>> import wpinq as wp
     >>> from wpinq import functions as F
-    >>> numbers = wp.source("numbers", int)
+    >>> numbers = wp.source("numbers", int, weights=True)
     >>> many = numbers.select_many(lambda x: F.range(1, x + 1, limit=10))
     >>> wp.evaluate(many, {"numbers": {2: 2.0}})
     WeightedDataset({1: 1.0, 2: 1.0})
@@ -135,9 +135,9 @@ class SelectMany(PerRecord):
         items = written_list(self.function.core.body)
         shares = None if items is None else self._shares(items)
         if shares is None or len({share for _, share in shares}) != 1 or not shares[0][1]:
-            return NoCount(self.name, "shares weight out by lists whose lengths or weights differ")
+            return NoCount(self.name, "divides weight among lists of different lengths or weights")
         (_, share), *others = shares
-        of = things.of if not others else f"elements, {len(shares)} for each of {things.of}"
+        of = things.of if not others else f"elements of {things.of} ({len(shares)} each)"
         return Counted(things.factor * share, of)
 
     def disjoint_images(self, *inputs: WeightBound) -> bool:

@@ -40,7 +40,7 @@ class Shave(RecordKeyed):
     Examples
     --------
     >>> import wpinq as wp
-    >>> numbers = wp.source("numbers", int)
+    >>> numbers = wp.source("numbers", int, weights=True)
     >>> wp.evaluate(numbers.shave(1.0), {"numbers": {1: 0.75, 2: 2.0}})
     WeightedDataset({(1, 0): 0.75, (2, 0): 1.0, (2, 1): 1.0})
     """
@@ -129,7 +129,7 @@ class Shave(RecordKeyed):
         if not isinstance(self.widths, Lambda):
             return numbered(things, Fraction(self.widths))
         if _of_widths(self.widths, things.factor) != things.factor:
-            return NoCount(self.name, "cuts by widths that are not all whole things")
+            return NoCount(self.name, "cuts by widths other than the weight of one thing")
         return Counted(things.factor, things.of.removesuffix(NUMBERED) + NUMBERED)
 
     def change(self, *inputs: InputChange) -> Change:

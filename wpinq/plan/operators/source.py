@@ -153,18 +153,16 @@ class Source(Operator):
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
         if self.whole:
             return Fraction(1)
-        return NoLattice(f"Source({self.source})", 'may hold any weights; declare facts=["unit_weights"]')
+        return NoLattice(f"Source({self.source})", "is declared with weights=True; leave that out where data are rows")
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         if self.person is not None:
-            of, most = ("people", "of each") if self.person.nested else ("rows", "a person")
-            kept = f"{of} of {self.source}, with at most {self.person.at_most:,} rows kept {most}"
+            rows = f"at most {self.person.at_most:,}"
+            nested = f"people in {self.source}, with {rows} rows each"
+            kept = nested if self.person.nested else f"rows of {self.source}, {rows} per person"
             return Counted(Fraction(1), kept, self.exact)
         if not self.whole:
-            return NoCount(
-                f"Source({self.source})",
-                'may hold any weights; declare facts=["whole_weights"] where each is a number of rows',
-            )
+            return NoCount(f"Source({self.source})", "is declared with weights=True")
         return Counted(Fraction(1), f"rows of {self.source}", self.exact)
 
     def rows(self, *inputs: Sized) -> RowBounds:

@@ -25,7 +25,7 @@ class Union(Extreme):
     Examples
     --------
     >>> import wpinq as wp
-    >>> a, b = wp.source("a", int), wp.source("b", int)
+    >>> a, b = (wp.source(name, int, weights=True) for name in "ab")
     >>> wp.evaluate(a.union(b), {"a": {1: 0.75, 2: 2.0}, "b": {1: 3.0}})
     WeightedDataset({1: 3.0, 2: 2.0})
     """
@@ -33,7 +33,7 @@ class Union(Extreme):
     name: ClassVar[str] = "Union"
     method: ClassVar[str] = "union"
     stability: ClassVar[str] = "a maximum moves no more than its arguments do"
-    which: ClassVar[str] = "the more at each record"
+    which: ClassVar[str] = "the larger number at each record"
     choose: ClassVar[Callable[[Weight, Weight], Weight]] = max
 
     def rounding_units(self) -> Fraction:

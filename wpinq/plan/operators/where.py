@@ -45,7 +45,7 @@ class Where(Keeping):
     Examples
     --------
     >>> import wpinq as wp
-    >>> numbers = wp.source("numbers", int)
+    >>> numbers = wp.source("numbers", int, weights=True)
     >>> wp.evaluate(numbers.where(lambda x: x * x < 5), {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}})
     WeightedDataset({1: 0.75, 2: 2.0})
     """
