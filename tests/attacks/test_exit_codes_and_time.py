@@ -150,7 +150,7 @@ with opened() as session:
     assert found["fine"][0] == "answers"
 
 
-CLOSED = "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
+CLOSED = "a source of this release is suspended until its curator resumes it: contact the curator"
 
 
 def test_after_a_restart_a_closed_source_is_still_closed_and_its_curator_opens_it(tmp_path: Path) -> None:

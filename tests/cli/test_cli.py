@@ -158,7 +158,7 @@ def test_no_account_is_opened_where_another_has_too_little_left(
     path.write_text("source a(x: int); source b(x: int); var " + count.format("n", "a.Concat(b)"), encoding="utf-8")
     second = ["--source", f"b={data}", "--budget", "b=1"]
     assert main(["run", str(path), *first, *second]) == 3
-    assert "what the ledger has left of a does not cover the bill" in capsys.readouterr().err
+    assert "the remaining budget of a does not cover the bill" in capsys.readouterr().err
     with wp.Session(ledger) as session:
         assert [each.account for each in session.balances()] == ["a"]
 
@@ -230,7 +230,7 @@ def test_ledger_shows_changes_and_verifies(program: Path, tmp_path: Path, capsys
     printed = capsys.readouterr().out
     assert "edges: spent 1 of 7.5, 6.5 remaining" in printed
     assert "debit edges 1" in printed
-    assert "The ledger is whole" in printed
+    assert "The ledger is intact" in printed
     assert main(["ledger", "show", str(ledger), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["accounts"][0]["remaining"] == "6.5"
     assert main(["ledger", "show", str(tmp_path / "absent.db")]) == 6
@@ -241,7 +241,7 @@ def test_a_ledger_without_sources_says_so(tmp_path: Path, capsys: pytest.Capture
     wp.Session(ledger).close()
     assert main(["ledger", "show", str(ledger)]) == 0
     assert capsys.readouterr().out == (
-        "no source has a budget in this ledger: nothing was protected yet, and nothing is spent\n"
+        "this ledger has no accounts: no source was protected and nothing was spent\n"
         f"Head of the ledger: 0:{64 * '0'}\n"
     )
     assert main(["ledger", "show", str(ledger), "--json"]) == 0
@@ -381,7 +381,7 @@ def test_a_new_ledger_is_said_once_and_an_empty_file_is_none(
     assert capsys.readouterr().err == ""
     empty.touch()
     assert run(program, empty) == 6
-    assert "is empty, and no ledger" in capsys.readouterr().err
+    assert "is empty: put the ledger back" in capsys.readouterr().err
     assert empty.stat().st_size == 0
 
 
@@ -561,9 +561,9 @@ def test_shells_complete_commands_options_and_files(shell: str, capsys: pytest.C
 
 def test_accuracy_is_told_before_anything_is_spent(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(program)]) == 0
-    assert "How exact" not in capsys.readouterr().out
+    assert "Expected accuracy" not in capsys.readouterr().out
     assert main(["explain", str(program), "--half-width", "3", "--confidence", "0.9"]) == 0
-    table = capsys.readouterr().out.split("How exact:\n")[1].splitlines()
+    table = capsys.readouterr().out.split("Expected accuracy:\n")[1].splitlines()
     assert table[0].endswith("epsilon for ± 3.0")
     assert table[1].split()[:4] == ["nodes", "count", "0.5", "4.605"]
     assert main(["explain", str(program), "--count", "-1"]) != 0

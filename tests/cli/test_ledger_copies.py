@@ -38,12 +38,12 @@ def test_a_ledger_is_copied_and_restored_with_its_head(ledger: Path, capsys: pyt
     assert main(["ledger", "show", str(copy)]) == 6
     assert "backup of a ledger" in capsys.readouterr().err
     assert main(["ledger", "backup", str(ledger), str(copy)]) == 6
-    assert "is there already" in capsys.readouterr().err
+    assert "exists (copies are never overwritten)" in capsys.readouterr().err
     restoring = ["ledger", "restore", str(copy), str(ledger)]
     assert main(restoring) == 2
     assert "--expected-head HEAD" in capsys.readouterr().err
     assert main([*restoring, "--expected-head", head]) == 6
-    assert "is there already" in capsys.readouterr().err
+    assert "exists (move it away if it is damaged)" in capsys.readouterr().err
     ledger.unlink()
     assert main(["ledger", "show", str(ledger)]) == 6
     assert "-head it had 2 entries" in capsys.readouterr().err

@@ -76,7 +76,7 @@ def test_a_full_disk_after_the_debit_and_a_version_that_replays(
     versioned = [*command, "--json", "--data-version", "edges=1"]
     code, said = shell(versioned, ">/dev/full", tmp_path)
     assert code == 8
-    assert said.endswith("this run spent 0.5 of edges. The same command gives the same answers again, for nothing\n")
+    assert said.endswith("this run spent 0.5 of edges. The same command repeats the same answers at no cost\n")
     code, said = shell(versioned, ">/dev/full", tmp_path)
     assert code == 8
     assert "this run spent nothing." in said

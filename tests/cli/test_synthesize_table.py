@@ -61,10 +61,10 @@ def test_from_file_to_rows_report_and_page(people: Path, capsys: pytest.CaptureF
     assert code == 0, errors
     assert errors == "new ledger: l.db\n"
     assert printed.startswith("The bill:\npeople: 2\n  protects one row, of weight 1\n")
-    order = ["The bill", "How exact each cell will be", "Measured; the table is closed", "Remaining budget", "Wrote"]
+    order = ["The bill", "Expected half-width of each cell", "Measurement complete", "Remaining budget", "Wrote"]
     assert sorted(order, key=printed.index) == order
     assert printed.count("--drop-other age") == 1, "said before it is paid for"
-    assert printed.index("--drop-other age") < printed.index("How exact")
+    assert printed.index("--drop-other age") < printed.index("Expected half-width")
     rows = pd.read_csv("rows.csv")
     assert list(rows.columns) == ["age", "city", "income", "joined", "rooms"]
     assert abs(len(rows) - 1500) < 100
@@ -95,7 +95,7 @@ def test_other_rows_of_the_same_marginals_cost_nothing(people: Path, capsys: pyt
     assert command(*told, "--out", "b.csv", "--seed", "9", "--weighted-rows", "3") == 0, "replayed"
     capsys.readouterr()
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "c.csv") == 0
-    assert "age: 'other' is all other values, in rows null, an empty field" in capsys.readouterr().out
+    assert "age: 'other' is any other value, in rows null, an empty field" in capsys.readouterr().out
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "d.parquet", "--draw", "50") == 0
     folder = people.parent
     first, second = (
@@ -128,7 +128,7 @@ def test_a_person_can_be_the_unit(people: Path, capsys: pytest.CaptureFixture[st
     assert command(*told, "--drop-other", "city", "--marginal", "age,city") == 0
     printed, errors = capsys.readouterr()
     assert "people: 1\n  protects one person, at most 2 rows, of weight 2\n" in printed
-    assert "no ledger: nothing but you remembers" in errors
+    assert "no ledger: the cost of this run is not recorded" in errors
     report = json.loads((people.parent / "rows.csv.json").read_text())
     assert report["kind"] == "number of rows of people, at most 2 per person"
     assert report["attributes"][1]["labels"] == ["Oslo", "Rome, Italy"]
@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "no epsilon": (["people.csv", "--attribute", "city=a"], 2, "give FILE, --epsilon"),
     "no attribute": (["people.csv", "--epsilon", "1"], 2, "give FILE, --epsilon"),
     "no file": (["none.csv", "--epsilon", "1", "--attribute", "city=a"], 2, "there is no file"),
-    "no table": (["people.txt", "--epsilon", "1", "--attribute", "city=a"], 2, "no csv or parquet"),
+    "no table": (["people.txt", "--epsilon", "1", "--attribute", "city=a"], 2, "no .csv or .parquet ending"),
     "no column": (["people.csv", "--epsilon", "1", "--attribute", "cty=a"], 2, "did you mean `city`"),
     "no name": (["people.csv", "--epsilon", "1", "--attribute", "remark-1=a"], 2, "that can be declared"),
     "no type": (["people.csv", "--epsilon", "1", "--attribute", "age=bins:0,9"], 2, "age:int=bins:0,9 or age:float"),
@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
         [*ASKED, "--order", "1", "--marginal", "age"], 2, "give one of them",
     ),
     "no marginal": ([*ASKED, "--marginal", "age,cty"], 1, "did you mean"),
-    "hopeless": ([*ASKED, "--epsilon", "0.01", "--records", "1500"], 1, "nothing was spent. It takes"),
+    "hopeless": ([*ASKED, "--epsilon", "0.01", "--records", "1500"], 1, "nothing was spent. Use"),
     "records": ([*ASKED, "--records", "0"], 1, "more than 0"),
     "epsilon": (["people.csv", "--epsilon", "0", *ATTRIBUTES], 1, "epsilon"),
     "a budget alone": ([*ASKED, "--budget", "1"], 2, "go together"),
@@ -234,7 +234,7 @@ def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(
     errors = capsys.readouterr().err
     again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model tree --seed 5"
     options = "--weighted-rows 1000000000 --page my page.html"
-    assert f"what was measured is paid for and kept. Go on with: {again} {options}" in errors.replace("'", "")
+    assert f"the marginals are paid for and kept. Continue with: {again} {options}" in errors.replace("'", "")
     assert main(again.split()[1:]) == 0
     assert (people.parent / "rows.csv").exists()
 
@@ -247,7 +247,7 @@ def test_what_was_paid_for_is_not_written_over(people: Path, capsys: pytest.Capt
     assert command(*told, "--out", "rows.csv") == 2
     printed, errors = capsys.readouterr()
     assert printed == ""
-    assert "make rows of it with --from-marginals rows.csv.marginals.json, or name another file" in errors
+    assert "make rows from it with --from-marginals rows.csv.marginals.json, or name another file" in errors
     assert main(["ledger", "show", "l.db"]) == 0
     assert "1 of 3" in capsys.readouterr().out
     assert command(*told, "--out", "rows.csv", "--marginals", "more.json") == 0

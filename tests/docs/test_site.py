@@ -50,7 +50,7 @@ def test_the_tutorials_show_what_their_cells_gave(site: Path) -> None:
 
 def test_commands_in_tutorials_were_run(site: Path) -> None:
     """A shell command that is not found raises nothing in a notebook: its output tells."""
-    assert "The ledger is whole" in (site / "tutorials" / "curator.html").read_text(encoding="utf-8")
+    assert "The ledger is intact" in (site / "tutorials" / "curator.html").read_text(encoding="utf-8")
     assert "id,city,sex,age,salary" in (site / "tutorials" / "people.html").read_text(encoding="utf-8")
 
 

@@ -111,7 +111,7 @@ def test_set_budget_raises_and_lowers_but_never_below_spent(ledger: Ledger) -> N
     assert ledger.set_budget("edges", EPSILON).remaining == 0
     with pytest.raises(LedgerError, match=r"cannot be 0\.999999999: 1 is spent"):
         ledger.set_budget("edges", EPSILON - 1)
-    with pytest.raises(LedgerError, match="no account for 'nodes'"):
+    with pytest.raises(LedgerError, match="no account 'nodes'"):
         ledger.set_budget("nodes", 1)
     assert [(e.kind, e.amount, entry_text(e.kind, e.amount, e.content)) for e in ledger.entries()][1:] == [
         ("set budget", 2 * EPSILON, "budget 1 -> 2"),
@@ -185,7 +185,7 @@ def test_a_debit_is_all_or_nothing_across_sources(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("pricing", "message"),
     [
-        (Pricing({"nodes": 1}, {}), "no account for 'nodes'"),
+        (Pricing({"nodes": 1}, {}), "no account 'nodes'"),
         (Pricing({}, {}), "every source"),
         (Pricing({"edges": -1}, {}), "at least 0"),
         (Pricing({"edges": True}, {}), "integer"),
@@ -629,7 +629,7 @@ def test_a_listing_is_stored_where_nothing_came_in_between(tmp_path: pathlib.Pat
                 ledger.store_listing(digest, rows, LISTING, listings=2, answers=3)
         ledger.verify()
         assert [entry_text(entry.kind, entry.amount, entry.content) for entry in ledger.entries()][-2:] == [
-            "0 answers, all that were left above 1.5 of a domain",
+            "0 answers, all above 1.5 in a domain",
             "1 answers",
         ]
 
@@ -705,7 +705,7 @@ def test_paths_that_cannot_be(tmp_path: pathlib.Path) -> None:
 def test_an_empty_file_is_no_ledger(tmp_path: pathlib.Path, create: bool) -> None:
     path = tmp_path / "empty.db"
     path.touch()
-    with pytest.raises(LedgerError, match="is empty, and no ledger"):
+    with pytest.raises(LedgerError, match="is empty: put the ledger back"):
         Ledger(path, create=create)
     assert os.listdir(tmp_path) == ["empty.db"]
 

@@ -75,7 +75,7 @@ def test_a_copy_is_not_restored_over_a_ledger_that_came_meanwhile(
         return found
 
     monkeypatch.setattr(backup_module, "_checked", checked)
-    with pytest.raises(LedgerError, match="is there already"):
+    with pytest.raises(LedgerError, match="exists"):
         restore(copy, path, head)
     Ledger(path, expected_head=later[0]).close()
 
@@ -93,7 +93,7 @@ def test_a_kill_amid_a_restoration_leaves_no_ledger_that_is_older_than_its_head(
     with monkeypatch.context() as amid, pytest.raises(KeyboardInterrupt):
         amid.setattr("wpinq.kernel.ledger.place.finish", killed)
         restore(copy, path, head)
-    with pytest.raises(LedgerError, match="-head it had 2 entries"):
+    with pytest.raises(LedgerError, match="-head records 2 entries"):
         Ledger(path)
     restore(copy, path, head)
     Ledger(path, create=False, expected_head=head).close()
@@ -112,7 +112,7 @@ def test_what_is_said_of_a_second_name_can_be_done(tmp_path: pathlib.Path) -> No
 def test_what_is_left_of_a_ledger_is_found_where_a_link_leads(tmp_path: pathlib.Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "l.db")
     (tmp_path / "l.db-wal").write_bytes(b"entries")
-    with pytest.raises(LedgerError, match=r"l\.db-wal, which is part of it, is"):
+    with pytest.raises(LedgerError, match=r"its part .*l\.db-wal exists"):
         Ledger(tmp_path / "link")
     assert not (tmp_path / "l.db").exists()
 

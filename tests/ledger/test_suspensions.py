@@ -35,9 +35,9 @@ def test_closing_and_opening_are_entries_once_each_and_change_no_budget(path: Pa
         assert ledger.suspended() == {"nodes"}
         said = [(event.kind, event.account, event.actor, event.description) for event in ledger.events()][2:]
         assert said == [
-            ("suspend", "edges", "", "answers no analyst after a failed evaluation"),
-            ("suspend", "nodes", "", "answers no analyst after a failed evaluation"),
-            ("resume", "edges", "curator", "answers analysts again"),
+            ("suspend", "edges", "", "suspended after a failed evaluation"),
+            ("suspend", "nodes", "", "suspended after a failed evaluation"),
+            ("resume", "edges", "curator", "resumed for analysts"),
             ("set budget", "nodes", "curator", "budget 1 -> 2"),
         ]
         assert [account.budget for account in ledger.accounts()] == [10**9, 2 * 10**9]
@@ -56,9 +56,9 @@ def test_every_process_sees_at_once_what_another_closed(path: Path) -> None:
 
 def test_an_account_that_there_is_not_is_neither_closed_nor_opened(path: Path) -> None:
     with Ledger(path) as ledger:
-        with pytest.raises(LedgerError, match="no account for 'others'"):
+        with pytest.raises(LedgerError, match="no account 'others'"):
             ledger.suspend(["edges", "others"])
-        with pytest.raises(LedgerError, match="no account for 'others'"):
+        with pytest.raises(LedgerError, match="no account 'others'"):
             ledger.resume("others")
         assert ledger.suspended() == frozenset()  # all or none
 
@@ -92,15 +92,15 @@ def test_the_command_line_shows_what_is_closed_and_opens_it(path: Path, capsys: 
     with Ledger(path) as ledger:
         ledger.suspend(["edges"])
     assert main(["ledger", "show", str(path)]) == 0
-    assert "suspended, for an evaluation failed; set --resume edges answers analysts again" in capsys.readouterr().out
+    assert "suspended after a failed evaluation; resume with: set --resume edges" in capsys.readouterr().out
     assert main(["ledger", "show", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["suspended"] == ["edges"]
     assert main(["ledger", "set", str(path), "--resume", "nodes"]) == 2
-    assert "'nodes' answers analysts" in capsys.readouterr().err
+    assert "'nodes' is not suspended" in capsys.readouterr().err
     assert main(["ledger", "set", str(path), "--resume", "edges"]) == 0
     assert "suspended, for" not in capsys.readouterr().out
     assert main(["ledger", "show", str(path), "--history"]) == 0
-    assert "resume edges 0 answers analysts again" in capsys.readouterr().out
+    assert "resume edges 0 resumed for analysts" in capsys.readouterr().out
 
 
 def test_what_a_debit_that_was_undone_had_read_is_not_remembered(path: Path) -> None:

@@ -35,7 +35,7 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
         ("port = 0", 'port = "80"', "port in [service]: Input should be a valid integer"),
         ("port = 0", "release_workers = 0", "release_workers in [service]: Input should be greater than or equal to 1"),
         ("port = 0", "release_workers = true", "release_workers in [service]: Input should be a valid integer"),
-        ("port = 0", 'host = "0.0.0.0"', "in clear"),
+        ("port = 0", 'host = "0.0.0.0"', "unencrypted"),
         ("port = 0", 'certificate = "cert.pem"', "TLS takes both"),
         ("port = 0", 'certificate = "a.pem"\nkey = "b.pem"', "there is no file"),
         ("at_once = 64", "at_onec = 64", "at_onec in [limits]: Extra inputs are not permitted"),

@@ -71,7 +71,7 @@ def test_it_agrees_with_epsilon_for() -> None:
 def test_an_average_of_a_stated_count_is_never_further_off() -> None:
     """Every average and every noise within the two intervals; and some come near the bound."""
     asked = ROWS.noisy_average(1, lambda r: r.a, lower=-10, upper=30)
-    assert wp.accuracy(asked)[0].missing == "state count=…"
+    assert wp.accuracy(asked)[0].missing == "needs count=…"
     sink, random = asked.sink, Random(2)
     assert isinstance(sink, NoisyAverage)
     scale = wp.simulate(asked, DATA, seed=1).scale
@@ -154,10 +154,10 @@ def test_a_count_of_subgraphs_needs_a_width() -> None:
     stars = graphs.star_count(EDGES, 2, 2)
     table = wp.accuracy({"triangles": asked, "stars": stars})
     assert [row.missing for row in table] == [
-        "state width=…, the common neighbours",
-        "state width=…, the highest degree",
+        "needs width=…, an assumed value of: common neighbours",
+        "needs width=…, an assumed value of: highest degree",
     ]
-    assert "state width=…" in str(table)
+    assert "needs width=…" in str(table)
     (row,) = wp.accuracy(asked, width=20, half_width=60)
 
     def off(epsilon: Fraction) -> float:

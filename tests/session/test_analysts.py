@@ -128,9 +128,9 @@ def test_a_view_shows_nothing_of_others(session: wp.Session) -> None:
     for wrong in ("nodes", "edges@bob", "edges@alice", "bob"):
         with pytest.raises(wp.LedgerError) as refused:
             alice.remaining(wrong)
-        assert str(refused.value) == f"alice has no budget for {wrong!r}: the curator gives one"
+        assert str(refused.value) == f"alice has no budget for {wrong!r}: ask the curator for one"
     carol = session.analyst("carol")
-    with pytest.raises(wp.LedgerError, match=r"^carol has no budget for 'edges': the curator gives one$"):
+    with pytest.raises(wp.LedgerError, match=r"^carol has no budget for 'edges': ask the curator for one$"):
         carol.release(COUNT)
     assert (carol.balances(), carol.history(), carol.affords(COUNT)) == ((), (), 0)
     with pytest.raises(wp.SessionError, match="give the ledger and the name again"):
@@ -162,7 +162,7 @@ def test_a_handle_over_data_that_were_replaced_answers_no_key_whoever_asked_for_
     his.at([2])
     session.protect(EDGES, ROWS[1:], budget=100, version="2")
     for key in (1, 2, 3):
-        with pytest.raises(wp.SessionError, match="protected anew"):
+        with pytest.raises(wp.SessionError, match="protected again"):
             hers.at([key])
     assert curators.at([2])[2] == curators.at([2])[2]  # who sees all may have what was answered
 
@@ -178,7 +178,7 @@ def test_data_that_are_replaced_in_the_middle_answer_nothing_whoever_asked(
         real(self, order)
 
     monkeypatch.setattr(noisy_evaluation.NoisyEvaluator, "check_held", replaced)
-    with pytest.raises(wp.SessionError, match="protected anew"):
+    with pytest.raises(wp.SessionError, match="protected again"):
         session.analyst("alice").release(COUNT)
 
 

@@ -391,7 +391,7 @@ def test_a_release_has_no_other_way_in(release: wp.Release) -> None:
             act(release)
     with pytest.raises(AttributeError):
         release.extra = 1
-    assert repr(release) == "<Release of NoisyCount(0.5): ask with release[key] or release.at(keys)>"
+    assert repr(release) == "<Release of NoisyCount(0.5): query with release[key] or release.at(keys)>"
 
 
 @pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])

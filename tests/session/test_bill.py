@@ -42,7 +42,7 @@ def test_a_bill_says_where_parts_cost_less_than_their_sum() -> None:
         "  protects one person, of weight 1\n"
         "  NoisyCount(1), spent once: 1 x 1 = 1\n"
         "  NoisyCount(2), spent once: 2 x 1 = 2\n"
-        "  parts of one partition cost the largest of them, not 3 in sum"
+        "  parts of one partition cost their maximum, not the sum 3"
     )
 
 

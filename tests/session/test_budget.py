@@ -256,7 +256,7 @@ def test_a_session_refuses_a_ledger_that_lost_what_it_knew(tmp_path: pathlib.Pat
         wp.Session(path, expected_head=known).close()
     with Ledger(path) as ledger:
         wp.Session(ledger, expected_head=head).close()
-        with pytest.raises(wp.LedgerError, match="its entry 1 is another"):
+        with pytest.raises(wp.LedgerError, match="its entry 1 differs"):
             wp.Session(ledger, expected_head=f"1:{'0' * 64}")
     (tmp_path / "copy").write_bytes(copy)
     with pytest.raises(wp.LedgerError):

@@ -1,4 +1,4 @@
-"""Ctrl-C is KeyboardInterrupt wherever it comes, whatever a database makes of it; what was debited stays spent."""
+"""Ctrl-C is KeyboardInterrupt wherever it comes, whatever a database makes of it; debits are not refunded."""
 
 from __future__ import annotations
 

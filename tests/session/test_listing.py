@@ -155,7 +155,7 @@ def test_a_listing_of_nothing_is_a_listing(tmp_path: pathlib.Path) -> None:
         ledger.verify()
         assert [entry_text(e.kind, e.amount, e.content) for e in ledger.entries()][
             2
-        ] == "0 answers, all that were left above 60 of a domain"
+        ] == "0 answers, all above 60 in a domain"
         assert ledger.listings(_digest(ledger)) == [{"domain": {"integers": [-100, -1]}, "above": 60.0}]
 
 
@@ -256,10 +256,10 @@ def test_answers_of_a_listing_say_what_they_are(tmp_path: pathlib.Path) -> None:
         listed = session.release(by_shop.noisy_count_above(1, wp.integers(0, 99_999), above=8))
     assert isinstance(listed, wp.Answers)
     assert listed.listing == Listing(wp.integers(0, 99_999), 8.0)
-    assert "listed for being above 8, out of the integers from 0 to 99999" in repr(listed)
-    assert {row.kind for row in listed.rows()} == {"count, listed for being above 8"}
+    assert "selected above 8, from the integers from 0 to 99999" in repr(listed)
+    assert {row.kind for row in listed.rows()} == {"count, selected above 8"}
     assert [(row.low, row.high) for row in listed.rows()] == [listed.interval(key) for key in listed.keys]
-    assert list(listed.to_pandas()["kind"]) == ["count, listed for being above 8"] * len(listed)
+    assert list(listed.to_pandas()["kind"]) == ["count, selected above 8"] * len(listed)
     with pytest.raises(wp.AnswersError, match="was not listed: its noisy value is at most 8; a count over it"):
         _ = listed[next(key for key in range(1000, 2000) if key not in listed.keys)]
     with pytest.raises(wp.AnswersError, match="not among those released"):

@@ -283,7 +283,7 @@ def test_a_release_does_not_answer_over_data_that_it_was_not_paid_for(edges: wp.
         known = release[1]
         session.protect(edges, [(2, 2)] * 1000, budget=10)
         assert release[1] == known  # in the ledger; the data are not asked
-        with pytest.raises(wp.SessionError, match="protected anew"):
+        with pytest.raises(wp.SessionError, match="protected again"):
             release.at([1, 2])
         assert session.release(nodes.noisy_count(1))[2] > 500
         assert session.spent("edges") == 2
@@ -371,7 +371,7 @@ def test_a_version_that_was_replaced_does_not_come_back(edges: wp.Query) -> None
         session.protect(edges, [(1, 3)], budget=10, version="b")
         with pytest.raises(wp.SessionError, match="took the place of version 'a'"):
             session.protect(edges, [(1, 4)], budget=10, version="a")
-        with pytest.raises(wp.SessionError, match="protected anew"):
+        with pytest.raises(wp.SessionError, match="protected again"):
             release[1, 4]
 
 

@@ -299,7 +299,7 @@ def test_explanations_say_what_a_count_costs_and_what_to_expect(tmp_path: pathli
     assert "An edge of the graph is two records of edges: a release costs epsilon x 0.5 x 2" in text
     reach = TriangleCount(Fraction(1, 5)).error(ONCE.plan, Fraction(1, 2), None, 0.95, Stated(width=100))
     assert f"common neighbours 100: 95 % of answers lie within {reach:.4g} of the count." in text
-    assert "a share of 0.2 buys an interval" in text
+    assert "A share 0.2 of epsilon buys an interval" in text
     assert "NoisyCount" not in text
 
 
@@ -375,4 +375,4 @@ def test_a_table_shows_the_count() -> None:
     asked = graphs.triangle_count(ONCE, HUGE)
     _, _, row, last = answers_table("t", wp.simulate(asked, {"edges": GRAPH}, seed=1)).splitlines()
     assert row.split() == ["21", "none", "count"]
-    assert last == "  number of triangles; no interval was bought (interval_share)"
+    assert last == "  number of triangles; without an interval (see interval_share)"

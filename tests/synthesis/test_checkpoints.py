@@ -142,12 +142,12 @@ def test_a_chain_stops_at_the_noise_level() -> None:
     goal = target(triangles_by_intersect(EDGES), {"triangle!": 20.0})
     samples = run(Swaps(), goal, None, settings=Settings(200_000, chunk=50, stop_at_noise=1.0))
     (trace,) = samples.traces
-    assert trace.stopped == "at the noise level"
+    assert trace.stopped == "noise level reached"
     assert trace.score[-1] <= samples.noise < trace.score[-2]
 
 
 def test_chains_on_data_have_to_be_told_their_steps() -> None:
-    with pytest.raises(PlanError, match="say how many steps"):
+    with pytest.raises(PlanError, match="give a number of steps"):
         run(Swaps(), TBI, None, settings=Settings())
 
 
@@ -173,7 +173,7 @@ def test_a_chain_ends_at_rest_unless_it_was_told_how_many_steps() -> None:
     resting = Settings(seed=1).settled(edges=1000)
     (short,) = run(Swaps(), TBI, None, settings=resting).traces
     (whole,) = run(Swaps(), TBI, None, settings=replace(resting, stop_at_rest=False)).traces
-    assert (short.stopped, whole.stopped) == ("at rest", "all steps done")
+    assert (short.stopped, whole.stopped) == ("score stalled", "all steps done")
     assert 2 * REST_CHUNKS <= len(short.score) < len(whole.score)
     assert short.score == whole.score[: len(short.score)], "the same walk, but for its end"
 

@@ -41,7 +41,7 @@ def test_from_file_to_edge_list_and_report(tmp_path: Path, capsys: pytest.Captur
     printed, progress = capsys.readouterr()
     assert code == 0
     assert printed.startswith("The bill:\nedges: 4\n  protects one undirected edge, of weight 2\n")
-    assert printed.index("The bill") < printed.index("Measured; the graph is closed") < printed.index("triangles:")
+    assert printed.index("The bill") < printed.index("Measurement complete") < printed.index("triangles:")
     assert "chain 0: 100%" in progress
     assert "chain 1: 100%" in progress
     assert "score" not in progress, "steps and time only"
@@ -58,7 +58,7 @@ def test_from_file_to_edge_list_and_report(tmp_path: Path, capsys: pytest.Captur
 
 def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--epsilon", 4, "--query", "tbi", "--node", "str", "--out", tmp_path / "g.txt", "--steps", 100) == 0
-    assert "nothing but you remembers" in capsys.readouterr().err
+    assert "the cost of this run is not recorded" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsy
         (["--epsilon", "1", "--query", "tags", "--stop-at-noise"], "tags cannot stop at the noise level"),
         (["--epsilon", "1", "--out", "no/such/g.txt"], "cannot write no/such/g.txt"),
         (["--epsilon", "1", "--out", "g.txt", "--report", "g.txt"], "write to another"),
-        (["--epsilon", "1", "--ledger", "empty.db", "--budget", "1"], "is empty, and no ledger"),
+        (["--epsilon", "1", "--ledger", "empty.db", "--budget", "1"], "is empty: put the ledger back"),
         (["--epsilon", "1e-10"], "at least 1e-9"),
         (["--epsilon", "1", "--share", "tbi=1"], "give a share for each of"),
         (["--epsilon", "1", "--query", "tbd", "--bucket", "0"], "bucket"),
@@ -125,7 +125,7 @@ def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFix
     assert graph.read_bytes() == GRAPH.read_bytes()
 
 
-@pytest.mark.parametrize(("fall", "looks", "ended"), [(1.0, 10, "at rest"), (-math.inf, 50, "all steps done")])
+@pytest.mark.parametrize(("fall", "looks", "ended"), [(1.0, 10, "score stalled"), (-math.inf, 50, "all steps done")])
 def test_without_steps_there_are_400_for_each_edge(
     fall: float,
     looks: int,
@@ -141,10 +141,13 @@ def test_without_steps_there_are_400_for_each_edge(
     assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
     printed, progress = capsys.readouterr()
     steps = 400 * len(read_edges(out))
-    assert "Then one chain of 400 steps for each edge of the seed graph, at most 20,000,000, fewer at rest." in printed
+    assert (
+        "Then one chain of 400 steps per edge of the seed graph, at most 20,000,000, fewer once the score stalls."
+        in printed
+    )
     done = json.loads((tmp_path / "g.txt.json").read_text())["chains"][0]["trace"]["steps"][-1]
     assert done == min(looks * -(-steps // 50), steps)
-    assert f"steps of the chain: {done:,}, {done / steps * 400:.4g} an edge; {ended}" in printed
+    assert f"steps of the chain: {done:,}, {done / steps * 400:.4g} per edge; {ended}" in printed
     assert ended in progress
     assert json.loads((tmp_path / "g.txt.json").read_text())["settings"]["steps"] == steps
     first = out.read_bytes()
@@ -163,7 +166,7 @@ def test_a_folder_with_a_run_is_not_written_over(tmp_path: Path, capsys: pytest.
     out = tmp_path / "g.txt"
     assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100) == 0
     assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100) == 2
-    assert "holds a run: go on with --resume" in capsys.readouterr().err
+    assert "holds a run: resume it with --resume" in capsys.readouterr().err
     first = out.read_bytes()
     out.unlink()
     assert command("--resume", "--out", out, graph=None) == 0
@@ -276,10 +279,10 @@ def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     before = {path.name: path.read_bytes() for path in answers.iterdir()}
     assert set(before) == {"degree_ccdf.json", "degree_sequence.json"}
     assert command(*wanted, *paid) == 2
-    assert "holds a run: go on with --resume" in capsys.readouterr().err
+    assert "holds a run: resume it with --resume" in capsys.readouterr().err
     assert command("--resume", "--out", out, "--quiet", graph=None) == 0
     printed = capsys.readouterr().out
-    assert printed.index("The bill:\nedges: 4\n") < printed.index("Measured; the graph is closed")
+    assert printed.index("The bill:\nedges: 4\n") < printed.index("Measurement complete")
     assert {name: (answers / name).read_bytes() for name in before} == before
     assert (answers / "tbi.json").exists()
     assert json.loads((tmp_path / "g.txt.json").read_text())["bill"] == {"edges": "4"}
@@ -385,7 +388,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
         assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100, *paid) == 130
     *_, error = capsys.readouterr().err.splitlines()
-    assert error.startswith("wpinq: interrupted; what was debited stays spent. Go on with: wpinq ")
+    assert error.startswith("wpinq: interrupted; debits are not refunded. Resume with: wpinq ")
     assert main(shlex.split(error.rpartition(": wpinq ")[2])) == 0
     assert out.exists()
 

@@ -172,18 +172,18 @@ def test_nodes_that_all_have_one_degree_have_no_assortativity() -> None:
 
 
 def test_words_say_what_there_is() -> None:
-    assert phrase(None) == NOT_MEASURED == "not measured: follows from the start"
+    assert phrase(None) == NOT_MEASURED == "not measured: inherited from the seed graph"
     assert phrase(Interval.of_count(90, 110)) == "90 % interval 90 to 110"
     assert SWAMPED in phrase(Interval.of_count(-5, 136))
     assert SWAMPED in phrase(Interval.of_count(10, 31))
     assert phrase(Interval(0.1, 0.2, False, "a bias"), 0.3) == (
-        "90 % interval 0.1 to 0.2; leaves out a bias; the synthetic graph is outside"
+        "90 % interval 0.1 to 0.2; does not cover a bias; the synthetic value is outside"
     )
     assert phrase(Interval(0.1, 0.2, False), math.nan) == "90 % interval 0.1 to 0.2"
-    assert phrase(Interval(3, 4, False, cautious=True)) == "90 % interval 3 to 4; holds more often than that"
+    assert phrase(Interval(3, 4, False, cautious=True)) == "90 % interval 3 to 4; conservative"
     assert warning({"nodes": Interval(1, 2, False)}) == ""
     named = warning({"nodes": Interval(0, 2, True), "edges": Interval(0, 2, True), "triangles": Interval(0, 2, True)})
-    assert named.startswith("Noise swamps nodes, edges and triangles: ")
+    assert named.startswith("Noise dominates nodes, edges and triangles: ")
 
 
 def test_structure_is_that_of_networkx() -> None:
@@ -258,22 +258,22 @@ def test_a_graph_of_twenty_nodes_is_said_to_be_swamped_before_there_is_one(
         printed, errors = capsys.readouterr()
         if code == 0:
             break
-        assert "lost in their noise" in errors
+        assert "noise dominates" in errors
     else:
         pytest.skip("twenty graphs were lost in noise")
-    before, after = printed.split("The synthetic graph")
+    before, after = printed.split("Statistics of the synthetic graph")
     assert SWAMPED in before
     lines = {line.partition(":")[0].strip(): line for line in before.splitlines()}
     for name in ("components", "mean path", "modularity", "largest core"):
         assert lines[name].endswith(NOT_MEASURED)
-    assert before.count("Noise swamps ") == after.count("Noise swamps ") == 1
+    assert before.count("Noise dominates ") == after.count("Noise dominates ") == 1
     made = json.loads((tmp_path / "out.txt.json").read_text())["uncertainty"]
     assert list(made["statistics"]) == list(ALL_STATISTICS)
     assert made["statistics"]["mean_path"] == {"not_measured": True, "words": NOT_MEASURED}
     kept = json.loads((folder / "uncertainty.json").read_text())
     assert kept["swamped"] == made["swamped"]
     assert kept["statistics"]["nodes"]["high"] == made["statistics"]["nodes"]["high"]
-    assert all(name.replace("_", " ") in after.split("Noise swamps ")[1] for name in made["swamped"])
+    assert all(name.replace("_", " ") in after.split("Noise dominates ")[1] for name in made["swamped"])
 
 
 @pytest.mark.parametrize("name", tenth([*method_names(), "tbi+jdd"], 2))

@@ -18,7 +18,7 @@ from wpinq.tables.tabulation import Tabulation
 SHOPS = wp.source("shops", zip=str, month=int | None, sales=float, big=bool)
 DATA = [("10115", 3, 40.0, True)] * 900 + [("69117", None, 90.0, False)] * 600 + [("00501", 1, 5.0, True)]
 """At epsilon 1, noise brings any absent key above 200 with a chance of 1e-82, and the large ones below with less."""
-SELECTED = "listed for being above 200"
+SELECTED = "selected above 200"
 
 
 def by_zip(above: object = 200, **more: Any) -> Tabulation:
@@ -107,7 +107,7 @@ def test_it_says_how_its_groups_were_chosen(session: wp.Session) -> None:
     assert table.to_pandas().attrs["kinds"] == table.to_json()["kinds"] == table.kinds
     assert table.to_arrow().schema.field("m").metadata == {b"kind": b"mean"}
     for shown in (repr(table), table._repr_html_()):
-        assert f"n: {SELECTED}, out of the texts of 5 digits; its intervals hold given that" in shown
+        assert f"n: {SELECTED}, from the texts of 5 digits; its intervals hold given that" in shown
         assert "s, m: noise of its own" in shown
     assert "given that" not in repr(session.release(SHOPS.by("zip", keys=["1"]).agg(n=wp.count(), epsilon=1)))
 

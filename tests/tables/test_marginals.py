@@ -391,7 +391,7 @@ def test_what_public_sizes_show_to_be_hopeless_is_refused(people: Query) -> None
     asked = wanted(people, "0.001")
     every = {"city x sex", "city x age", "sex x age", "city", "sex", "age", "total"}
     assert set(infeasible_marginals(asked, 1000)) == every
-    with pytest.raises(wp.PlanError, match=r"nothing was spent. It takes an epsilon of"):
+    with pytest.raises(wp.PlanError, match=r"nothing was spent. Use an epsilon of"):
         refuse_infeasible_marginals(asked, 1000)
     for records in (0, -1, math.nan):
         with pytest.raises(wp.PlanError, match="more than 0"):

@@ -257,7 +257,7 @@ class Query(Releasable):
         >>> import wpinq as wp
         >>> people = wp.source("people", zip=str, salary=float)
         >>> print(people.by("zip", keys=wp.digits(5), above=20).agg(rows=wp.count(), epsilon=1))
-        Tabulation by zip: groups listed for being above 20, out of the texts of 5 digits, epsilon 1
+        Tabulation by zip: groups selected above 20, from the texts of 5 digits, epsilon 1
           rows  count    1
         """
         return grouping(self, columns, named, keys, other, above)

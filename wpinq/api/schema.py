@@ -21,7 +21,7 @@ from wpinq.runtime.public import public
 
 _LINE = 100
 _ALWAYS = (
-    "the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts",
+    "the unit: the protected unit in words (unit=, unit_weight=); a bound on the total weight (cap=); facts",
     "null: no field may be null unless you declare it, as int | None (in text int?)",
 )
 
@@ -69,7 +69,7 @@ class Schema:
         confirmed = [f"- {words}" for words in self.questions]
         left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
         return "\n".join(
-            [self.python, "", self.text, "", "To confirm, for the columns do not tell:", *confirmed, *left]
+            [self.python, "", self.text, "", "To confirm, because columns do not show it:", *confirmed, *left]
         )
 
 
@@ -114,8 +114,8 @@ def schema(data: object, name: str | None = None) -> Schema:
     <BLANKLINE>
     source trips(start: str, minutes: int, fare: float, kind: str);
     <BLANKLINE>
-    To confirm, for the columns do not tell:
-    - the unit: what one protected unit is (unit=, unit_weight=); a bound on the total weight (cap=); facts
+    To confirm, because columns do not show it:
+    - the unit: the protected unit in words (unit=, unit_weight=); a bound on the total weight (cap=); facts
     - null: no field may be null unless you declare it, as int | None (in text int?)
     - fare: pandas also makes this kind of whole numbers with gaps: where it did, ...
     - kind: its categories are values and were not read: list them, as wp.category("a", "b"), or leave it str

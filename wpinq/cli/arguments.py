@@ -35,7 +35,7 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     """Add `--param` and `--records-at-most`, the options of a text program."""
     value = "the value of a program's parameter"
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help=value)
-    told = "a public bound on the records of a source, as the program may declare it: checked, and told as its work"
+    told = "a public bound on the records of a source, as records_at_most in the program; the data are checked"
     parser.add_argument("--records-at-most", action="append", default=[], metavar="NAME=N", help=told)
 
 
@@ -88,7 +88,7 @@ def check_covered(bill: Mapping[str, Fraction], available: Mapping[str, object],
         if left is not None and left < to_nano(cost):
             raise BudgetExceeded(
                 f"{option.format(account)} does not cover the bill: {account!r} needs {format_epsilon(cost)} and has "
-                f"{format_epsilon(from_nano(left))}. Nothing was spent or written: lower epsilon, ask for less, or "
+                f"{format_epsilon(from_nano(left))}. Nothing was spent or written: lower epsilon, release less, or "
                 "give a larger budget"
             )
 
@@ -100,9 +100,9 @@ def beside(path: Path, ending: str) -> Path:
 
 def add_ledger(add: Callable[..., Any], source: str) -> None:
     """Add the options of ledger and engine of a synthesis, by `add_argument` of a group."""
-    add("--ledger", type=Path, metavar="FILE", help="where budgets are kept; made if absent")
-    add("--budget", metavar="EPSILON", help=f"of the source{source} in the ledger; required with it")
-    add("--data-version", metavar="VERSION", help="your word for this state of the data")
+    add("--ledger", type=Path, metavar="FILE", help="the ledger of budgets; created if absent")
+    add("--budget", metavar="EPSILON", help=f"the budget of the source{source} in the ledger; required with --ledger")
+    add("--data-version", metavar="VERSION", help="a name for this version of the data")
     add("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
 
 
@@ -113,17 +113,17 @@ def check_readable(path: Path) -> None:
             f"{path} is a folder: name a file" if path.is_dir() else f"there is no file {path}: check the path"
         )
     if not os.access(path, os.R_OK):
-        raise UsageError(f"{path} may not be read: change its mode, or run as its owner")
+        raise UsageError(f"{path} is not readable: change its mode, or run as its owner")
 
 
 def ledger_notice(options: argparse.Namespace) -> str:
     """The notice on the ledger of a synthesis, or a refusal of contradictory options."""
     if (options.ledger is None) != (options.budget is None):
-        raise UsageError("--ledger and --budget go together: a ledger keeps a budget, and a budget needs one")
+        raise UsageError("--ledger and --budget go together: give both or neither")
     if options.data_version is not None and options.ledger is None:
         raise UsageError("--data-version replays from a ledger: give --ledger and --budget")
     if options.ledger is None:
-        return "no ledger: nothing but you remembers what this spends"
+        return "no ledger: the cost of this run is not recorded"
     return f"new ledger: {options.ledger}" if is_new(options.ledger) else ""
 
 
@@ -183,7 +183,7 @@ def is_new(ledger: Path) -> bool:
 
 def add_expected_head(parser: argparse.ArgumentParser) -> None:
     """Add `--expected-head`."""
-    told = "refuse a ledger that lost this entry: the head that was printed after the last run you know of"
+    told = "the ledger head printed by the last run; a ledger without that entry is refused"
     parser.add_argument("--expected-head", metavar="HEAD", type=_head, help=told)
 
 

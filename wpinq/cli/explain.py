@@ -15,18 +15,18 @@ from wpinq.measure.measurement import Measurement
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    made = commands.add_parser("explain", help="show plans, bills and expected accuracy; no data")
+    made = commands.add_parser("explain", help="show plans, bills and expected accuracy, without data")
     made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
     add_parameters(made)
     add_engine(made)
-    told = "add a table: how exact each release will be; so do the options below"
+    told = "add the expected accuracy of each release; the options below do so too"
     made.add_argument("--accuracy", action="store_true", help=told)
-    share = "of an interval, between 0 and 1 (default 0.95)"
+    share = "the confidence of intervals, between 0 and 1 (default 0.95)"
     made.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help=share)
-    wanted = "tell the epsilon at which answers are no further off"
+    wanted = "show the epsilon that gives this half-width"
     made.add_argument("--half-width", type=float, metavar="NUMBER", help=wanted)
-    made.add_argument("--count", type=float, metavar="NUMBER", help="state how many records an average is over")
-    width = "state the most common neighbours of two vertices, or for stars the highest degree"
+    made.add_argument("--count", type=float, metavar="NUMBER", help="an assumed number of records for averages")
+    width = "an assumed maximum of common neighbours of two vertices; for stars, of the degree"
     made.add_argument("--width", type=float, metavar="NUMBER", help=width)
     made.set_defaults(command=run)
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"The bill of all, released together:\n{Bill(program.releases)}")
         stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
         if options.accuracy or set(stated.values()) != {None}:
-            print(f"\nHow exact:\n{accuracy(program.releases, options.confidence, **stated)}")
+            print(f"\nExpected accuracy:\n{accuracy(program.releases, options.confidence, **stated)}")
         return
     for name, query in program.queries.items():
         print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")

@@ -26,28 +26,28 @@ from wpinq.noise.epsilon_text import format_epsilon
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    acts = commands.add_parser("ledger", help="look after a ledger: show, set, backup, restore, verify, carry")
+    acts = commands.add_parser("ledger", help="manage a ledger: show, set, backup, restore, verify, carry")
     acts = acts.add_subparsers(required=True, metavar="ACT")
-    shown = acts.add_parser("show", help="print the accounts of a ledger, and how much of their budgets is left")
+    shown = acts.add_parser("show", help="print the accounts of a ledger and their remaining budgets")
     _add_view(shown)
-    shown.add_argument("--history", action="store_true", help="list every entry but those that store answers")
-    constants = "print the plan of each debit; it holds analysts' constants"
+    shown.add_argument("--history", action="store_true", help="list all entries except stored answers")
+    constants = "print the plan of each debit; plans contain constants of analysts"
     shown.add_argument("--plans", action="store_true", help=constants)
-    asked = "print how many more releases of each measurement of a text program, and of all together, the budgets cover"
+    asked = "print how often the budgets cover each measurement of a text program, and all of them together"
     shown.add_argument("--program", type=Path, metavar="PROGRAM.wpq", help=asked)
     add_parameters(shown)
     shown.set_defaults(command=_show)
-    changed = acts.add_parser("set", help="change budgets, and resume accounts, on record")
+    changed = acts.add_parser("set", help="change budgets and resume accounts; the ledger records each change")
     _add_view(changed)
-    changed.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help="of an account")
-    resumed = "answer analysts again over an account that a failed evaluation suspended"
+    changed.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help="the new budget")
+    resumed = "resume an account that a failed evaluation suspended"
     changed.add_argument("--resume", action="append", default=[], metavar="NAME", help=resumed)
     changed.set_defaults(command=_set, history=False, plans=False, program=None)
-    closing = "close a ledger for ever, and make a new one of its accounts, without answers"
+    closing = "close a ledger permanently, and continue its accounts in a new one, without answers"
     for name, paths, help_, command in (
         ("verify", ("ledger",), "check every entry, row, answer and plan of a ledger", _verify),
-        ("backup", ("ledger", "copy"), "copy a ledger while it is used; nothing can be spent from the copy", _backup),
-        ("restore", ("copy", "ledger"), "make a ledger of a copy, where the ledger is gone", _restore),
+        ("backup", ("ledger", "copy"), "copy a ledger, also while in use; the copy cannot be spent from", _backup),
+        ("restore", ("copy", "ledger"), "restore a lost ledger from a copy", _restore),
         ("carry", ("old", "new"), closing, _carry),
     ):
         act = acts.add_parser(name, help=help_)
@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
 
 def _add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", type=Path, metavar="LEDGER")
-    of_analyst = "an analyst who is not trusted: the budgets within those of accounts, as the analyst sees them"
+    of_analyst = "the name of an untrusted analyst, for their budgets within those of accounts"
     parser.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(parser)
     parser.add_argument("--json", action="store_true", help="print as JSON")
@@ -97,7 +97,7 @@ def _set(options: argparse.Namespace) -> None:
             ledger.set_budget(name, budget, options.analyst)
         for name in options.resume:
             if not ledger.resume(name):
-                raise UsageError(f"{name!r} answers analysts: --resume takes a suspended account")
+                raise UsageError(f"{name!r} is not suspended: --resume takes a suspended account")
         _print(options, ledger)
 
 
@@ -121,12 +121,12 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
         print(json.dumps(shown, indent=1))
         return
     if not accounts:
-        none = "no source has a budget in this ledger: nothing was protected yet, and nothing is spent"
+        none = "this ledger has no accounts: no source was protected and nothing was spent"
         print(f"{options.analyst} has no budget in this ledger: give one with set" if options.analyst else none)
     for each in accounts:
         print(each)
         if each.account in suspended:
-            print(f"  suspended, for an evaluation failed; set --resume {each.account} answers analysts again")
+            print(f"  suspended after a failed evaluation; resume with: set --resume {each.account}")
     for line in _promised(accounts):
         print(line)
     for name, times in more.items():
@@ -144,7 +144,7 @@ def _verify(options: argparse.Namespace) -> None:
         ledger.verify()
         head = ledger.head()
     print(f"Head of the ledger: {head}")
-    print("The ledger is whole: its hash chain holds, and its rows follow from the entries.")
+    print("The ledger is intact: its hash chain is valid, and its rows follow from the entries.")
 
 
 def _backup(options: argparse.Namespace) -> None:
@@ -156,8 +156,7 @@ def _backup(options: argparse.Namespace) -> None:
 def _restore(options: argparse.Namespace) -> None:
     if options.expected_head is None:
         raise UsageError(
-            "restore needs --expected-head HEAD, the last head of the ledger that you know: an older copy gives back "
-            "what was spent since"
+            "restore needs --expected-head HEAD, its last known head: an older copy would refund later debits"
         )
     head = restore(options.copy, options.ledger, options.expected_head)
     print(f"{options.ledger} is restored.\nHead of the ledger: {head}")
@@ -167,7 +166,7 @@ def _carry(options: argparse.Namespace) -> None:
     head = carry(options.old, options.new, options.expected_head)
     with Ledger(options.old, create=False) as closed:
         last = closed.head()
-    print(f"{options.old} is closed for ever, and carried to {options.new}.")
+    print(f"{options.old} is closed permanently and continued in {options.new}.")
     print(f"Head of the closed ledger: {last}\nHead of the new ledger: {head}")
 
 
@@ -191,8 +190,8 @@ def _promised(accounts: Sequence[Balance]) -> Iterator[str]:
         together = sum((each.remaining for each in of_analysts), Fraction())
         if together > payer.remaining:
             yield (
-                f"the analysts of {payer.account} have {format_epsilon(together)} left together, and it has "
-                f"{format_epsilon(payer.remaining)}: one may find it exhausted by others"
+                f"the analysts of {payer.account} have {format_epsilon(together)} left in total, and the account "
+                f"has {format_epsilon(payer.remaining)}: one analyst may exhaust it for the others"
             )
 
 

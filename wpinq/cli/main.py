@@ -74,7 +74,7 @@ def _run(arguments: Sequence[str] | None, own_process: bool) -> int:
         tell(f"wpinq: {as_options(str(error))}")
         return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
     except KeyboardInterrupt:
-        tell("wpinq: interrupted; what was debited stays spent")
+        tell("wpinq: interrupted; debits are not refunded")
         return 130
     except BrokenPipeError:
         return 141
@@ -95,9 +95,14 @@ class _Parser(argparse.ArgumentParser):
         tell(f"wpinq: {message}; see {self.prog} --help")
         self.exit(2)
 
+    def format_help(self) -> str:
+        listed = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
+        shown = [each for each in listed if each.startswith(f"{self.prog} ")][:2]
+        return super().format_help() + "\n".join(["\nexamples:", *(f"  {each}" for each in shown), ""])
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            what = {"COMMAND": "command", "ACT": "act"}.get(str(action.metavar), "value")
+            what = {"COMMAND": "command", "ACT": "action"}.get(str(action.metavar), "value")
             near = suggest(str(value), map(str, action.choices))
             raise argparse.ArgumentError(None if what != "value" else action, f"there is no {what} {value!r}: {near}")
 
@@ -120,7 +125,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wpinq", description="Differentially private queries over weighted datasets.")
     parser.add_argument("--version", action="version", version=f"wpinq {wpinq.__version__}")
-    told = "print what a shell needs to complete commands, options and files, and end"
+    told = "print a completion script for commands, options and files, and exit"
     parser.add_argument("--print-completion", action=_PrintCompletion, choices=("bash", "zsh"), help=told)
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")

@@ -39,30 +39,30 @@ def add_parser(commands: Any) -> None:
     by_name = partial(made.add_argument, action="append", default=[])
     by_name("--source", metavar="NAME=FILE", help="the data of a source")
     by_name("--budget", metavar="NAME=EPSILON", help="the budget of a source, or of an account")
-    kept = "where budgets are kept; made if absent"
+    kept = "the ledger of budgets; created if absent"
     made.add_argument("--ledger", type=Path, required=True, metavar="FILE", help=kept)
     arguments.add_expected_head(made)
-    read = f"how to read a source of edges, directed or undirected at least: {', '.join(EDGE_OPTIONS)}, comments=SIGNS"
+    read = f"options for an edge source, one of them directed or undirected: {', '.join(EDGE_OPTIONS)}, comments=SIGNS"
     by_name("--edge-list", metavar="NAME=OPTION,...", help=read)
-    ends = "the columns that hold an edge: names, the fields of the source unless given; or places in text, as 1,2"
+    ends = "the columns of an edge: names (default: the fields of the source), or positions in text, as 1,2"
     by_name("--columns", metavar="NAME=ONE,OTHER", help=ends)
-    by_name("--delimiter", metavar="NAME=CHARACTER", help="between the fields of a csv file, of whatever name")
-    state = "your word for this state of the data: the same measurement of the same version replays for free"
+    by_name("--delimiter", metavar="NAME=CHARACTER", help="the field separator of a csv file of any name")
+    state = "a name for this version of the data; the same measurement of the same version replays at no cost"
     by_name("--data-version", metavar="NAME=VERSION", help=state)
     arguments.add_parameters(made)
     arguments.add_engine(made)
-    spilled = "of duckdb, such as 2GB; beyond it, it spills to nameless files"
+    spilled = "the memory of duckdb, such as 2GB; beyond it, duckdb spills to unnamed files"
     made.add_argument("--memory-limit", metavar="SIZE", help=spilled)
-    made.add_argument("--threads", type=int, metavar="N", help="of duckdb; all there are unless given")
+    made.add_argument("--threads", type=int, metavar="N", help="the threads of duckdb (default: all cores)")
     made.add_argument("--json", action="store_true", help="print answers, bill and budgets as JSON")
-    made.add_argument("--save", type=Path, metavar="FOLDER", help="save the answers of each measurement there")
-    by_file = "write the rows of a release there: fields of the key, estimate, low, high, kind"
+    made.add_argument("--save", type=Path, metavar="FOLDER", help="a folder for the answers of each measurement")
+    by_file = "a file for the rows of a release: key fields, estimate, low, high, kind"
     by_name("--output", metavar="[NAME=]FILE.csv|.parquet", help=by_file)
     printed = "rows of a table to print, 0 for all (default 20)"
     made.add_argument("--rows", type=int, default=20, metavar="N", help=printed)
-    named = "name the steps on stderr, with times, which tell of the data"
+    named = "print steps and their times to stderr; times depend on the data"
     made.add_argument("--progress", action="store_true", help=named)
-    noted = "written beside the debit, in clear: at most 200 characters, and nothing from the data"
+    noted = "stored unencrypted with the debit: at most 200 characters, not derived from the data"
     made.add_argument("--label", metavar="TEXT", help=noted)
     made.set_defaults(command=run)
 
@@ -166,10 +166,10 @@ def _check_left(session: Session, bill: Bill, versions: Mapping[str, str]) -> No
         return  # no account is opened
     unpaid = {source.account for name, source in bill.sources.items() if name not in versions}
     left = {each.account: each.remaining for each in balances if each.account in unpaid}
-    arguments.check_covered(bill, left, "what the ledger has left of {}")
+    arguments.check_covered(bill, left, "the remaining budget of {}")
 
 
-_AGAIN = "The same command gives the same answers again, for nothing"
+_AGAIN = "The same command repeats the same answers at no cost"
 
 
 def _spent(debited: Mapping[str, Fraction]) -> str:
@@ -194,8 +194,8 @@ def _kept(answers: Mapping[str, RunResult], folder: Path | None, ledger: Path, r
             return f"The answers are saved in {folder}"
         break
     return (
-        f"The answers could not be saved in {folder} either, and are lost. With --data-version the same command gives "
-        "the same answers again, for nothing"
+        f"The answers could not be saved in {folder} either, and are lost. With --data-version the same command "
+        "repeats the same answers at no cost"
     )
 
 

@@ -12,10 +12,10 @@ from wpinq.data.source_files import table_file
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    made = commands.add_parser("schema", help="show the declaration of a source for a csv or parquet file; no values")
+    made = commands.add_parser("schema", help="print a source declaration for a csv or parquet file, without values")
     made.add_argument("file", type=Path, metavar="FILE")
-    made.add_argument("--name", metavar="NAME", help="of the source (default: that of the file)")
-    made.add_argument("--delimiter", metavar="CHARACTER", help="between the fields of a csv file of any name")
+    made.add_argument("--name", metavar="NAME", help="the name of the source (default: the file name)")
+    made.add_argument("--delimiter", metavar="CHARACTER", help="the field separator of a csv file of any name")
     made.set_defaults(command=run)
 
 

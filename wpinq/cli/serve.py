@@ -35,28 +35,28 @@ _TRIAL_EDGES = "undirected,drop-loops,drop-duplicates"
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    made = commands.add_parser("serve", help="answer analysts over HTTP, each under budgets of their own")
+    made = commands.add_parser("serve", help="serve analysts over HTTP, each with their own budgets")
     actions = (
-        "SERVICE.toml serves; SERVICE.toml add NAME adds a user, renew NAME gives another token, roll NAME too while "
-        "the former one is valid for an hour, remove NAME revokes all, list shows users and when their tokens expire; "
-        "FILE --trial serves an edge list, or a csv or parquet file with other columns than src,dst, for a look"
+        "SERVICE.toml starts the service. SERVICE.toml add NAME adds a user; renew NAME issues a new token; roll NAME "
+        "also keeps the former token for an hour; remove NAME revokes all tokens; list shows users and the expiry of "
+        "tokens. FILE --trial serves an edge list, or a csv or parquet file with other columns than src,dst, as a trial"
     )
     made.add_argument("what", nargs="+", metavar="SERVICE.toml", help=actions)
-    budgets = "with add: of an analyst, within that of an account; with --trial: of its source (default 10)"
+    budgets = "with add: the budget of an analyst within an account; with --trial: of its source (default 10)"
     made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help=budgets)
-    made.add_argument("--curator", action="store_true", help="with add: a curator, who sets budgets and adds users")
-    made.add_argument("--days", type=int, metavar="N", help="with add, renew and roll: the life of the token")
-    trial = "serve one file of public data to this machine, with a ledger that ends with the service; print tokens"
+    made.add_argument("--curator", action="store_true", help="with add: as a curator, to set budgets and add users")
+    made.add_argument("--days", type=int, metavar="N", help="with add, renew and roll: the lifetime of the token")
+    trial = "serve a file of public data on this machine with a temporary ledger, and print tokens"
     made.add_argument("--trial", action="store_true", help=trial)
-    words = "with --trial: the declaration of a table (default: from names and types of its columns, and its rows)"
+    words = "with --trial: the declaration of a table (default: derived from its columns and rows)"
     made.add_argument("--declare", metavar="'source NAME(FIELD: TYPE, ...);'", help=words)
     words = f"with --trial: how to read an edge list (default: {_TRIAL_EDGES})"
     made.add_argument("--edge-list", metavar="OPTION,...", help=words)
-    ends = "with --trial: the columns of a csv or parquet file that hold an edge (default: src,dst)"
+    ends = "with --trial: the columns of an edge in a csv or parquet file (default: src,dst)"
     made.add_argument("--columns", metavar="ONE,OTHER", help=ends)
     most = f"with --trial: a public bound on its records (default: {_TRIAL_RECORDS} edges, {_TRIAL_ROWS} rows)"
     made.add_argument("--records-at-most", type=int, metavar="N", help=most)
-    made.add_argument("--port", type=int, metavar="N", help=f"with --trial: where to listen (default: {_TRIAL_PORT})")
+    made.add_argument("--port", type=int, metavar="N", help=f"with --trial: the port (default: {_TRIAL_PORT})")
     made.set_defaults(command=run)
 
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
     budgets = pairs(options.budget, "--budget")
     for name in ("declare", "edge_list", "columns", "port", "records_at_most"):
         if getattr(options, name) is not None and not options.trial:
-            raise UsageError(f"--{name.replace('_', '-')} goes with --trial; a service says it in its configuration")
+            raise UsageError(f"--{name.replace('_', '-')} goes with --trial; a service sets it in its configuration")
     if options.trial:
         if action or options.curator:
             raise UsageError("--trial takes one file, and makes an analyst and a curator itself")
@@ -80,9 +80,9 @@ def run(options: argparse.Namespace) -> None:
     if options.days is not None and not (0 < options.days <= 36_500 and action[:1] in (["add"], ["renew"], ["roll"])):
         raise UsageError("--days N, from 1 to 36500, goes with add, renew and roll")
     if action and action[0] not in (known := ("list", *_ACTIONS)):
-        raise UsageError(f"there is no act {action[0]!r} after the configuration: {suggest(action[0], known)}")
+        raise UsageError(f"there is no action {action[0]!r} after the configuration: {suggest(action[0], known)}")
     if action not in ([], ["list"]) and (len(action) != 2 or action[0] not in _ACTIONS):
-        raise UsageError(f"after the configuration stands list, or one of {', '.join(_ACTIONS)}, and a name")
+        raise UsageError(f"after the configuration comes list, or one of {', '.join(_ACTIONS)}, and a name")
     from wpinq.service.config import read_configuration
 
     check_readable(Path(path))
@@ -118,19 +118,19 @@ def _list_users(configuration: Configuration) -> None:
 def _change_user(service: Configuration, action: str, name: str, budgets: Budgets, options: argparse.Namespace) -> None:
     role = CURATOR if options.curator else ANALYST
     if action == "add" and role == ANALYST and not budgets:
-        raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make a curator of them: --curator")
+        raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make them a curator: --curator")
     if not service.ledger.exists():
-        raise UsageError(f"there is no ledger {service.ledger} yet: start the service once, which makes it")
+        raise UsageError(f"there is no ledger {service.ledger} yet: start the service once to create it")
     with UserStore(service.users) as users, Ledger(service.ledger, create=False) as ledger:
         if action == "remove":
             remove(users, ledger, name)
-            print(f"The token of {name} is revoked; what was spent stays spent.")
+            print(f"The token of {name} is revoked; spent budget is not refunded.")
             return
         if action == "add":
             token = admit(users, ledger, name, role, budgets, days=options.days)
         else:
             token = renew(users, ledger, name, days=options.days, roll=action == "roll")
-    print(f"The token of {name}, shown this once:\n{token}", flush=True)
+    print(f"The token of {name}, shown only once:\n{token}", flush=True)
 
 
 def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]) -> None:
@@ -163,7 +163,7 @@ def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]
                 analyst = admit(users, ledger, "analyst", ANALYST, {account: budget})
                 curator = admit(users, ledger, "curator", CURATOR, {})
             print(f"Serving at {address}\ntoken of an analyst: {analyst}\ntoken of the curator: {curator}")
-            print("A trial: Ctrl-C ends it, and its ledger with it.", flush=True)
+            print("This is a trial: Ctrl-C ends it and deletes its ledger.", flush=True)
 
         serve(configuration, ready)
 
@@ -181,7 +181,7 @@ def _trial_source(path: str, options: argparse.Namespace) -> tuple[str, str | No
     most = options.records_at_most
     if options.declare is not None:
         if most is not None:
-            raise UsageError("--records-at-most goes without --declare, which says records_at_most = N itself")
+            raise UsageError("--records-at-most cannot go with --declare: write records_at_most = N there")
         return options.declare, options.edge_list
     edges = options.edge_list or options.columns or not (os.path.isfile(path) and has_columns(path))
     named = None if edges else schema(path)

@@ -130,15 +130,15 @@ def go_on_measuring(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
         measuring, fitting = MeasuringOptions.from_json(known["asked"]), FittingOptions.from_json(known["told"])
     if measuring.ledger is None or measuring.version is None:
         raise CheckpointError(
-            f"the run in {folder} ended while it measured, and only with --ledger and --data-version could it go on; "
-            "the answers it came to are kept there: measure anew with another --folder"
+            f"the run in {folder} ended during measurement and cannot resume without --ledger and --data-version. "
+            "Its answers are kept there: measure again with another --folder"
         )
     notice = ""
     if arguments.is_new(Path(measuring.ledger)):
         if holds_answers(folder):
             raise CheckpointError(
-                f"the ledger {measuring.ledger} is not there, and a new one would pay again for what was measured: "
-                "put it back, or measure anew with another --folder"
+                f"the ledger {measuring.ledger} is missing, and a new one would charge again for the same answers: "
+                "restore it, or measure again with another --folder"
             )
         notice = f"new ledger: {measuring.ledger}"
     return fitting, _measure(measuring, fitting, folder, set(), notice)
@@ -155,7 +155,7 @@ def _measure(
         print(f"The bill:\n{bill}\n\n{_plan(fitting.settings)}\n", flush=True)
         asked = {label.partition(":")[0] for label, _ in bill.listed}
         for name in () if measuring.split else [name for name in method.shares if name not in asked]:
-            print(f"Not asked: {name}, which no graph of so few nodes has enough of to stand out of the noise.\n")
+            print(f"Skipped: {name}, because its value in a graph of so few nodes cannot exceed the noise.\n")
         if notice:
             arguments.tell(notice)
 
@@ -170,19 +170,19 @@ def _measure(
     answers = measure_graph(graph, method, **told, on_bill=on_bill, on_step=on_step, on_answers=on_answers)
     save_run(folder, fitting, answers)
     (folder / _NOTE).unlink(missing_ok=True)
-    print(f"Measured; the graph is closed. Answers are in {folder}", flush=True)
+    print(f"Measurement complete; the graph is no longer read. Answers are in {folder}", flush=True)
     return answers
 
 
 def _plan(settings: Settings) -> str:
-    by_edges = f"{STEPS_PER_EDGE} steps for each edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest"
+    by_edges = f"{STEPS_PER_EDGE} steps per edge of the seed graph, at most {MOST_STEPS:,}, fewer once the score stalls"
     each = by_edges if settings.steps is None else f"{settings.steps:,} steps"
     return f"Then {'one chain of' if settings.chains == 1 else f'{settings.chains} chains, each of'} {each}."
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    what = "measure an undirected graph, forget it, and make a public one that fits the answers"
+    what = "measure an undirected graph, then fit a public synthetic graph to the answers"
     made = commands.add_parser("synthesize", help=what)
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic edge list")
     defaults: dict[argparse.Action, Any] = {}
@@ -191,50 +191,50 @@ def add_parser(commands: Any) -> None:
         action = group.add_argument(*names, **how)
         defaults[action], action.default = action.default, None  # a run that goes on has been told
 
-    tell(made, "graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are left out")
-    measured = partial(tell, made.add_argument_group("what is measured"))
-    measured("--epsilon", metavar="E", help="the whole cost, to one undirected edge; at least 1e-9")
-    known = f"{', '.join(method_names())}, or several of the last with + (default {DEFAULT_METHOD})"
+    tell(made, "graph", type=Path, nargs="?", metavar="FILE", help="the edge list; loops are ignored")
+    measured = partial(tell, made.add_argument_group("measurement"))
+    measured("--epsilon", metavar="E", help="the total privacy cost for one undirected edge; at least 1e-9")
+    known = f"{', '.join(method_names())}, or several of the last joined by + (default {DEFAULT_METHOD})"
     measured("--query", metavar="NAME", default=DEFAULT_METHOD, help=known)
-    measured("--bucket", type=int, metavar="K", default=20, help="of degrees in tbd (default 20)")
-    shares = "of epsilon; give all or none (with tags, triangle_count and largest_degree may be left out)"
+    measured("--bucket", type=int, metavar="K", default=20, help="the bucket width of degrees in tbd (default 20)")
+    shares = (
+        "the share of epsilon of each measurement, all or none (optional with tags: triangle_count, largest_degree)"
+    )
     measured("--share", action="append", metavar="NAME=SHARE", help=shares)
-    measured("--max-nodes", type=int, metavar="N", help="a public bound, of use to all but tags")
-    measured("--max-degree", type=int, metavar="D", help="a public bound; without, from released degrees")
-    ends = "that hold an edge: names in a csv, tsv or parquet file, places in text, as 1,2"
+    measured("--max-nodes", type=int, metavar="N", help="a public bound; with tags, for feasibility only")
+    measured("--max-degree", type=int, metavar="D", help="a public bound (default: from released degrees)")
+    ends = "the columns of an edge: names in a csv, tsv or parquet file, positions in text, as 1,2"
     measured("--columns", metavar="ONE,OTHER", help=ends)
-    measured("--comments", metavar="SIGNS", help="that comments at the head of text begin with (default #%%)")
+    measured("--comments", metavar="SIGNS", help="the characters that begin comments at the head of text (default #%%)")
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
     arguments.add_ledger(measured, " edges")
-    walked = partial(tell, made.add_argument_group("how the graph is fitted"))
-    every = (
-        f"of each chain (default: {STEPS_PER_EDGE} an edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest)"
-    )
+    walked = partial(tell, made.add_argument_group("fitting"))
+    every = f"steps per chain (default: {STEPS_PER_EDGE} an edge, at most {MOST_STEPS:,}, fewer once the score stalls)"
     walked("--steps", type=int, metavar="N", help=every)
-    walked("--beta", type=float, metavar="B", default=BETA, help=f"at the end (default {BETA:g})")
-    walked("--anneal-from", type=float, metavar="B0", help="beta at the beginning")
+    walked("--beta", type=float, metavar="B", default=BETA, help=f"the final inverse temperature (default {BETA:g})")
+    walked("--anneal-from", type=float, metavar="B0", help="the initial inverse temperature")
     annealing = ["geometric", "linear"]
-    walked("--schedule", choices=annealing, default="geometric", help="of annealing (default geometric)")
-    stop = "end at X (1) times the noise level; not with tags"
+    walked("--schedule", choices=annealing, default="geometric", help="the annealing schedule (default geometric)")
+    stop = "stop at X times the noise level (1 without X); not with tags"
     walked("--stop-at-noise", type=float, nargs="?", const=1.0, metavar="X", help=stop)
-    walked("--triad-share", type=float, metavar="SHARE", help="of proposals chosen to close a triangle")
-    walked("--outside", action="store_true", help="score what was not asked for against zero")
-    walked("--chains", type=int, metavar="N", default=1, help="default 1")
-    walked("--seed", type=int, metavar="N", default=0, help="of all that is public (default 0)")
-    walked("--chunk", type=int, metavar="N", help="steps between two looks (default: a fiftieth)")
-    walked("--checkpoint-every", type=int, metavar="N", default=10, help="chunks (default 10)")
+    walked("--triad-share", type=float, metavar="SHARE", help="the share of proposals that close a triangle")
+    walked("--outside", action="store_true", help="score unreleased records as if released as 0")
+    walked("--chains", type=int, metavar="N", default=1, help="the number of chains (default 1)")
+    walked("--seed", type=int, metavar="N", default=0, help="the seed of all public randomness (default 0)")
+    walked("--chunk", type=int, metavar="N", help="steps between progress reports (default: a fiftieth)")
+    walked("--checkpoint-every", type=int, metavar="N", default=10, help="chunks between checkpoints (default 10)")
     walked("--no-statistics", action="store_true", help="do not trace triangles and clustering")
-    kept = made.add_argument_group("what is kept")
-    kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
-    kept.add_argument("--folder", type=Path, metavar="FOLDER", help="answers and checkpoints (default: OUT.run)")
-    kept.add_argument("--resume", action="store_true", help="go on with the run in the folder, as it was told")
-    kept.add_argument("--plots", type=Path, metavar="FOLDER", help="draw the synthetic graph and the chains")
+    kept = made.add_argument_group("output")
+    kept.add_argument("--report", type=Path, metavar="FILE", help="the report (default: OUT.json)")
+    kept.add_argument("--folder", type=Path, metavar="FOLDER", help="for answers and checkpoints (default: OUT.run)")
+    kept.add_argument("--resume", action="store_true", help="resume the run in the folder with its original options")
+    kept.add_argument("--plots", type=Path, metavar="FOLDER", help="for plots of the synthetic graph and the chains")
     kept.add_argument("--quiet", action="store_true", help="no progress on stderr")
     made.set_defaults(command=lambda options: run(options, defaults))
 
 
 def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) -> None:
-    """The command; `defaults` are of the options that a run is told once."""
+    """The command; `defaults` are of the options that a run takes once."""
     arguments.check_stdout()
     folder = options.folder or arguments.beside(options.out, ".run")
     report_file = options.report or arguments.beside(options.out, ".json")
@@ -261,12 +261,12 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
         if not holds_run(folder) and not (is_measuring(folder) and (options.resume or options.data_version)):
             raise
         raise arguments.Interrupted(
-            f"interrupted; what was debited stays spent. Go on with: {_again(options, folder)}"
+            f"interrupted; debits are not refunded. Resume with: {_again(options, folder)}"
         ) from None
     except OSError as error:
         if not (holds_run(folder) or is_measuring(folder)):
             raise  # nothing was measured, so nothing is spent
-        kept = f"what was measured is paid for and kept. Go on with: {_again(options, folder)}"
+        kept = f"the answers are paid for and kept. Resume with: {_again(options, folder)}"
         raise arguments.unwritten(error, kept) from None
     try:
         _write(graph, options, report_file)
@@ -295,7 +295,7 @@ def _gone_on(
 ) -> tuple[FittingOptions, dict[str, Answers]]:
     given = [(*action.option_strings, "FILE")[0] for action in defaults if getattr(options, action.dest) is not None]
     if given:
-        raise UsageError(f"--resume goes on as the run in the folder was told: leave out {', '.join(given)}")
+        raise UsageError(f"--resume uses the original options of the run: leave out {', '.join(given)}")
     if holds_run(folder) or not is_measuring(folder):
         return load_run(folder)
     return go_on_measuring(folder)
@@ -308,10 +308,10 @@ def _begun(
         raise UsageError("give FILE and --epsilon, or --resume")
     arguments.check_readable(options.graph)
     if options.columns is None and has_columns(options.graph):
-        raise UsageError("--columns ONE,OTHER names those of the file that hold an edge: say which")
+        raise UsageError("this file has named columns: name those of an edge with --columns ONE,OTHER")
     notice = arguments.ledger_notice(options)
     if holds_run(folder) or is_measuring(folder):
-        raise UsageError(f"{folder} holds a run: go on with --resume, or name another --folder")
+        raise UsageError(f"{folder} holds a run: resume it with --resume, or name another --folder")
     for action, value in defaults.items():
         if getattr(options, action.dest) is None:
             setattr(options, action.dest, value)
@@ -356,19 +356,19 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
         raise arguments.NotSaved(
-            "the graph could not be written; its run is kept: --resume with another --out"
+            "the graph could not be written, but its run is kept: use --resume with another --out"
         ) from None
-    print("The synthetic graph; intervals are for the secret one:")
+    print("Statistics of the synthetic graph, with intervals for the secret graph:")
     for name, value in made["graph"].items():
         words = made["uncertainty"]["statistics"][name]["words"]
         print(f"{name.replace('_', ' ')}: {'none' if value is None else f'{value:.6g}'} ({words})")
     trace = graph.samples.traces[graph.samples.best]
-    print(f"steps of the chain: {trace.steps[-1]:,}, {made['steps_per_edge']:.4g} an edge; {trace.stopped}")
+    print(f"steps of the chain: {trace.steps[-1]:,}, {made['steps_per_edge']:.4g} per edge; {trace.stopped}")
     noise = f", noise alone: {graph.samples.noise:.6g}" if math.isfinite(graph.samples.noise) else ""
-    print(f"score: {trace.score[-1]:.6g}{noise}")
+    print(f"score (weighted L1 distance to the targets; 0 is an exact fit): {trace.score[-1]:.6g}{noise}")
     worst = max((value for value in made["r_hat"].values() if value is not None), default=None)
     if worst is not None:
-        print(f"split R-hat at most {worst:.4g}: of chains that drift or differ, not of how near the secret graph is")
+        print(f"largest split R-hat: {worst:.4g} (convergence of the chains, 1 is best; no measure of accuracy)")
     if warned := warning(graph.uncertainty):
         print(warned)
     print(f"Wrote {options.out} and {report_file}", flush=True)
@@ -377,7 +377,7 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
 def _told(folder: Path, uncertainty: Mapping[str, Interval]) -> None:
     """What the answers tell, before there is a graph that could be used."""
     save_uncertainty(folder, uncertainty)
-    print("What the answers tell of the secret graph:")
+    print("Intervals for the secret graph, from the answers alone:")
     for name in ALL_STATISTICS:
         print(f"  {name.replace('_', ' ')}: {phrase(uncertainty.get(name))}")
     if warned := warning(uncertainty):

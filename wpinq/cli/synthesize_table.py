@@ -160,40 +160,40 @@ _SHOWN = 20
 
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
-    what = "measure marginals of a table, forget it, and draw public rows that fit them"
+    what = "measure marginals of a table, then draw public synthetic rows from a fitted model"
     made = commands.add_parser("synthesize-table", help=what)
     made.add_argument("table", type=Path, nargs="?", metavar="FILE", help="a csv or parquet file")
     made.add_argument("--out", type=Path, required=True, metavar="OUT", help="the synthetic rows, .csv or .parquet")
-    measured = made.add_argument_group("what is measured")
+    measured = made.add_argument_group("measurement")
     several: dict[str, Any] = {"action": "append", "default": []}
     measured.add_argument("--attribute", **several, metavar=SHAPE, help="a column with its public cells")
-    measured.add_argument("--delimiter", metavar="CHARACTER", help="between the fields of a csv file of any name")
-    closed = "no cell for other values of this attribute: rows with such are left out"
+    measured.add_argument("--delimiter", metavar="CHARACTER", help="the field separator of a csv file of any name")
+    closed = "drop the cell for other values of this attribute, with its rows"
     measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
-    measured.add_argument("--epsilon", metavar="E", help="the whole cost, to one unit")
-    order = "of how many attributes each marginal is: 1 or 2 by the cells, epsilon and --records unless told"
+    measured.add_argument("--epsilon", metavar="E", help="the total privacy cost for one unit")
+    order = "the attributes per marginal (default: 1 or 2, from the cells, epsilon and --records)"
     measured.add_argument("--order", type=int, metavar="K", help=order)
-    wanted = "a marginal that is wanted, instead of all of an order"
+    wanted = "a wanted marginal, instead of all of an order"
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
-    many = "a public number of records, roughly: what it shows to be infeasible is refused"
+    many = "a rough public number of records; measurements that it shows to be infeasible are refused"
     measured.add_argument("--records", type=float, metavar="N", help=many)
-    measured.add_argument("--name", metavar="NAME", help="of the source, in the ledger (default: that of the file)")
-    measured.add_argument("--unit", metavar="WORDS", help="what one unit is (default: one row, or one person)")
-    measured.add_argument("--person", metavar="COLUMN", help="whose a row is: then a person is the unit")
-    measured.add_argument("--at-most", type=int, metavar="N", help="the most rows of a person that count")
+    measured.add_argument("--name", metavar="NAME", help="its name in the ledger (default: the file name)")
+    measured.add_argument("--unit", metavar="WORDS", help="the protected unit (default: one row, or one person)")
+    measured.add_argument("--person", metavar="COLUMN", help="the column of person ids; the unit is then one person")
+    measured.add_argument("--at-most", type=int, metavar="N", help="the maximum number of rows counted per person")
     arguments.add_ledger(measured.add_argument, "")
-    before = "marginals that were measured before, instead of a file: nothing is read or spent"
+    before = "marginals of an earlier run, instead of a file: no data are read, nothing is spent"
     measured.add_argument("--from-marginals", type=Path, metavar="FILE", help=before)
-    drawn = made.add_argument_group("how rows are made")
+    drawn = made.add_argument_group("rows")
     models = ["mixture", "tree", "full-table"]
-    drawn.add_argument("--model", choices=models, default="mixture", help="default: mixture")
-    drawn.add_argument("--draw", type=int, metavar="N", help="how many rows (default: the noisy number of records)")
-    each = "N rows for each record instead, with weights"
+    drawn.add_argument("--model", choices=models, default="mixture", help="the model (default: mixture)")
+    drawn.add_argument("--draw", type=int, metavar="N", help="the rows (default: the noisy number of records)")
+    each = "N weighted rows per record instead"
     drawn.add_argument("--weighted-rows", type=int, nargs="?", const=10, metavar="N", help=each)
-    drawn.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is public (default 0)")
-    kept = made.add_argument_group("what is kept")
-    kept.add_argument("--report", type=Path, metavar="FILE", help="default: OUT.json")
-    kept.add_argument("--marginals", type=Path, metavar="FILE", help="what was released (default: OUT.marginals.json)")
+    drawn.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of all public randomness (default 0)")
+    kept = made.add_argument_group("output")
+    kept.add_argument("--report", type=Path, metavar="FILE", help="the report (default: OUT.json)")
+    kept.add_argument("--marginals", type=Path, metavar="FILE", help="the answers (default: OUT.marginals.json)")
     kept.add_argument("--page", type=Path, metavar="FILE.html", help="a page of plots and tables")
     once = [each for each in measured._group_actions if each.dest != "from_marginals"]
     made.set_defaults(command=run, once=once)
@@ -209,12 +209,12 @@ def run(options: argparse.Namespace) -> None:
     if options.from_marginals is None:
         written.append(kept)
     elif options.marginals is not None:
-        raise UsageError("--marginals is where those that are measured now are kept: leave it out")
+        raise UsageError("--marginals is for newly measured marginals: leave it out")
     for place in written:
         arguments.check_writable(place)
     arguments.check_distinct(written, [options.table, options.ledger, options.from_marginals])
     if options.draw is not None and options.weighted_rows is not None:
-        raise UsageError("--draw says how many rows, --weighted-rows how many for each record: give one of them")
+        raise UsageError("--draw is a number of rows, --weighted-rows a number per record: give one of them")
     for name, least in (("draw", 1), ("weighted_rows", 1), ("seed", 0)):
         number = getattr(options, name)
         if number is not None and number < least:
@@ -227,18 +227,18 @@ def run(options: argparse.Namespace) -> None:
     else:
         _check_unused(kept)
         marginals = _measured(options, kept)
-    again = f"Go on with: {_again(options, kept)}"
+    again = f"Continue with: {_again(options, kept)}"
     try:
         _make(marginals, options, report_file)
     except KeyboardInterrupt:
-        raise arguments.Interrupted(f"interrupted; what was measured is kept. {again}") from None
+        raise arguments.Interrupted(f"interrupted; the marginals are kept. {again}") from None
     except OSError as error:
-        raise arguments.unwritten(error, f"what was measured is kept. {again}") from None
+        raise arguments.unwritten(error, f"the marginals are kept. {again}") from None
     except MemoryError:
-        raise arguments.NotSaved(f"there is not the memory for this; what was measured is kept. {again}") from None
+        raise arguments.NotSaved(f"out of memory; the marginals are kept. {again}") from None
     except WpinqError as error:
         if options.from_marginals is None:
-            arguments.tell(f"wpinq: what was measured is paid for and kept. {again}")
+            arguments.tell(f"wpinq: the marginals are paid for and kept. {again}")
         raise error
 
 
@@ -256,17 +256,15 @@ def _check_unused(kept: Path) -> None:
     if kept.exists():
         made = shlex.join(["--from-marginals", str(kept)])
         raise UsageError(
-            f"{kept} is there already, and what it holds may have been paid for: make rows of it with {made}, or name "
-            "another file with --marginals"
+            f"{kept} exists and may hold paid marginals: make rows from it with {made}, or name another file "
+            "with --marginals"
         )
 
 
 def _known(options: argparse.Namespace) -> MarginalTables:
     """Marginals from a file: whatever says what to measure is refused beside it."""
     if options.table is not None or any(getattr(options, each.dest) != each.default for each in options.once):
-        raise UsageError(
-            "--from-marginals makes rows of what was measured: leave out FILE and all that says what to ask"
-        )
+        raise UsageError("--from-marginals uses measured marginals: leave out FILE and all options of the measurement")
     return MarginalTables.load(options.from_marginals)
 
 
@@ -277,10 +275,12 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     arguments.check_readable(options.table)
     table = table_file(options.table, options.delimiter)
     if table is None:
-        raise UsageError(f"{options.table} is no csv or parquet file by its name")
+        raise UsageError(f"{options.table} has no .csv or .parquet ending")
     notice = arguments.ledger_notice(options)
     if (options.person is None) != (options.at_most is None):
-        raise UsageError("--person and --at-most go together: whose a row is, and how many of a person's count")
+        raise UsageError(
+            "--person and --at-most go together: the column of person ids, and the rows counted per person"
+        )
     declared = _source(options, table)
     asked = _asked(options, declared)
     measuring = asked.measuring
@@ -303,13 +303,15 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     try:
         write_atomically(kept, (json.dumps(marginals.to_json(), indent=1) + "\n").encode())
     except (CheckpointError, OSError) as error:
-        again = "The same command gives the same marginals again, for nothing"
-        lost = again if options.data_version else "They are lost; with --ledger and --data-version they would not be"
+        again = "The same command repeats the same marginals at no cost"
+        lost = (
+            again if options.data_version else "They are lost; with --ledger and --data-version they could be repeated"
+        )
         why = system_reason(error) if isinstance(error, OSError) else str(error)
         raise arguments.NotSaved(
-            f"what was measured could not be written to {kept} ({why}), and is paid for. {lost}"
+            f"the marginals are paid for but could not be written to {kept} ({why}). {lost}"
         ) from None
-    print(f"Measured; the table is closed. The marginals are in {kept}")
+    print(f"Measurement complete; the table is no longer read. The marginals are in {kept}")
     for name, epsilon in left.items():
         print(f"Remaining budget of {name}: {format_epsilon(epsilon)} of {format_epsilon(parse_epsilon(budget))}")
     print(flush=True)
@@ -357,11 +359,11 @@ def _print_accuracy(asked: MarginalTabulation) -> None:
     """How exact the marginals will be, the least exact first: the report has all."""
     rows = sorted(accuracy(asked), key=lambda row: -(row.half_width or 0.0))
     width = max(len(row.name) for row in rows[:_SHOWN])
-    print("How exact each cell will be, at 95 %:")
+    print("Expected half-width of each cell, at 95 %:")
     for row in rows[:_SHOWN]:
         print(f"  {row.name:<{width}}  ± {row.half_width:.4g}")
     if len(rows) > _SHOWN:
-        print(f"  and {len(rows) - _SHOWN} more exact marginals")
+        print(f"  and {len(rows) - _SHOWN} marginals with smaller half-widths")
     print(flush=True)
 
 
@@ -379,12 +381,12 @@ def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: P
         raise OSError(str(error)) from None
     total = report["total"]
     print(f"Records: {total['estimate']:,.0f} ({total['low']:,.0f} to {total['high']:,.0f} at 95 %)")
-    weight = "" if rows.weights is None else f", which weigh {rows.weights.sum():,.0f} together"
-    print(f"Drew {len(rows):,} rows{weight}; they stand for nobody")
+    weight = "" if rows.weights is None else f", of total weight {rows.weights.sum():,.0f}"
+    print(f"Drew {len(rows):,} synthetic rows{weight}; none represents a person")
     worst = max(report["marginals"], key=lambda each: each["rows_distance"] / max(each["noise"], 1e-9))
     print(
-        f"Rows are off the released counts by at most {worst['rows_distance']:.3g} a cell (root mean square, "
-        f"{worst['marginal']}), where noise is {worst['noise']:.3g}"
+        f"Rows differ from the released counts by at most {worst['rows_distance']:.3g} per cell (root mean square, "
+        f"{worst['marginal']}); the noise there is {worst['noise']:.3g}"
     )
     places = [options.out, report_file, *([options.page] if options.page else [])]
     print("".join(f"{note}\n" for note in report["notes"] if options.from_marginals), end="")  # else printed before

@@ -181,10 +181,10 @@ def _work(plan: Node) -> Iterator[str]:
     step = describe(found.dominant.node)
     if found.rows is None:
         missing = f"; {', '.join(found.unbounded)} declares no records_at_most" if found.unbounded else ""
-        yield f"Work: no bound, for nothing bounds the rows of {step}{missing}."
+        yield f"Work: no bound, because no declaration bounds the rows of {step}{missing}."
         return
     share = "" if found.dominant.rows is None else f", with {_size(found.dominant.rows)} rows"
-    yield f"Work: at most {_size(found.rows)} rows in all steps; most of it is that of {step}{share}."
+    yield f"Work: at most {_size(found.rows)} rows in all steps; the largest step is {step}{share}."
 
 
 def _size(count: int) -> str:
@@ -208,10 +208,10 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing
         return
     domain = certificate.domain
     if listing is not None:
-        yield f"Keys: {listing.words}. The share of answers is one of all of these; how far"
-        yield "a listed one may be off, its interval tells."
+        yield f"Keys: {listing.words}. The 95 % is of all keys of that domain;"
+        yield "the interval of a listed key gives its own error."
     elif domain is None:
-        yield "Keys: give them with over=..., or ask a Release one by one."
+        yield "Keys: give them with over=..., or query a Release key by key."
     else:
         yield f"Keys: {len(domain)}, known from the query itself."
 
@@ -219,10 +219,10 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing
 def _how_to_read(kind: Kind) -> Iterator[str]:
     if kind.name == WEIGHT:
         yield f"Gives a {kind}."
-        yield "What one record leaves at each step depends on how many it meets there."
+        yield "The weight that one record contributes at a step depends on the records that it is combined with."
     else:
         yield f"Gives: {kind}."
-    yield "'weight left' is the most that a single record of weight 1 leaves when it is alone."
+    yield "'weight left' is the largest weight that a single record of weight 1 contributes when it is alone."
 
 
 # A plan as a picture: sources on top, each step below what it reads, the output at the bottom. No data.

@@ -18,8 +18,8 @@ from wpinq.runtime.progress import OnStep, StepDisplay
 from wpinq.runtime.signals import interruptible
 from wpinq.sinks.count_above import Listing, Past, draw_above, draw_keys
 
-FAILED = "the evaluation failed after the debit; the budget stays spent, and nothing of the reason can be shown"
-_CHANGED = "the source was protected anew since this was paid for: release the measurement again, over the new data"
+FAILED = "the evaluation failed after the debit; the budget stays spent, and the reason is not disclosed"
+_CHANGED = "the source was protected again after this debit: release the measurement again on the new data"
 
 T = TypeVar("T")
 

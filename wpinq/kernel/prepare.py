@@ -98,7 +98,7 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
         raise SessionError(NOT_MEASURED)
     sink, plan = measurement.sink, measurement.plan
     if type(sink) not in SINKS.values():
-        raise SessionError(f"a sink is one of {', '.join(SINKS)}: no promise covers another")
+        raise SessionError(f"a sink is one of {', '.join(SINKS)}: no guarantee covers another")
     measurement = measurement.checked  # before the debit
     versions = []
     for name, declared in plan_properties(plan).sources.items():

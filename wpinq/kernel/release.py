@@ -70,11 +70,11 @@ class Release:
         return self._answer(check_domain(keys, self.measurement.plan.type))
 
     def __repr__(self) -> str:
-        return f"<Release of {self.measurement.description}: ask with release[key] or release.at(keys)>"
+        return f"<Release of {self.measurement.description}: query with release[key] or release.at(keys)>"
 
     def _refuse(self, *arguments: object) -> NoReturn:
         raise SessionError(
-            "a Release does not tell which keys there are, for that would reveal records: ask for public keys with "
+            "a Release does not list its keys, because they would reveal records: query public keys with "
             "release[key] or release.at(keys)"
         )
 

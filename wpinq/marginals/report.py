@@ -196,20 +196,18 @@ _MEASURED = (("cells", ","), ("share", ".3f"), ("half_width", ".4g"))
 """The figures of a measured view, with the form of each."""
 
 MAY = (
-    "to look at, to try programs on, and to teach with",
-    "for counts of up to as many attributes as a released marginal has: then the marginal itself is better, for it has "
-    "an interval",
-    "to pass on: what was spent is the bill, and no use of the rows adds to it",
+    "exploration, tests of programs, and teaching",
+    "counts over as many attributes as a released marginal has; the marginal itself is better, for its interval",
+    "publication: the bill is the whole cost, and no use of the rows adds to it",
 )
 """What synthetic rows may be used for."""
 
 MAY_NOT = (
-    "to find out about anybody: no row is a person's",
-    "for intervals, tests or standard errors as of a sample: the noise is in the rows already, and they do not say how "
-    "much",
-    "for counts that no released marginal holds, such as rare combinations of more attributes: the model fills them in",
-    "for what an attribute is inside of a bin: values there are drawn evenly",
-    "to count the cells whose count is smaller than the error bar of their marginal",
+    "conclusions about individuals: no row is the record of a person",
+    "intervals, tests or standard errors as for a sample: the rows contain noise of a size that they do not show",
+    "counts outside all released marginals, such as rare combinations of attributes: the model alone decides them",
+    "values within a bin: they are drawn uniformly",
+    "cells with counts smaller than the error bar of their marginal",
 )
 """What they may not be used for."""
 

@@ -275,7 +275,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     >>> people = wp.source("people", age=int)
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
     >>> infeasible_marginals(asked, records=100)["age"]
-    'a cell of age is ± 230 at 90 %, as wide as from none of about 100 records to all'
+    'a cell of age is ± 230 at 90 %, an interval at least as wide as from 0 to about 100 records'
     """
     weight_of(records, _RECORDS)
     found = {}
@@ -283,7 +283,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
         if 2 * half >= records:
             title = asked.measuring.title(view)
             what = f"a cell of {title}" if view else "the number of records"
-            wide = f"as wide as from none of about {records:,.0f} records to all"
+            wide = f"an interval at least as wide as from 0 to about {records:,.0f} records"
             found[title] = f"{what} is ± {half:,.0f} at 90 %, {wide}"
     return found
 
@@ -310,8 +310,8 @@ def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> No
     widest = max(_half_widths(asked).values())
     # rounded up, so that what is named is enough
     more = Fraction(math.ceil(200 * widest / records), 100) * asked.epsilon
-    others = "" if len(found) == 1 else f", and {len(found) - 1} more are infeasible too"
+    others = "" if len(found) == 1 else f" ({len(found) - 1} other marginals are infeasible too)"
     raise PlanError(
-        f"{next(iter(found.values()))}{others}: nothing was spent. It takes an epsilon of {format_epsilon(more)} "
+        f"{next(iter(found.values()))}{others}: nothing was spent. Use an epsilon of {format_epsilon(more)} "
         "or more, fewer or coarser attributes, or a lower order"
     )

@@ -243,9 +243,9 @@ class _Run:
         progress = self.chain.run(count, beta)
         seconds = time.perf_counter() - start
         if settings.stop_at_noise is not None and progress.score <= settings.stop_at_noise * self.noise:
-            trace.stopped = "at the noise level"
+            trace.stopped = "noise level reached"
         elif settings.stop_at_rest and _is_at_rest([*trace.score, progress.score]):
-            trace.stopped = "at rest"
+            trace.stopped = "score stalled"
         elif progress.steps >= total:
             trace.stopped = "all steps done"
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0

@@ -189,7 +189,7 @@ class Settings:
     def total_steps(self) -> int:
         """The steps of each chain; PlanError where they are not settled."""
         if self.steps is None:
-            raise PlanError("say how many steps each chain does: only graphs have a number that follows from them")
+            raise PlanError("give a number of steps: only walks over graphs have a default")
         return self.steps
 
     @property
@@ -379,9 +379,9 @@ class Checkpoint:
             kind = header["format"], header["version"]
             digest, trace = header["digest"], Trace.from_json(header["trace"])
         except Exception:  # a damaged file fails in many ways, in zip, numpy and json
-            raise CheckpointError(f"{self.path} is damaged, or no checkpoint: remove it to begin anew") from None
+            raise CheckpointError(f"{self.path} is damaged, or no checkpoint: remove it to start again") from None
         if kind != (FORMAT, FORMAT_VERSION):
-            raise CheckpointError(f"{self.path} was written by another version: remove it to begin anew")
+            raise CheckpointError(f"{self.path} was written by another version: remove it to start again")
         if digest != self.digest:
             raise CheckpointError(
                 f"{self.path} is of a run with other settings or answers: give those, or another folder"

@@ -14,8 +14,8 @@ from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.plan.node import Node
 
 NO_NOISE_LEVEL = (
-    "what the chains fit are estimates, smoother than the answers, and a candidate that fits these as well as noise "
-    "allows may be far from the estimates: leave stop_at_noise out, and say how many steps instead"
+    "chains fit smoothed estimates here, and a candidate at the noise level of the answers may be far from them: leave "
+    "stop_at_noise out, and give a number of steps"
 )
 
 

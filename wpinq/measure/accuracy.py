@@ -155,7 +155,7 @@ def accuracy(
     if not 0 < confidence < 1:
         raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}")
     if half_width is not None and not (half_width > 0 and math.isfinite(half_width)):
-        raise PlanError("half_width is what an answer may be off by: more than 0, and finite")
+        raise PlanError("half_width is the largest error of an answer: a finite number above 0")
     for name, value in (("count", count), ("width", width)):
         if value is not None and not (value > 0 and math.isfinite(value)):
             raise PlanError(
@@ -199,7 +199,7 @@ def _expected(
     except NotStated as reason:
         missing = str(reason)
     if measurement.listing is not None:
-        missing = "each listed key's interval tells"
+        missing = "see the interval of each listed key"
     if missing:
         return Expected(name, measurement, kind, None, missing, None, cost)
     least = None if wanted is None else _least_epsilon(lambda epsilon: within(epsilon) <= wanted)

@@ -350,11 +350,11 @@ class Answers(Saved, Framed):
         stamp = f" {STAMP};" if self.simulated else ""
         lines = [
             f"<Answers:{stamp} {self.measurement.sink.name}, epsilon {format_epsilon(self.epsilon)}, "
-            f"noise scale {self.scale:.6g}, {len(self)} key(s)>"
+            f"noise scale {self.scale:.6g}, {len(self)} key{'s' * (len(self) != 1)}>"
         ]
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
-        selected = [f"  {self.listing.words}; the intervals hold given that"] if self.listing else []
+        selected = [f"  {self.listing.words}; intervals are conditional on the selection"] if self.listing else []
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
 
     def _repr_html_(self) -> str:

@@ -124,7 +124,7 @@ class Bill(Mapping[str, Epsilon]):
         for proviso in dict.fromkeys(m.sink.proviso for m in self.measurements if m.sink.proviso):
             yield f"  {proviso}"
         if itemised != self._costs[account]:
-            yield f"  parts of one partition cost the largest of them, not {format_epsilon(itemised)} in sum"
+            yield f"  parts of one partition cost their maximum, not the sum {format_epsilon(itemised)}"
 
     def _items(self, name: str, source: Source) -> Iterator[tuple[str, Fraction]]:
         """The line of each measurement that uses a source, and what it costs by itself."""

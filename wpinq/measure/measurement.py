@@ -48,6 +48,11 @@ class Measurement(MeasuredPlan):
         is that of the sink for every key, listed or not.
     """
 
+    def __repr__(self) -> str:
+        return (
+            f"<Measurement: {self.description}, public keys: {'none yet' if self.domain is None else len(self.domain)}>"
+        )
+
     bill = bill_of
     accuracy = accuracy_of
 

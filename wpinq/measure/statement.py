@@ -110,13 +110,13 @@ def entry_text(kind: str, amount: int, content: Mapping[str, Any]) -> str:
         return "; ".join(content["measurements"].values())
     if kind == "answers":
         listing = content.get("listing")
-        above = f", all that were left above {listing['above']:.12g} of a domain" if listing else ""
+        above = f", all above {listing['above']:.12g} in a domain" if listing else ""
         return f"{content['count']} answers{above}"
     return {
-        "suspend": "answers no analyst after a failed evaluation",
-        "resume": "answers analysts again",
-        "carry": f"carried from a ledger that ended with entry {content.get('from')}",
-        "close": f"closed for ever, carried to {content.get('to')}",
+        "suspend": "suspended after a failed evaluation",
+        "resume": "resumed for analysts",
+        "carry": f"continued from a ledger closed at entry {content.get('from')}",
+        "close": f"closed permanently, continued in {content.get('to')}",
     }.get(kind, "")
 
 

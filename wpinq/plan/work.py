@@ -272,7 +272,7 @@ def advice(plan: Node, seconds: Callable[[Node], float]) -> str:
     """
     costs = ((seconds(other), words) for words, other in _declared_otherwise(plan))
     least, words = min(costs, key=itemgetter(0), default=(math.inf, ""))
-    return f"{words}, or ask for less" if least < seconds(plan) / 2 else "ask for less, or for fewer keys at a time"
+    return f"{words}, or simplify the plan" if least < seconds(plan) / 2 else "simplify the plan, or split the keys"
 
 
 def _declared_otherwise(plan: Node) -> Iterator[tuple[str, Node]]:
@@ -283,10 +283,10 @@ def _declared_otherwise(plan: Node) -> Iterator[tuple[str, Node]]:
         for field in [field for field in fields if field is not None][:FIELDS_TRIED]:
             keys = {names: most for names, most in sizes.keys if names != (field,)} | {(field,): 1}
             declared = replace(source, sizes=Sizes(sizes.records, tuple(sorted(keys.items()))))
-            yield f"a smaller keys_at_most of {field} would help, declared of {name}", _with(plan, name, declared)
+            yield f"declare a smaller keys_at_most of {field} for {name}", _with(plan, name, declared)
         if sizes.records is not None and Fraction(source.cap) > sizes.records:
             declared = replace(source, cap=Fraction(sizes.records))
-            yield f"a smaller cap would help, declared of {name}", _with(plan, name, declared)
+            yield f"declare a smaller cap for {name}", _with(plan, name, declared)
 
 
 def _with(plan: Node, name: str, declared: Source) -> Node:

@@ -82,7 +82,7 @@ def _refusal(error: Exception) -> Refusal:
     if isinstance(error, RequestValidationError):
         faults = error.errors()[:_MOST_FAULTS]
         words = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
-        return Refusal(400, "Malformed", f"this is not what is taken here: {words}")
+        return Refusal(400, "Malformed", f"this request is invalid: {words}")
     if isinstance(error, HTTPException):
         words = _WORDS.get(error.status_code, "this request cannot be read")
         return Refusal(error.status_code, "NoRequest", words)

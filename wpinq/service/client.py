@@ -129,7 +129,7 @@ class ServiceConnection:
         for balance in self.balances():
             if balance.account == account:
                 return balance.remaining
-        raise ServiceError(f"you have no budget for {source!r}: the curator gives one", 404, "NoBudget")
+        raise ServiceError(f"you have no budget for {source!r}: ask the curator for one", 404, "NoBudget")
 
     def balances(self) -> tuple[Balance, ...]:
         """How the own budgets stand, by account."""
@@ -187,11 +187,11 @@ class ServiceConnection:
         except (OSError, ValueError) as error:
             if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
                 raise ServiceError(
-                    f"the certificate of {self._url} is none that this machine trusts: where it is the service's "
-                    "own, name its file with cafile=, as the curator gave it to you"
+                    f"this machine does not trust the certificate of {self._url}: for a certificate of the service's "
+                    "own, pass the file from the curator as cafile="
                 ) from None
             raise ServiceError(
-                f"{self._url} gave no answer that can be read: is it the address of a service?"
+                f"{self._url} sent no readable response: check that it is the address of a service"
             ) from None
 
 
@@ -232,7 +232,7 @@ def connect(url: str, token: str, *, timeout: float = 900.0, cafile: str | None 
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")):
-        raise ServiceError(f"{url} would send the token in clear: take https://, or http:// to this machine alone")
+        raise ServiceError(f"{url} would send the token unencrypted: use https://, or http:// to this machine only")
     try:
         context = ssl.create_default_context()
         if cafile is not None:
@@ -248,7 +248,7 @@ def _error_of(status: int, body: bytes) -> WpinqError:
         told = json.loads(body)["error"]
         kind, message = str(told["kind"]), str(told["message"])
     except (ValueError, LookupError, TypeError):
-        return ServiceError(f"the service gave no answer that can be read (status {status})", status, "Unreadable")
+        return ServiceError(f"the service sent no readable response (status {status})", status, "Unreadable")
     if kind == "Failed":
         return errors.EvaluationFailed(message)
     known = getattr(errors, kind, None)

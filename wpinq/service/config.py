@@ -121,12 +121,12 @@ class ServiceSection(_Section):
                 raise UsageError(f"there is no file {path}, which [service] names for TLS")
         if self.authenticate is not None and self.socket is None and not self.proxies:
             raise UsageError(
-                f"{self.authenticate} would name a user for anybody: say where the proxy is that sets it, by socket = "
+                f"{self.authenticate} can be set by any client: name the proxy that sets it, by socket = "
                 "FILE or proxies = [ADDRESS] in [service]"
             )
         if self.certificate is None and not (self.behind_proxy or _is_loopback(self.host)):
             raise UsageError(
-                f"tokens would go over the network to {self.host} in clear: give certificate and key in [service], "
+                f"tokens would cross the network to {self.host} unencrypted: give certificate and key in [service], "
                 "listen on 127.0.0.1, or say behind_proxy = true where a proxy on this machine or network does the TLS"
             )
         return self
@@ -179,7 +179,7 @@ def read_configuration(path: Path) -> Configuration:
     except OSError:
         raise UsageError(f"{path} cannot be read as the configuration of a service") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}") from None
+        raise UsageError(f"{path} is not valid TOML: {error}") from None
     try:
         return configuration_of(given, path.absolute().parent)
     except (UsageError, LanguageError):
@@ -209,9 +209,9 @@ def configuration_of(given: Mapping[str, Any], folder: Path) -> Configuration:
 def _sources(file: ServiceFile, folder: Path) -> dict[str, OfferedSource]:
     program = parse(file.declarations, name="declarations")
     if list(program):
-        raise UsageError("declarations hold source statements alone")
+        raise UsageError("declarations may hold source statements only")
     if set(program.sources) != set(file.sources) or not file.sources:
-        raise UsageError("each source of the declarations has its data in [sources.NAME], and none is there besides")
+        raise UsageError("each declared source needs its data in [sources.NAME], and no other source may be there")
     found = {}
     for name, given in file.sources.items():
         data = source_data(name, str(folder / given.file), given.edge_list, given.columns, given.delimiter, as_key)

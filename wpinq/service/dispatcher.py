@@ -181,7 +181,7 @@ class Dispatcher:
                 raise Refusal(
                     400,
                     "TooMuch",
-                    "reading and pricing this takes more time or memory than a request may: ask for less at once",
+                    "planning this request takes more time or memory than allowed: split it",
                 ) from None
         return read_answer(answer)
 
@@ -200,7 +200,7 @@ class Dispatcher:
         if plan["not_admitted"]:
             raise Refusal(400, "PlanError", plan["not_admitted"])
         if plan["seconds"] > self.configuration.limits.release_seconds:
-            raise Refusal(400, "TooMuch", "this would hold a release worker for longer than one request may: split it")
+            raise Refusal(400, "TooMuch", "this request would exceed the time limit of a release worker: split it")
         sent = {**request, "analyst": analyst, "label": label}
         sent |= {"name": (name := self._inflight.name()), "accounts": list(plan["bill"])}
         async with self._release_queue.place(analyst), self._load.release() as slowdown:

@@ -11,7 +11,7 @@ from typing import Any
 
 from wpinq import errors
 
-FAILED = "the request failed; what was debited stays spent, and nothing of the reason can be shown"
+FAILED = "the request failed; debits are not refunded, and the reason is not disclosed"
 """The one message of whatever may hang on data, files or the ledger."""
 
 _CONFLICTS = errors.BudgetExceeded, errors.SourceSuspended
@@ -61,7 +61,7 @@ def refusal_of(error: BaseException) -> Refusal:
 
 def busy() -> Refusal:
     """The refusal of who would have to wait too long."""
-    return Refusal(503, "Busy", "too much is asked for at this time: try again later", again_in=5.0)
+    return Refusal(503, "Busy", "too many requests at this time: try again later", again_in=5.0)
 
 
 def overloaded(seconds: float) -> Refusal:
@@ -72,7 +72,7 @@ def overloaded(seconds: float) -> Refusal:
 
 def too_often(seconds: float) -> Refusal:
     """The refusal of who asks too often."""
-    return Refusal(429, "TooOften", f"you ask too often: try again in {math.ceil(seconds)} s", again_in=seconds)
+    return Refusal(429, "TooOften", f"too many of your requests: try again in {math.ceil(seconds)} s", again_in=seconds)
 
 
 def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:

@@ -61,8 +61,8 @@ def _lines(dispatcher: Dispatcher) -> Iterator[str]:
     yield from _family("wpinq_requests_total", "counter", "Requests since the web process began.", requests)
     yield from _family("wpinq_refusals_total", "counter", "Requests with a status of 400 or more.", refused)
     yield from _family("wpinq_queue_length", "gauge", "Requests that wait for a worker.", queues)
-    yield from _family("wpinq_account_suspended", "gauge", "1 where an account answers no analyst.", suspended)
-    yield from _family("wpinq_account_epsilon_left", "gauge", "The budget that is left.", left)
+    yield from _family("wpinq_account_suspended", "gauge", "1 where an account is suspended.", suspended)
+    yield from _family("wpinq_account_epsilon_left", "gauge", "The remaining budget.", left)
 
 
 def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:

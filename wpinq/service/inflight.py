@@ -48,7 +48,7 @@ class InflightReleases:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             if self._folder.stat().st_mode & 0o077:
-                raise UsageError(f"{self._folder} is open to others: chmod 700 it")
+                raise UsageError(f"{self._folder} is accessible to other users: chmod 700 it")
             file = os.open(self._folder / SERVICE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise UsageError(f"{self._folder} cannot hold the releases in flight ({system_reason(error)})") from None
@@ -57,7 +57,7 @@ class InflightReleases:
         except OSError as error:
             os.close(file)
             raise UsageError(
-                f"another service runs over this ledger, by {self._folder} ({system_reason(error)}): stop it first, or "
+                f"another service uses this ledger, by {self._folder} ({system_reason(error)}): stop it first, or "
                 "serve its sources there"
             ) from None
 

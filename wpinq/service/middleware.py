@@ -29,8 +29,8 @@ GUARDED = f"{PREFIX}/", METRICS
 UNIX = "unix"
 """The address of whoever connects by a Unix socket: a proxy, which is trusted."""
 
-_NO_TOKEN = "this needs a token: Authorization: Bearer TOKEN, as the curator gave it to you"
-_NO_PROXY = "this request names a user, which only the proxy of this service may, for requests of its own pages"
+_NO_TOKEN = "a token is required: Authorization: Bearer TOKEN, from the curator"
+_NO_PROXY = "this request names a user, which only the proxy may do, for requests of its own pages"
 
 
 class RequestGuard:
@@ -105,7 +105,7 @@ class RequestGuard:
         if seconds := self._rates.wait(name):
             raise too_often(seconds)
         if self._at_work[name] >= self._limits.at_once:
-            raise Refusal(429, "TooMany", f"at most {self._limits.at_once} of your requests are worked on at once")
+            raise Refusal(429, "TooMany", f"at most {self._limits.at_once} of your requests run at once")
         self._at_work[name] += 1
         try:
             scope["state"] |= {"user": user, "check_known": partial(self._known, scope)}

@@ -29,7 +29,7 @@ def _user(request: Request) -> Any:
 def _curator(user: Annotated[User, Depends(_user)]) -> Iterator[User]:
     """Shows errors of the ledger and of the users in their own words, which a curator may read."""
     if user.role != CURATOR:
-        raise Refusal(403, "NotCurator", "this is for the curator")
+        raise Refusal(403, "NotCurator", "this is for curators only")
     try:
         yield user
     except (LedgerError, UsersError) as error:
@@ -38,7 +38,7 @@ def _curator(user: Annotated[User, Depends(_user)]) -> Iterator[User]:
 
 def _analyst(user: Annotated[User, Depends(_user)]) -> User:
     if user.role != ANALYST:
-        raise Refusal(403, "NotAnalyst", "this is for analysts: a curator has no budget to spend; add an analyst")
+        raise Refusal(403, "NotAnalyst", "this is for analysts only: a curator has no budget; add an analyst")
     return user
 
 
@@ -98,7 +98,7 @@ async def explain(
     return schemas.ExplanationResponse(**await dispatcher.explain(request.model_dump(), analyst, check))
 
 
-@router.post("/release", summary="Debit the own budgets, and answer")
+@router.post("/release", summary="Debit the caller's budgets, and answer")
 async def release(
     request: schemas.ReleaseRequest, user: AnalystUser, check: KnownCheck, dispatcher: Dispatching
 ) -> schemas.AnswersResponse:
@@ -106,13 +106,13 @@ async def release(
     return schemas.AnswersResponse(**await dispatcher.release(program, user.name, request.label, check))
 
 
-@router.get("/remaining", summary="The own budgets")
+@router.get("/remaining", summary="The caller's budgets")
 def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
     own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
     return list(map(schemas.BalanceResponse.model_validate, own.balances()))
 
 
-@router.get("/history", summary="The debits from the own budgets, a page of them")
+@router.get("/history", summary="The debits from the caller's budgets, a page of them")
 def history(user: AnalystUser, dispatcher: Dispatching, page: Page) -> list[schemas.EventResponse]:
     return list(map(schemas.EventResponse.model_validate, dispatcher.ledger.events(user.name, page.after, page.limit)))
 
@@ -150,7 +150,7 @@ def users(user: CuratorUser, dispatcher: Dispatching) -> list[schemas.AdmittedRe
     ]
 
 
-@router.post("/users", summary="Add a user; the token is shown this once (curator)", status_code=201)
+@router.post("/users", summary="Add a user; the token is shown only once (curator)", status_code=201)
 def add(request: schemas.NewUserRequest, user: CuratorUser, dispatcher: Dispatching) -> schemas.TokenResponse:
     name, days = request.name, request.days
     token = admit(dispatcher.users, dispatcher.ledger, name, request.role, request.budgets, user.name, days)
@@ -165,7 +165,7 @@ def set_analyst_budgets(
     return _balances(dispatcher, name)
 
 
-@router.post("/users/{name}/token", summary="A new token for a user, shown this once (curator)")
+@router.post("/users/{name}/token", summary="A new token for a user, shown only once (curator)")
 def renew(
     name: KnownName, user: CuratorUser, dispatcher: Dispatching, days: schemas.TokenDays = None, roll: bool = False
 ) -> schemas.TokenResponse:

@@ -174,9 +174,9 @@ class SourceResponse(_Response):
     declaration: str = Field(description="the statement of a text program")
     unit: str
     version: str | None = Field(
-        description="the curator's word for this state of the data; without one nothing replays later"
+        description="the curator's name for this version of the data; without one nothing replays later"
     )
-    suspended: bool = Field(description="true where it answers no analyst until the curator resumes it")
+    suspended: bool = Field(description="true while suspended, until the curator resumes it")
     examples: list[ExampleResponse] = Field(description="programs over it, from its declaration alone")
 
 
@@ -198,9 +198,9 @@ class ExplanationResponse(_Response):
     bill_text: str
     plans: dict[str, str]
     accuracy: list[ExpectedResponse]
-    quote: Epsilons | None = Field(None, description="what would be debited from the own budgets now")
-    affords: int | None = Field(None, description="how many more releases, anew each time, the own budgets cover")
-    seconds: float | None = Field(None, description="how long a release takes, whatever the data are")
+    quote: Epsilons | None = Field(None, description="the debit from the caller's budgets now")
+    affords: int | None = Field(None, description="further releases, each new, within the caller's budgets")
+    seconds: float | None = Field(None, description="the duration of a release, independent of the data")
     not_admitted: str = Field("", description="why the limits do not admit it, and what would help")
     unbudgeted: list[str] = Field([], description="accounts that it needs and the caller has no budget for")
 

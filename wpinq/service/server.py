@@ -47,7 +47,7 @@ def server_context(configuration: Configuration) -> ssl.SSLContext | None:
     _check_private(key)
 
     def ask() -> NoReturn:
-        raise UsageError(f"{key} asks for a passphrase, and nobody is there to type it: give a key without one, 0600")
+        raise UsageError(f"{key} has a passphrase, which a service cannot enter: give a key without one, mode 0600")
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
@@ -67,7 +67,7 @@ def _check_private(key: Path) -> None:
     except OSError:
         raise UsageError(f"there is no file {key}, which [service] names for TLS") from None
     if status.st_mode & (0o077 if status.st_uid == os.geteuid() else 0o027):
-        raise UsageError(f"{key} can be read by others, who could then read what analysts send: chmod 600 it")
+        raise UsageError(f"{key} is readable by other users, who could then decrypt requests: chmod 600 it")
 
 
 class Certificate:

@@ -140,7 +140,7 @@ class UserStore:
         try:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
             if self._path.stat().st_mode & 0o077:
-                raise UsersError(f"{self._path} can be read by others: chmod 600 it")
+                raise UsersError(f"{self._path} is readable by other users: chmod 600 it")
             self._connection = sqlite3.connect(
                 self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
@@ -252,7 +252,7 @@ class UserStore:
         """Refuse a file that was moved or replaced, because its changes would not be seen."""
         if self._there() != self._identity:
             raise UsersError(
-                f"{self._path} was removed or replaced while it was open, so nobody is known: start the service again"
+                f"{self._path} was removed or replaced while it was open, so no user is known: start the service again"
             )
 
     @contextmanager

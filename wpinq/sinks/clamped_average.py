@@ -92,7 +92,7 @@ class NoisyAverage(ClampedSink):
         both are the same, 2r/(n/2); downwards it is less.
         """
         if stated.count is None:
-            raise NotStated("state count=…")
+            raise NotStated("needs count=…")
         off = half_width(self.scales(plan, epsilon)[0], (1 + confidence) / 2)
         (averaged,) = plan.inputs
         things = counted(averaged)
@@ -103,4 +103,4 @@ class NoisyAverage(ClampedSink):
         (scale,) = self.scales(plan, epsilon)
         said = f"{self.called(epsilon)} adds Laplace noise of scale {scale:.9g}"
         yield f"{said} to a sum and to a count, each of half the weight,"
-        yield "and gives their ratio: the more weight there is, the nearer it is to the average."
+        yield "and returns their ratio; the error shrinks as the total weight grows."

@@ -57,7 +57,7 @@ class Listing:
     >>> people = wp.source("people", zip=str)
     >>> listed = people.select(lambda p: p.zip).noisy_count_above(epsilon=1, domain=wp.digits(5), above=20)
     >>> listed.listing.words
-    'listed for being above 20, out of the texts of 5 digits'
+    'selected above 20, from the texts of 5 digits'
     """
 
     domain: KeyDomain
@@ -72,12 +72,12 @@ class Listing:
     @property
     def selection(self) -> str:
         """The selection of its keys, in words."""
-        return f"listed for being above {self.above:.12g}"
+        return f"selected above {self.above:.12g}"
 
     @property
     def words(self) -> str:
         """The selection of its keys and their domain, in words."""
-        return f"{self.selection}, out of {self.domain}"
+        return f"{self.selection}, from {self.domain}"
 
     def expected_by_noise(self, sink: Sink, scale: float) -> float:
         """The expected number of listed keys if all were absent; the scale is that of answers."""

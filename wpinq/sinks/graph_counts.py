@@ -178,7 +178,7 @@ class LadderSink(Sink):
             why = "one record" if times == 1 else "two records"
             price = f"{format_epsilon(times)} x {weight} (its unit weight) = {format_epsilon(epsilon * factor)}"
             yield f"An edge of the graph is {why} of {name}: a release costs epsilon x {price},"
-            yield "whichever way the plan puts both directions together."
+            yield "for any way of combining both directions in the plan."
             yield f"Protects {source.unit}{source.rows_of_unit} of {name}."
 
     def value(self, numbers: Mapping[Value, float]) -> Value:
@@ -253,7 +253,7 @@ class SubgraphCount(LadderSink):
         return Kind(COUNTED, self._of(self.noun))
 
     def _of(self, things: str) -> str:
-        return f"number of {things}" + ("" if self.has_interval else "; no interval was bought (interval_share)")
+        return f"number of {things}" + ("" if self.has_interval else "; without an interval (see interval_share)")
 
     @property
     def has_interval(self) -> bool:
@@ -285,7 +285,7 @@ class SubgraphCount(LadderSink):
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         if self.interval_share is None:
             raise AnswersError(
-                f"how exact this count is depends on the graph, which is private: buy an interval by asking for "
+                f"the error of this count depends on the private graph: buy an interval by releasing "
                 f"{self.name} with interval_share=0.1, a tenth of its epsilon"
             )
         if not 0 < confidence < 1:
@@ -307,7 +307,7 @@ class SubgraphCount(LadderSink):
     ) -> float:
         """The distance of a draw from the count, in a graph whose ladder has the stated width."""
         if stated.width is None:
-            raise NotStated(f"state width=…, the {self.width_key}")
+            raise NotStated(f"needs width=…, an assumed value of: {self.width_key}")
         widths = stated.width, stated.width
         return distance(self.lower, self.upper, widths, self.scales(plan, epsilon)[0], 1 - confidence)
 
@@ -319,7 +319,7 @@ class SubgraphCount(LadderSink):
         if self.interval_share is None:
             yield "Without interval_share=... the answer comes without an interval."
         else:
-            yield f"Of epsilon, a share of {format_epsilon(self.interval_share)} buys an interval."
+            yield f"A share {format_epsilon(self.interval_share)} of epsilon buys an interval."
 
 
 @register

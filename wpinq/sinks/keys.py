@@ -242,7 +242,7 @@ class ProductKeys(KeyDomain):
 
     def of(self, type_: Type) -> KeyDomain:
         if not isinstance(type_, TupleOf) or len(type_.elements) != len(self.parts):
-            raise PlanError(f"the keys are of type {type_}, and {self} are records of {len(self.parts)} field(s)")
+            raise PlanError(f"the keys are of type {type_}, and {self} are records of {len(self.parts)} fields")
         return ProductKeys(tuple(part.of(element) for part, element in zip(self.parts, type_.elements, strict=True)))
 
     def to_json(self, type_: Type) -> dict[str, Json]:

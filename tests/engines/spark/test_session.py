@@ -110,7 +110,7 @@ def test_rows_that_spark_lost_are_not_read_again(spark: Any) -> None:
     with wp.Session(engine="spark") as session:
         session.protect(EDGES, frame(spark, ROWS), budget=2.0)
         let_go(session._protected["edges"].weights.frame)  # of Spark
-        with pytest.raises(EvaluationFailed, match="nothing of the reason can be shown"):
+        with pytest.raises(EvaluationFailed, match="the reason is not disclosed"):
             session.release(DEGREES)
 
 

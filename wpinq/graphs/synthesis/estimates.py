@@ -267,7 +267,7 @@ def estimate_degrees(
         found[-1] += max(0, round(missing * seen / (seen + 2 * scale**2)))
     found = np.sort(np.concatenate([found, np.array(fitted.taken_out, dtype=np.int64)]))
     if len(found) < 2:
-        raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
+        raise AnswersError("noise dominates the released degrees: measure with a larger epsilon or share")
     if largest is not None:
         found[-1] = largest.median(fitted.nodes(), max(fitted.taken_out, default=0))
         found = np.sort(np.minimum(found, found[-1]))

@@ -35,7 +35,7 @@ TOP, COUNT = "largest_degree", "triangle_count"
 """The names of the measurements that are one number of the graph."""
 """The name of the source of edges in ledgers and bills."""
 
-LOST = "the answers tell of fewer than two edges, so the graph is lost in their noise: it takes more epsilon"
+LOST = "the answers indicate fewer than two edges, because noise dominates them: use a larger epsilon"
 
 _GRAIN = 10**12
 _PLAIN = 10**6
@@ -336,7 +336,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
             noise /= 2  # with LS_t = t for a graph without common neighbours; every graph has at least half of that
         if noise >= most:
             what = f"{name} of any graph of at most {bounds.nodes:,} nodes"
-            found[name] = f"{what} comes to less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"
+            found[name] = f"{what} is less than {most + 0.5:,.0f}, and the noise is ±{noise:,.0f}"
     return found
 
 
@@ -363,10 +363,10 @@ def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -
     Raises
     ------
     PlanError
-        It names the question and the bound.
+        It names the query and the bound.
     """
     for reason in infeasible(measurements, bounds).values():
-        raise PlanError(f"{reason}: nothing was spent; it takes more epsilon or a larger share, or another question")
+        raise PlanError(f"{reason}: nothing was spent; use a larger epsilon or share, or another query")
 
 
 def _most(nodes: int, degree: int | None) -> tuple[int, Fraction, float]:

@@ -101,7 +101,7 @@ class DegreesThen(Method):
                 raise PlanError(f"{name} has no public keys that follow from its plan, and no rule for them")
         if bounds.degree is None and _confident(1 / float(made[CCDF].epsilon)) > _MOST_KEYS // 2:
             raise PlanError(
-                f"so little epsilon for {CCDF} cannot tell where degrees end: give a public bound on the degree"
+                f"the epsilon of {CCDF} is too small to estimate the largest degree: give a public bound on the degree"
             )
         return made
 

@@ -43,7 +43,7 @@ def fit_degrees(answers: Mapping[str, Answers]) -> Integers:
     else:
         degrees = degree_sequence_from_ccdf(ccdf)
     if len(degrees) < 2:
-        raise AnswersError("the released degrees are lost in their noise: measure with a larger epsilon or share")
+        raise AnswersError("noise dominates the released degrees: measure with a larger epsilon or share")
     return degrees
 
 

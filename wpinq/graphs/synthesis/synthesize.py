@@ -205,6 +205,9 @@ class SyntheticGraph:
         """The statistics of the synthetic graph; see `graph_statistics` and `graph_structure`."""
         return {**graph_statistics(self.edges), **graph_structure(self.edges)}
 
+    def __repr__(self) -> str:
+        return f"<SyntheticGraph: {self._nodes:,} nodes, {len(self.edges):,} edges, fitted by {self.method.name}>"
+
     def _repr_html_(self) -> str:
         found = self.statistics()
         rows = [

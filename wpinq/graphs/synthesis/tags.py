@@ -60,8 +60,8 @@ from wpinq.sinks.graph_counts import TriangleCount
 # truth in 0 to 75 % of runs. So it is the curve that is drawn, from the normal
 # approximation of what the answers and the prior leave of it, each bend and reach as often as it is likely.
 
-CURVES = "the bias of a smooth curve over estimated degrees"
-MIXED = "the bias of smooth mixing of estimated degrees"
+CURVES = "smoothing bias in the estimated degrees"
+MIXED = "smoothing bias in the estimated degree mixing"
 _DRAWS, _FIELD_DRAWS, _NULL_DRAWS = 400, 200, 50_000
 _SURE = 1e-12
 _BALANCING = 12
@@ -369,7 +369,7 @@ def _check_version(name: str, answers: Answers, asked: Callable[[Query], Query])
     plan = answers.measurement.plan
     (source,) = (node for node in topological([plan]) if not node.inputs)
     if asked(Query(source)).plan != plan:
-        raise AnswersError(f"{name} was asked for otherwise than in this version, in limits or weights: measure again")
+        raise AnswersError(f"{name} was measured with other limits or weights than this version uses: measure again")
 
 
 def fine_limits(largest: int) -> list[int]:
@@ -413,7 +413,7 @@ def _count(answers: Answers | None, common: float) -> tuple[float, float] | None
         return None
     sink = answers.measurement.sink
     if sink.identity() != TriangleCount().identity():
-        raise AnswersError(f"{COUNT} is to be a count of triangles, as graphs.triangle_count asks for it")
+        raise AnswersError(f"{COUNT} must be a count of triangles by graphs.triangle_count")
     return float(answers[COUNTED]), sink.error(answers.plan, answers.epsilon, None, _WITHIN, Stated(width=common))
 
 

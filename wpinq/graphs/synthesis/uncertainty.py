@@ -25,10 +25,10 @@ CONFIDENCE = 0.9
 TAIL = (1 - CONFIDENCE) / 2
 """The chance of being off that an interval has on either side."""
 
-NOT_MEASURED = "not measured: follows from the start"
+NOT_MEASURED = "not measured: inherited from the seed graph"
 """Of a statistic that nothing was asked about: it is what the graph that the walk begins from makes of it."""
 
-SWAMPED = "noise swamps this"
+SWAMPED = "dominated by noise"
 
 WIDE = 0.5
 """Of an interval for assortativity, which goes from -1 to 1: beyond, noise swamps it."""
@@ -106,24 +106,24 @@ def phrase(interval: Interval | None, value: float | None = None) -> str:
     Examples
     --------
     >>> phrase(Interval(0, 168, swamped=True), 42)
-    '90 % interval 0 to 168; noise swamps this'
+    '90 % interval 0 to 168; dominated by noise'
     >>> phrase(Interval(30, 50, swamped=False), 60)
-    '90 % interval 30 to 50; the synthetic graph is outside'
+    '90 % interval 30 to 50; the synthetic value is outside'
     >>> phrase(None)
-    'not measured: follows from the start'
+    'not measured: inherited from the seed graph'
     """
     if interval is None:
         return NOT_MEASURED
     high = "any" if interval.high == math.inf else _shown(interval.high)
     words = [f"{CONFIDENCE:.0%} interval ".replace("%", " %") + f"{_shown(interval.low)} to {high}"]
     if interval.cautious:
-        words.append("holds more often than that")
+        words.append("conservative")
     if interval.leaves_out:
-        words.append(f"leaves out {interval.leaves_out}")
+        words.append(f"does not cover {interval.leaves_out}")
     if interval.swamped:
         words.append(SWAMPED)
     if value is not None and math.isfinite(value) and not interval.holds(value):
-        words.append("the synthetic graph is outside")
+        words.append("the synthetic value is outside")
     return "; ".join(words)
 
 
@@ -138,13 +138,13 @@ def warning(uncertainty: Mapping[str, Interval]) -> str:
     Examples
     --------
     >>> warning({"nodes": Interval(9, 11, swamped=False), "largest_degree": Interval(0, 50, swamped=True)})
-    'Noise swamps largest degree: do not read that off the synthetic graph. It takes more epsilon.'
+    'Noise dominates largest degree: do not use the synthetic value. A larger epsilon is needed.'
     """
     names = [name.replace("_", " ") for name in swamped(uncertainty)]
     if not names:
         return ""
     what = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"Noise swamps {what}: do not read that off the synthetic graph. It takes more epsilon."
+    return f"Noise dominates {what}: do not use the synthetic value. A larger epsilon is needed."
 
 
 def uncertainty_report(uncertainty: Mapping[str, Interval], statistics: Mapping[str, float | None]) -> dict[str, Any]:
@@ -282,8 +282,8 @@ def _noise(terms: int, seed: int = 0) -> Floats:
 
 # --- the paper's queries: where they leave much open, intervals are wide ----------------------------------------------
 
-ASKED = "triangles of degrees that were not asked for"
-FITTED = "the bias of fitted degrees"
+ASKED = "triangles with unreleased degrees"
+FITTED = "bias of the fitted degrees"
 _DRAWS_RELEASED_TRUST = 2000
 
 Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]

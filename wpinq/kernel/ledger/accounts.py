@@ -105,8 +105,8 @@ def get_account(transaction: Transaction, name: str) -> Account:
 
 def no_account(name: str, known: Iterable[str]) -> str:
     """The refusal of a name without an account."""
-    names = ", ".join(map(repr, known)) or "none yet"
-    return f"the ledger has no account for {name!r}, it has {names}: protect a source of that name first"
+    names = ", ".join(map(repr, known)) or "none"
+    return f"the ledger has no account {name!r} (accounts: {names}): protect a source of that name first"
 
 
 def open_account(transaction: Transaction, declared: Account, actor: str) -> Account:

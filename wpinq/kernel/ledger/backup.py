@@ -46,7 +46,7 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
         When the ledger cannot be opened or is not whole, or the copy cannot be made.
     """
     whole = os.path.abspath(copy)
-    _check_missing(whole, "copies are never written over one another")
+    _check_missing(whole, "copies are never overwritten")
     file = SQLiteStore(os.fspath(ledger), create=False)
     try:
         with place.unfinished(whole) as part:
@@ -157,7 +157,7 @@ def _without_service(path: str) -> Iterator[None]:
             free = False
         if not free:
             raise LedgerError(
-                f"a service runs over {path}, or left releases in flight: stop it; after a crash, start it again first"
+                f"a service uses {path} or left releases in flight: stop it; after a crash, start it once first"
             )
         yield
 
@@ -167,7 +167,7 @@ def _close(transaction: Transaction, target: str) -> Head:
     if not last or last[0].kind != chain.CLOSE:
         _append_close(transaction, {"to": target})
     elif "head" in last[0].content or last[0].content["to"] != target:
-        raise LedgerError(f"this ledger is closed for ever and was carried to {last[0].content['to']}: use that one")
+        raise LedgerError(f"this ledger is closed permanently and continued in {last[0].content['to']}: use that one")
     return chain.head(transaction)
 
 
@@ -192,7 +192,7 @@ def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
 
     The head is noted before the file is put in place.
     """
-    _check_missing(whole, "move it away, if it is damaged")
+    _check_missing(whole, "move it away if it is damaged")
     head_file = HeadFile(whole)
     place.check_free(whole, None)
     try:
@@ -201,7 +201,7 @@ def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
             head = fill(part, noted)
 
             def finish(note: Callable[[Head], None]) -> None:
-                _check_missing(whole, "another process made it meanwhile")
+                _check_missing(whole, "another process created it")
                 note(head)  # first: a ledger that is missing is noticed, an older one in its place would not be
                 place.finish(part, whole)
 
@@ -213,7 +213,7 @@ def _place(whole: str, fill: Callable[[str, Head | None], Head]) -> Head:
 
 def _check_missing(path: str, reason: str) -> None:
     if os.path.lexists(path):
-        raise LedgerError(f"{path} is there already: {reason}, or give the name of a new file")
+        raise LedgerError(f"{path} exists ({reason}): give the name of a new file")
 
 
 def _copy(connection: sqlite3.Connection, part: str, identity: int) -> None:

@@ -142,7 +142,7 @@ def append(
     before, previous, last = transaction.execute(_LAST).fetchone() or (START.sequence, START.hash, "")
     sequence = before + 1
     if last == CLOSE and kind != CLOSE:
-        raise LedgerError(f"this ledger is closed for ever, by its entry {before}: use the one that it was carried to")
+        raise LedgerError(f"this ledger was closed permanently by entry {before}: use the one that continues it")
     if sequence % BATCH == 0:
         content = content | {"batch": batch_digest(batch(transaction, sequence)).hex()}
     time = "" if kind == ANSWERS else datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -202,19 +202,18 @@ def check_head(transaction: Transaction, name: str, known: Head, source: str) ->
     lost = (
         f"it ends with entry {now.sequence}: its -wal was lost, or an older copy was put in its place"
         if now.sequence < known.sequence
-        else f"its entry {known.sequence} is another: it is another ledger, or goes another way after an older copy"
+        else f"its entry {known.sequence} differs: it is another ledger, or diverged after an older copy was used"
     )
     raise LedgerError(
-        f"{name} does not hold entry {known.sequence}, {source}: {lost}. What was spent since is not in it, and "
-        "would be spent again: put the ledger back, or start a new one with the budget that is left"
+        f"{name} does not hold entry {known.sequence}, {source}: {lost}. Later debits are missing and "
+        "would be spent again: put the ledger back, or start a new one with the remaining budget"
     )
 
 
 def tampered(name: str, reason: str) -> LedgerError:
     """The refusal of a ledger that was edited."""
     return LedgerError(
-        f"{name} has been tampered with: {reason}. "
-        "Restore it from a copy, or start a new one with the budget that is left"
+        f"{name} has been tampered with: {reason}. Restore it from a copy, or start a new one with the remaining budget"
     )
 
 

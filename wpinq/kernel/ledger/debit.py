@@ -23,9 +23,7 @@ from wpinq.kernel.ledger.accounts import MARK, Account, Price, Pricing, check_te
 from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append, tampered
 from wpinq.noise.epsilon import decimal_epsilon
 
-EXHAUSTED = (
-    "a source that this needs has too little budget left, whoever spent it, and nothing was spent: ask the curator"
-)
+EXHAUSTED = "a source has too little budget left, regardless of who spent it, and nothing was spent: ask the curator"
 """The one refusal that depends on the requests of others: the same for all, without a name or an amount."""
 
 _ANALYST = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
@@ -43,7 +41,7 @@ def check_analyst(name: object) -> str:
 
 def no_budget(analyst: str, account: str) -> str:
     """The refusal of an analyst without a budget: the same whether or not the account exists."""
-    return f"{analyst} has no budget for {account!r}: the curator gives one"
+    return f"{analyst} has no budget for {account!r}: ask the curator for one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +204,7 @@ def check_affordable(transaction: Transaction, payer: Payer, charges: Mapping[st
         budget = f"the budget of {payer.analyst}" if payer.analyst else "the budget"
         raise BudgetExceeded(
             f"{budget} does not cover the bill, and nothing was spent: {'; '.join(short)}. "
-            "Lower epsilon or ask for less, or have the curator raise the budget"
+            "Lower epsilon, release less, or have the curator raise the budget"
         )
 
 

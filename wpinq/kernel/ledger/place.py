@@ -36,7 +36,7 @@ def exists(path: str, known: Head | None, create: bool) -> bool:
     if not stat.S_ISREG(status.st_mode):
         raise LedgerError(f"{path}: {place_reason(path)}")
     if status.st_size == 0:  # an interrupted copy, or an emptied file: as a new ledger it would have spent nothing
-        raise LedgerError(f"{path} is empty, and no ledger: put the ledger back, or remove the file to start a new one")
+        raise LedgerError(f"{path} is empty: put the ledger back, or remove the file to start a new one")
     if status.st_nlink > 1:
         raise LedgerError(
             f"{path} has {status.st_nlink} names (hard links), and the files beside one of them are not found from the "
@@ -51,13 +51,13 @@ def check_free(path: str, known: Head | None) -> None:
     for suffix in _PARTS:
         if os.path.exists(whole + suffix):
             raise LedgerError(
-                f"{path} is not there, and {whole}{suffix}, which is part of it, is: put the ledger back, or remove "
+                f"{path} is missing, but its part {whole}{suffix} exists: put the ledger back, or remove "
                 "that file too to start a new one"
             )
     if known is not None and known.sequence:
         raise LedgerError(
-            f"{path} is not there, and by {whole}-head it had {known.sequence} entries: "
-            "put it back, or remove that file too to start a new one, which has spent nothing"
+            f"{path} is missing, and {whole}-head records {known.sequence} entries: "
+            "put it back, or remove that file too to start a new one with nothing spent"
         )
 
 

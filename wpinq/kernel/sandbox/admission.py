@@ -175,16 +175,15 @@ def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits
         unbounded = ", ".join(cost.unbounded)
         missing = f"declare records_at_most of {unbounded}" if unbounded else advice(plan, seconds_of)
         raise PlanError(
-            f"untrusted mode takes plans whose rows are bounded by declarations, and nothing bounds those of {step}: "
-            f"{missing}"
+            f"untrusted mode needs declared bounds on the rows of each step, and {step} has none: {missing}"
         )
     seconds, size = granted_seconds(cost, limits), granted_bytes(cost, limits)
     if seconds + limits.grace_seconds > limits.seconds or size > limits.bytes:
         dominant = plan_work(plan).dominant
         raise PlanError(
             f"untrusted mode: this plan may take {seconds:,.4g} seconds and {size / 10**6:,.4g} MB, and the limits "
-            f"grant {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; most of "
-            f"it is {dominant.node.operator.name}, with up to {dominant.rows:,} rows: "
+            f"allow {limits.seconds - limits.grace_seconds:,.4g} seconds and {limits.bytes / 10**6:,.4g} MB; the "
+            f"largest step is {dominant.node.operator.name}, with up to {dominant.rows:,} rows: "
             f"{advice(plan, seconds_of)}"
         )
     return cost

@@ -25,7 +25,7 @@ from wpinq.kernel.sandbox.admission import admit, granted_bytes, granted_seconds
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.runtime.progress import StepDisplay
 
-IS_SUSPENDED = "a source of this release is suspended until its curator resumes it: ask the curator, who was told"
+IS_SUSPENDED = "a source of this release is suspended until its curator resumes it: contact the curator"
 
 _SHARE_OF_DATABASE = 0.6
 """The share of a child's memory for the database: the rest is for Python."""
@@ -61,7 +61,7 @@ class SandboxedEvaluator(NoisyEvaluator):
         super().__init__(engine, protected, StepDisplay(None))
         stepwise = find_unoptimised(engine.name)
         if stepwise is None:
-            raise PlanError(f'untrusted mode needs engine="duckdb": of {engine.name!r} no bounds were measured')
+            raise PlanError(f'untrusted mode needs engine="duckdb": {engine.name!r} has no measured bounds')
         process.check_platform()
         if limits.require_restrictions:
             process.check_restrictions(stepwise("100MB", 1).open)

@@ -56,9 +56,9 @@ class Clock:
 def check_platform() -> None:
     """Refuse where children cannot be confined, or not waited for."""
     if not sys.platform.startswith("linux"):
-        raise SessionError("untrusted mode confines its children by means of Linux: run it there")
+        raise SessionError("untrusted mode isolates its child processes by means of Linux: run it there")
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-        raise SessionError("untrusted mode waits for its children: do not ignore SIGCHLD in this process")
+        raise SessionError("untrusted mode waits for its child processes: do not ignore SIGCHLD in this process")
 
 
 def check_restrictions(work: Callable[[], object]) -> None:
@@ -70,9 +70,9 @@ def check_restrictions(work: Callable[[], object]) -> None:
 
     if not _forked(tried):
         raise SessionError(
-            "untrusted mode has the kernel restrict its children by Landlock, of Linux 5.13 or later, and by seccomp, "
-            "with libseccomp.so.2; this machine or container lacks one of them: provide it, or take the risk that "
-            "docs/service.md tells by Limits(require_restrictions=False), [sandbox] of a service"
+            "untrusted mode restricts its children by Landlock (Linux 5.13 or later) and seccomp (libseccomp.so.2); "
+            "this machine or container lacks one of them: provide it, or accept the risk described in docs/service.md "
+            "with Limits(require_restrictions=False), for a service under [sandbox]"
         )
 
 
@@ -90,9 +90,9 @@ def check_alone(rest: Callable[[], None]) -> None:
         _forked(lambda: None)  # numpy's algebra ends its threads before a fork, and starts them when it needs them
     if _threads() > 1:
         raise SessionError(
-            "untrusted mode forks, which only a process without other threads may: release in a process of its own, "
-            "started before any thread is; with OPENBLAS_NUM_THREADS=1 in its environment where numpy has them, "
-            "and JE_ARROW_MALLOC_CONF=background_thread:false where pyarrow has, which reads relations of DuckDB"
+            "untrusted mode forks and needs a process without other threads: release in a process of its own, started "
+            "before any thread. Set OPENBLAS_NUM_THREADS=1 if numpy starts threads, and "
+            "JE_ARROW_MALLOC_CONF=background_thread:false if pyarrow does, which reads relations of DuckDB"
         )
 
 

@@ -383,7 +383,7 @@ class MarginalIntervals:
     @property
     def label(self) -> str:
         """What the intervals rest on, to be shown with them."""
-        return f"{self.method}; follows from the model only" if self.from_model_only else self.method
+        return f"{self.method}; determined by the model only" if self.from_model_only else self.method
 
 
 def marginal_intervals(
@@ -431,7 +431,7 @@ def marginal_intervals(
     >>> found[(0, 1)].label
     'parametric bootstrap'
     >>> found[(1, 2)].label
-    'parametric bootstrap; follows from the model only'
+    'parametric bootstrap; determined by the model only'
     """
     confidence = confidence_of(confidence)
     count_of(draws, "the draws of a bootstrap", 20)

@@ -34,7 +34,7 @@ export async function ask(method, path, body, signal) {
     told = await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(response.status, { kind: "Unreadable", message: "the service gave no answer that can be read" });
+    throw new Refused(response.status, { kind: "Unreadable", message: "the service sent no readable response" });
   }
   if (!response.ok) throw new Refused(response.status, told.error);
   return told;
