@@ -46,7 +46,7 @@ def test_a_ledger_is_copied_and_restored_with_its_head(ledger: Path, capsys: pyt
     assert "exists (move it away if it is damaged)" in capsys.readouterr().err
     ledger.unlink()
     assert main(["ledger", "show", str(ledger)]) == 6
-    assert "-head it had 2 entries" in capsys.readouterr().err
+    assert "-head records 2 entries" in capsys.readouterr().err
     assert main([*restoring, "--expected-head", head]) == 0
     assert main(["ledger", "verify", str(ledger), "--expected-head", head]) == 0
     capsys.readouterr()

@@ -137,7 +137,7 @@ def test_counts_and_rescaled_counts_are_called_so() -> None:
     assert axes.get_ylabel() == "number of groups of rows of units, each of\nweight 1/2, 95 % interval"
     np.testing.assert_allclose(bars(axes), [[key, *(2 * end for end in answers.interval(key))] for key in (0, 1)])
     edges = wp.source("edges", a=int, b=int, facts=["unit_weights"])
-    for share, told in ((None, "; without an interval (see\ninterval_share)"), ("0.1", ", 95 % interval")):
+    for share, told in ((None, "; no interval was bought\n(interval_share)"), ("0.1", ", 95 % interval")):
         asked = wp.graphs.triangle_count(edges, 1, interval_share=share)
         axes = plot_answers(wp.simulate(asked, {"edges": [(0, 1), (1, 2), (2, 0)]}, seed=1))
         assert axes.get_ylabel() == f"number of triangles{told}"

@@ -319,7 +319,7 @@ def test_views_by_name_and_what_supports_them():
         (lambda: fit(fitted("tree").measured, SIZES, "tree", members=3), AnswersError, "leave them out"),
         (lambda: fit(fitted("mixture").measured, SIZES, "tree"), AnswersError, "fit a mixture"),
         (lambda: fit([MeasuredView(v, np.ones((2, 2)), 1.0) for v in [(0, 1), (1, 2), (0, 2)]], (2, 2, 2), "tree"),
-         AnswersError, "circle"),
+         AnswersError, "cycle"),
         (lambda: fit([MeasuredView((0,), np.ones(2), 1.0)], (2,) * 21, "full table"), AnswersError, "mixture"),
         (lambda: fit([MeasuredView((0,), np.ones(3), 1.0)], (2,)), AnswersError, "shape"),
         (lambda: fit([MeasuredView((0,), np.array([1, np.nan]), 1.0)], (2,)), AnswersError, "finite"),

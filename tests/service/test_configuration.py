@@ -50,11 +50,11 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
         ('file = "edges.txt"', 'file = "nothing.txt"', "there is no file"),
         ('edge_list = "undirected"', "", 'edge_list = "directed" in [sources.edges]'),
         ('edge_list = "undirected"', 'edge_list = "sideways"', "edge_list of [sources.edges] has no option"),
-        ("[sources.edges]", "[sources.nodes]", "each source of the declarations"),
+        ("[sources.edges]", "[sources.nodes]", "each declared source"),
         ("source edges(src: int, dst: int)", "source edges(src: int, dst: wrong)", "there is no type `wrong`"),
-        ("records_at_most = 100;", "records_at_most = 100; var x = edges.Select(e => 1);", "source statements alone"),
+        ("records_at_most = 100;", "records_at_most = 100; var x = edges.Select(e => 1);", "source statements only"),
         ("[limits]", "[[limits]]", "limits in the configuration: Input should be a valid dictionary"),
-        ("[limits]", "[limits", "is no TOML"),
+        ("[limits]", "[limits", "is not valid TOML"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -135,7 +135,7 @@ def test_a_named_curator_has_the_routes_of_one_and_an_analyst_has_not(tmp_path: 
 
 
 def test_a_header_without_a_proxy_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="would name a user for anybody"):
+    with pytest.raises(UsageError, match="can be set by any client"):
         read_configuration(configured(tmp_path, 'authenticate = "X-User"'))
     for wrong in ('authenticate = "X User"', 'authenticate = ""', 'proxies = ["*"]', 'proxies = ["proxy.example.org"]'):
         with pytest.raises(UsageError, match="in \\[service"):

@@ -76,7 +76,8 @@ def test_the_curator_gives_budgets_on_the_command_line(tmp_path: Path, capsys: p
     )
     said("--analyst", "bob", "--budget", "edges=0.6", act="set")
     assert said().splitlines()[3:] == [
-        "the analysts of edges have 0.85 left in total, and the account has 0.75: one analyst may exhaust it for the others"
+        "the analysts of edges have 0.85 left in total, and the account has 0.75: "
+        "one analyst may exhaust it for the others"
     ]
     hers = said("--analyst", "alice", "--history")
     assert re.fullmatch(

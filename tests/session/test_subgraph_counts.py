@@ -375,4 +375,4 @@ def test_a_table_shows_the_count() -> None:
     asked = graphs.triangle_count(ONCE, HUGE)
     _, _, row, last = answers_table("t", wp.simulate(asked, {"edges": GRAPH}, seed=1)).splitlines()
     assert row.split() == ["21", "none", "count"]
-    assert last == "  number of triangles; without an interval (see interval_share)"
+    assert last == "  number of triangles; no interval was bought (interval_share)"

@@ -49,9 +49,7 @@ class Measurement(MeasuredPlan):
     """
 
     def __repr__(self) -> str:
-        return (
-            f"<Measurement: {self.description}, public keys: {'none yet' if self.domain is None else len(self.domain)}>"
-        )
+        return f"<Measurement: {self.description}, keys: {'on request' if self.domain is None else len(self.domain)}>"
 
     bill = bill_of
     accuracy = accuracy_of

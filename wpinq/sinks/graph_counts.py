@@ -253,7 +253,7 @@ class SubgraphCount(LadderSink):
         return Kind(COUNTED, self._of(self.noun))
 
     def _of(self, things: str) -> str:
-        return f"number of {things}" + ("" if self.has_interval else "; without an interval (see interval_share)")
+        return f"number of {things}" + ("" if self.has_interval else "; no interval was bought (interval_share)")
 
     @property
     def has_interval(self) -> bool:
