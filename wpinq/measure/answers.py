@@ -32,12 +32,7 @@ from wpinq.measure.answer_rows import (
     polars_frame,
     rows,
 )
-from wpinq.measure.measurement import (
-    Measurement,
-    check_domain,
-    measurement_to_json,
-    read_measurement,
-)
+from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json, read_measurement
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
 from wpinq.runtime.public import public

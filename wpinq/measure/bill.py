@@ -47,13 +47,7 @@ class Bill(Mapping[str, Epsilon]):
       NoisyCount(0.1) uses it 2 times: 0.1 x 2 = 0.2
     """
 
-    def __init__(
-        self,
-        measurements: Asked,
-        units: Mapping[str, str] | None = None,
-        *,
-        fresh: bool = False,
-    ) -> None:
+    def __init__(self, measurements: Asked, units: Mapping[str, str] | None = None, *, fresh: bool = False) -> None:
         self._units, self._fresh = dict(units or {}), fresh
         self.listed = tuple(_listed(measurements))
         self.measurements = tuple(_priced(measurements))

@@ -24,12 +24,7 @@ from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Wri
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
 
-CLAMPED = (
-    EPSILON,
-    SinkParameter("value", "function"),
-    SinkParameter("lower", "real"),
-    SinkParameter("upper", "real"),
-)
+CLAMPED = (EPSILON, SinkParameter("value", "function"), SinkParameter("lower", "real"), SinkParameter("upper", "real"))
 """The arguments of a sum and of an average in text."""
 
 _MADE_A_NUMBER: dict[Type, str] = {

@@ -183,12 +183,7 @@ class Database(SqlEngine):
                 database._shut()
 
     @classmethod
-    def evaluate_public(
-        cls,
-        root: Node,
-        data: Mapping[str, Any],
-        arithmetic: Arithmetic = FLOAT,
-    ) -> Weights:
+    def evaluate_public(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
         """The output of a plan on public data, which are not kept.
 
         One database serves all of them.

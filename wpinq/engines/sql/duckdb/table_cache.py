@@ -374,11 +374,7 @@ _NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
 
 
 def query_keys(
-    tables: TableCache,
-    plan: Plan,
-    keys: Sequence[Value],
-    on_step: Callable[[str], None],
-    batch: Batch | None,
+    tables: TableCache, plan: Plan, keys: Sequence[Value], on_step: Callable[[str], None], batch: Batch | None
 ) -> Weights:
     """The weights of some records.
 

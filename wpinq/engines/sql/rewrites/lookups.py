@@ -215,10 +215,7 @@ def _choice(term: t.SqlTerm) -> _EitherColumn | None:
 
 
 def _two(
-    block: Block,
-    choice: _EitherColumn,
-    one: tuple[t.SqlTerm, t.SqlTerm],
-    other: tuple[t.SqlTerm, t.SqlTerm],
+    block: Block, choice: _EitherColumn, one: tuple[t.SqlTerm, t.SqlTerm], other: tuple[t.SqlTerm, t.SqlTerm]
 ) -> list[Block]:
     (chosen, said), (left, said_too) = one, other
     rest = [part for part in t.conjuncts(block.condition) if part not in (said, said_too)]
