@@ -253,14 +253,12 @@ def fit_to_budget(
         )
     factor, grain = min(factors), 10**12
 
-    def fitted(epsilon: Fraction) -> Fraction:
+    def fit(epsilon: Fraction) -> Fraction:
         left = Fraction(math.floor(epsilon * factor * grain), grain)
         if left <= 0:
             raise EpsilonError("the budget leaves some measurement less than 1e-12; drop measurements or raise it")
         return left
 
     asked = measurements.values() if isinstance(measurements, Mapping) else measurements
-    scaled = [
-        m.scaled(fitted) if isinstance(m, MeasuredGroup) else replace(m, epsilon=fitted(m.epsilon)) for m in asked
-    ]
+    scaled = [m.scaled(fit) if isinstance(m, MeasuredGroup) else replace(m, epsilon=fit(m.epsilon)) for m in asked]
     return dict(zip(measurements, scaled, strict=True)) if isinstance(measurements, Mapping) else tuple(scaled)

@@ -39,6 +39,7 @@ from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "real", "function", "keys"]
+Parameters = tuple[tuple[str, ParameterKind], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class Aggregate(ABC):
 
     name: ClassVar[str]
     """What text programs call it."""
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
+    parameters: ClassVar[Parameters] = ()
     """What it takes, as text programs write it."""
     has_interval: ClassVar[bool] = True
     lists: ClassVar[bool] = False
@@ -323,7 +324,7 @@ class CountDistinct(OfColumn, AdditiveAggregate):
     """
 
     name: ClassVar[str] = "CountDistinct"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"),)
+    parameters: ClassVar[Parameters] = (("column", "function"),)
 
     def plan(self, groups: Groups) -> Node:
         value = self.value
@@ -355,11 +356,7 @@ class CountDistinct(OfColumn, AdditiveAggregate):
 class Clamping(OfColumn, AdditiveAggregate):
     """Aggregates of the values of a column, each clamped to a public range."""
 
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (
-        ("column", "function"),
-        ("lower", "real"),
-        ("upper", "real"),
-    )
+    parameters: ClassVar[Parameters] = (("column", "function"), ("lower", "real"), ("upper", "real"))
     lower: float
     upper: float
 
@@ -431,9 +428,8 @@ class Mean(Clamping):
         return NoisyAverage(self.lower, self.upper)
 
     def plan(self, groups: Groups) -> Node:
-        return extended(
-            groups.plan, SelectMany, function=average_elements(self.value, self.lower, self.upper, groups.label)
-        )
+        function = average_elements(self.value, self.lower, self.upper, groups.label)
+        return extended(groups.plan, SelectMany, function=function)
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
         sink, held = self.sink(), dict(numbers)
@@ -514,11 +510,7 @@ class Quantile(SelectedAggregate):
     """The candidate that best cuts the weight of each group at a quantile."""
 
     name: ClassVar[str] = "Quantile"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (
-        ("column", "function"),
-        ("q", "number"),
-        ("candidates", "keys"),
-    )
+    parameters: ClassVar[Parameters] = (("column", "function"), ("q", "number"), ("candidates", "keys"))
     q: Any = Fraction(1, 2)
 
     def __post_init__(self) -> None:
@@ -542,7 +534,7 @@ class Median(Quantile):
     """The candidate that best halves the weight of each group."""
 
     name: ClassVar[str] = "Median"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("candidates", "keys"))
+    parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,7 +542,7 @@ class MostCommon(SelectedAggregate):
     """The heaviest candidate of each group."""
 
     name: ClassVar[str] = "MostCommon"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("candidates", "keys"))
+    parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
 
     def sink(self) -> Choose:
         return Choose("weight")

@@ -103,10 +103,7 @@ class Grouping(Generic[R]):
             _check_lister(aggregates)
         bound = {name: aggregate.bound(groups.plan.type) for name, aggregate in aggregates.items()}
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
-        lowered = {
-            name: aggregate.measurements(groups, epsilons[name], self._reading)
-            for name, aggregate in aggregates.items()
-        }
+        lowered = {name: each.measurements(groups, epsilons[name], self._reading) for name, each in aggregates.items()}
         other = None if groups.other is NO_OTHER else (groups.other,)
         return Tabulation(
             groups.plan,

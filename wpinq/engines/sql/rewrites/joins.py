@@ -153,10 +153,8 @@ def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.Sq
 def _counts(script: Script, table: b.SqlTable, pairs: Pairs) -> b.SqlTable:
     """How many rows a table has for the values of some columns."""
     nullable = dict(table.columns)
-    keys = numbered("k", pairs)
-    shown = ", ".join(
-        f"{script.emitter.dialect.quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True)
-    )
+    keys, quote = numbered("k", pairs), script.emitter.dialect.quote
+    shown = ", ".join(f"{quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True))
     grouped = ", ".join(keys)
     name = script.table(
         f"SELECT {grouped}, count(*) AS n FROM (SELECT {shown} FROM {table.source}) GROUP BY {grouped}", [table.source]

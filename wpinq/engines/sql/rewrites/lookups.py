@@ -125,9 +125,7 @@ def _fold(script: Script, block: Block, group: _Alternative) -> tuple[Block, str
     ]
     outputs = [*keys, *listed]
     names = [*key_names, *numbered("x", listed)]
-    inner = Block(
-        group.tables, t.both([*dict.fromkeys([*matches, *inside])]), t.RecordShape(None, tuple(keys)), keys[0]
-    )
+    inner = Block(group.tables, t.both(dict.fromkeys([*matches, *inside])), t.RecordShape(None, tuple(keys)), keys[0])
     sql = script.emitter.select(inner, outputs, names)
     name = script.table(sql, [table.source for _, table in group.tables])
     described = [(n, term.nullable) for n, term in zip(names, outputs, strict=True)]
