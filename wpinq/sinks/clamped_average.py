@@ -26,7 +26,7 @@ from wpinq.sinks.clamped_sum import (
     weighted,
     write_clamped,
 )
-from wpinq.sinks.sink import register
+from wpinq.sinks.sink import PublicKeys, register
 from wpinq.sinks.syntax import SinkSyntax
 
 
@@ -82,9 +82,7 @@ class NoisyAverage(ClampedSink):
         ends = [self._average(total + s, count + c) for s in (-reach, reach) for c in (-reach, reach)]
         return min(ends), max(ends)
 
-    def error(
-        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
-    ) -> float:
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         """The error bound of the clamped average, given its count.
 
         Of a weight of n, n/2 is released as count and t·n/2 as sum, with |t| ≤ 1, each within r. The average is

@@ -17,7 +17,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import write_above
 from wpinq.sinks.laplace import ABOVE, COUNTED, write_counted
-from wpinq.sinks.sink import Output, Sink, gathered, register
+from wpinq.sinks.sink import Output, PublicKeys, Sink, gathered, register
 from wpinq.sinks.syntax import SinkSyntax
 
 _WHOLE = 2.0**53  # up to here all integers are floats
@@ -57,7 +57,7 @@ class GeometricCount(Sink):
     def identity(self) -> tuple[bytes | str, ...]:
         return ("geometric", str(self.step))
 
-    def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
+    def check_keys(self, plan: Node, keys: PublicKeys) -> None:
         if plan_properties(plan).require_lattice() != self.step:
             raise PlanError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
 

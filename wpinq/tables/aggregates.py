@@ -36,6 +36,7 @@ from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_average import NoisyAverage, average_elements
 from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
 from wpinq.sinks.laplace import NoisyCount
+from wpinq.sinks.sink import PublicKeys
 from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "real", "function", "keys"]
@@ -163,9 +164,7 @@ class Aggregate(ABC):
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         """What was released of a group, by its place among the keys."""
 
-    def domains(
-        self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
-    ) -> list[tuple[Value, ...] | None]:
+    def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         """The keys of each answer for a table of some groups; the candidates for a choice."""
         return [measurement.domain for measurement in asked]
 
@@ -265,9 +264,7 @@ class AdditiveAggregate(Aggregate):
         listing = groups.listing if self.lists else None
         return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading, listing),)
 
-    def domains(
-        self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
-    ) -> list[tuple[Value, ...] | None]:
+    def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         return [groups.labels(keys, self.parts)]
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:

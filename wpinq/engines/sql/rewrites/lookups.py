@@ -226,14 +226,12 @@ def _two(
     return [replace(block, condition=t.both([*rest, *way])) for way in possible or ways]
 
 
-def _excludes(held: list[t.SqlTerm], condition: t.SqlTerm) -> bool:
+def _excludes(held: list[t.SqlTerm], term: t.SqlTerm) -> bool:
     """Whether conditions exclude a further one.
 
     Of two values, one comes before the other, not after it.
     """
-    return t.negated(condition) in held or (
-        condition.text == "less" and t.call("less", *reversed(condition.arguments)) in held
-    )
+    return t.negated(term) in held or (term.text == "less" and t.call("less", *reversed(term.arguments)) in held)
 
 
 # Rewrites of the pieces of a Shave: only records and pieces that the query reads are made.
