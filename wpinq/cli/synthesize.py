@@ -353,9 +353,7 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         if options.plots is not None:
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
-        raise arguments.NotSaved(
-            "the graph could not be written; its run is kept: --resume with another --out"
-        ) from None
+        raise arguments.NotSaved("the graph was not written; its run is kept: --resume with another --out") from None
     print("The synthetic graph; intervals are for the secret one:")
     for name, value in made["graph"].items():
         words = made["uncertainty"]["statistics"][name]["words"]

@@ -111,9 +111,7 @@ class ClampedSink(LaplaceSink):
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
         if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in bounds) or self.lower > self.upper:
-            raise PlanError(
-                f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper"
-            )
+            raise PlanError(f"values are clamped between floats of at most {LARGEST_BOUND:g} in size, lower <= upper")
 
 
 def write_clamped(m: Measured) -> Written | None:

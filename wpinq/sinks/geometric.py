@@ -90,9 +90,7 @@ class GeometricCount(Sink):
     def cut(self, above: float) -> float:
         step = float(self.step)
         if above / step >= _WHOLE:
-            raise PlanError(
-                f"a threshold of {above:g} is too many steps of the lattice {self.step}: choose a lower one"
-            )
+            raise PlanError(f"a threshold of {above:g} is too many steps of the lattice {self.step}: take a lower one")
         steps = math.floor(above / step)
         # answers are products of floats: the largest number of steps whose answer is not above the threshold
         while steps * step > above:

@@ -66,9 +66,7 @@ def edge_source(plan: Node, name: str) -> Node:
             )
     if len(found) != 1:
         names = ", ".join(node.operator.source for node in found if isinstance(node.operator, Source))
-        raise PlanError(
-            f"{name} counts over the edges of one source, not of {names}: protect their edges as one source"
-        )
+        raise PlanError(f"{name} counts over the edges of one source, not of {names}: protect them as one source")
     return found[0]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -390,9 +391,7 @@ class Sum(Clamping):
         return NoisySum(self.lower, self.upper)
 
     def plan(self, groups: Groups) -> Node:
-        function = sum_elements(
-            self.value, self.lower, self.upper, lambda record, part: groups.label(record, part, alone=True)
-        )
+        function = sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
         return extended(groups.plan, SelectMany, function=function)
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
