@@ -1,4 +1,4 @@
-"""The routes of analysts, of curators and of machines, with the user and the dispatcher they need."""
+"""The routes of analysts, curators and machines, with the user and dispatcher they need."""
 
 from __future__ import annotations
 
