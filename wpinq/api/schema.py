@@ -66,11 +66,9 @@ class Schema:
         return source(self.name, self.record, **options)
 
     def __repr__(self) -> str:
-        confirmed = [f"- {words}" for words in self.questions]
+        doubts = [f"- {words}" for words in self.questions]
         left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
-        return "\n".join(
-            [self.python, "", self.text, "", "To confirm, for the columns do not tell:", *confirmed, *left]
-        )
+        return "\n".join([self.python, "", self.text, "", "To confirm, for the columns do not tell:", *doubts, *left])
 
 
 def schema(data: object, name: str | None = None) -> Schema:

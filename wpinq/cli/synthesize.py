@@ -207,10 +207,8 @@ def add_parser(commands: Any) -> None:
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
     arguments.add_ledger(measured, " edges")
     walked = partial(tell, made.add_argument_group("how the graph is fitted"))
-    every = (
-        f"of each chain (default: {STEPS_PER_EDGE} an edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest)"
-    )
-    walked("--steps", type=int, metavar="N", help=every)
+    each = f"of each chain (default: {STEPS_PER_EDGE} an edge of the seed graph, at most {MOST_STEPS:,}, fewer at rest)"
+    walked("--steps", type=int, metavar="N", help=each)
     walked("--beta", type=float, metavar="B", default=BETA, help=f"at the end (default {BETA:g})")
     walked("--anneal-from", type=float, metavar="B0", help="beta at the beginning")
     annealing = ["geometric", "linear"]
@@ -355,9 +353,7 @@ def _write(graph: SyntheticGraph, options: argparse.Namespace, report_file: Path
         if options.plots is not None:
             save_plots(graph, options.plots)
     except (OSError, SourceRejected):
-        raise arguments.NotSaved(
-            "the graph could not be written; its run is kept: --resume with another --out"
-        ) from None
+        raise arguments.NotSaved("the graph was not written; its run is kept: --resume with another --out") from None
     print("The synthetic graph; intervals are for the secret one:")
     for name, value in made["graph"].items():
         words = made["uncertainty"]["statistics"][name]["words"]

@@ -190,9 +190,7 @@ class ServiceConnection:
                     f"the certificate of {self._url} is none that this machine trusts: where it is the service's "
                     "own, name its file with cafile=, as the curator gave it to you"
                 ) from None
-            raise ServiceError(
-                f"{self._url} gave no answer that can be read: is it the address of a service?"
-            ) from None
+            raise ServiceError(f"{self._url} gave no readable answer: is it the address of a service?") from None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

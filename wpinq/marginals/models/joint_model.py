@@ -469,9 +469,7 @@ class Forest:
                 order.append(place)
                 for child in sorted(beside[place] - {parents[place]}, reverse=True):
                     if child in order or child in waiting:
-                        raise AnswersError(
-                            "the pairs that were measured close a circle, a tree has none: fit a mixture"
-                        )
+                        raise AnswersError("the measured pairs close a circle, a tree has none: fit a mixture")
                     parents[child] = place
                     waiting.append(child)
         return Forest(tuple(parents), tuple(order))
@@ -539,9 +537,7 @@ class TreeModel(JointModel):
             given = self.given[child]
             cells = found.size * below.shape[1] * (len(below) if child in view else 1)
             if cells > 2 * MOST_CELLS:
-                raise AnswersError(
-                    f"a marginal of a tree takes more than {2 * MOST_CELLS} cells on the way: ask for less"
-                )
+                raise AnswersError(f"a marginal of a tree takes over {2 * MOST_CELLS} cells on the way: ask for less")
             below = (given[:, :, None] * below).reshape(len(given), -1) if child in view else given @ below
             found = (found[:, :, None] * below[:, None, :]).reshape(len(found), -1)
             places += [child, *inner] if child in view else inner
