@@ -119,7 +119,7 @@ def test_who_is_not_known_or_not_there(peopled: Peopled) -> None:
     with pytest.raises(ServiceError, match="needs a token") as refused:
         wp.connect(peopled.service.address, "wpinq_nobody")
     assert refused.value.status == 401
-    with pytest.raises(ServiceError, match="no answer"):
+    with pytest.raises(ServiceError, match="no readable answer"):
         wp.connect("http://127.0.0.1:1", "token")
 
 
