@@ -38,7 +38,7 @@ EXAMPLES = {
 """About two seconds of each."""
 
 
-@pytest.mark.parametrize("target", tenth(TARGETS, 4))
+@pytest.mark.parametrize("target", tenth(TARGETS, 8))
 def test_whatever_is_read_is_what_it_means_or_an_error_that_explains(target: str) -> None:
     """Grammar and mutation: no exception of another kind, no hang, bounded memory."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", target, "--examples", str(EXAMPLES[target])]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import tenth
 from wpinq.cli.main import main
 
 ATTRIBUTES = [
@@ -204,7 +205,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", tenth(REFUSED, 2))
 def test_what_cannot_be_is_refused_and_spends_nothing(
     people: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

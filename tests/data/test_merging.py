@@ -18,7 +18,7 @@ import pytest
 
 import wpinq as wp
 from tests.support.declared import declared
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from wpinq.columns import arrow_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
@@ -153,7 +153,7 @@ def test_texts_that_hardly_repeat_are_told_from_others() -> None:
             assert arrow_rows.varied_texts(connection, f"{many} FROM range({rows}) AS t(i)", type_) == expected
 
 
-@pytest.mark.parametrize("offered", ["relation", "table", "reader", "parquet"])
+@pytest.mark.parametrize("offered", tenth(["relation", "table", "reader", "parquet"], 2))
 def test_texts_are_held_as_they_come(offered: str, tmp_path: Any) -> None:
     """Of more rows than one batch and one look, whether or not looking for repeats was worth while."""
     fields = {"a": str, "b": str | None, "c": str}

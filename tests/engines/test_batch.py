@@ -62,7 +62,7 @@ def consumers(query: Query) -> list[Node]:
     return list(dict.fromkeys(found))
 
 
-@pytest.mark.parametrize("operator", tenth(OPERATORS, 4))
+@pytest.mark.parametrize("operator", tenth(OPERATORS, 6))
 def test_a_plan_has_the_bits_in_company_that_it_has_alone(database: Database, operator: str) -> None:
     rng = Random(f"{operator} together")
     for _ in range(2):

@@ -114,7 +114,7 @@ def test_one_definition_is_enough() -> None:
         program = wp.parse(f"source numbers: int;\nvar q = numbers.Select(x => {text} + 1);\n")
         assert program["q"] == query
         assert "twice(x) + 1" in str(program)
-    with pytest.raises(TypeError, match="twice needs value"):
+    with pytest.raises(TypeError, match="twice: missing a required argument: 'value'"):
         symbolic()
     x = Variable(INT, 0, "x")
     assert work(make_lambda((x,), call("twice", x)), (1,)).steps == 2, "no primitive is free, whatever it says"

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def queries() -> Iterator[tuple[str, dict[str, Any]]]:
                 "text": written("q", query),
                 "stability": {source: str(bound) for source, bound in query.stability().items()},
                 "uses": query.uses(),
-                "bill": {source: str(epsilon) for source, epsilon in query.bill(1).items()},
+                "bill": {source: str(Fraction(epsilon)) for source, epsilon in query.bill(1).items()},
                 "weights": short(repr(sorted((repr(record), float(weight)) for record, weight in weights.items()))),
             },
         )
@@ -95,7 +96,7 @@ def measurements() -> Iterator[tuple[str, dict[str, Any]]]:
             "plan": short(words(plan)),
             "json": words(stored) if len(words(stored)) < 400 else short(words(stored)),
             "text": written("m", measurement),
-            "bill": {source: str(epsilon) for source, epsilon in wp.bill([measurement]).items()},
+            "bill": {source: str(Fraction(epsilon)) for source, epsilon in wp.bill([measurement]).items()},
         }
         if name not in NEVER_SIMULATED:
             answers = wp.simulate(measurement, given, seed=7, engine="reference")
@@ -115,7 +116,7 @@ def tables() -> Iterator[tuple[str, dict[str, Any]]]:
             {
                 "digests": [one.digest.hex() for one in table.measurements],
                 "text": written("t", table),
-                "bill": {source: str(epsilon) for source, epsilon in wp.bill([table]).items()},
+                "bill": {source: str(Fraction(epsilon)) for source, epsilon in wp.bill([table]).items()},
             },
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, sizes
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.graphs import (
@@ -156,7 +156,7 @@ def test_triangles_by_degree(graph: nx.Graph, edges: Query) -> None:
         assert triangles_from_weight(float(found[record]), record) == pytest.approx(count)
 
 
-@pytest.mark.parametrize("bucket", [2, 5])
+@pytest.mark.parametrize("bucket", sizes(5, 2))
 def test_triangles_by_bucketed_degree(graph: nx.Graph, edges: Query, bucket: int) -> None:
     def items() -> Iterator[tuple[Any, Fraction]]:
         for triangle in triangles(graph):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import sizes
 from wpinq.errors import AnswersError, PlanError
 from wpinq.histograms import CountOfCounts, HierarchicalCounts, Tree, earth_movers_distance
 
@@ -47,7 +48,7 @@ def test_sensitivity_and_noise_scale(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("p", sizes(1, 2))
 def test_estimates_are_histograms_of_the_public_number_of_groups(method, p):
     strategy = CountOfCounts(groups=6, largest=9, method=method, p=p)
     for seed in range(10):

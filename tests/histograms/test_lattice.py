@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq as wp
-from tests.support.parameters import for_each
+from tests.support.parameters import for_each, tenth
 from tests.support.system_noise import with_geometric_noise
 from wpinq import functions as F
 from wpinq.errors import AnswersError, EpsilonError, PlanError
@@ -59,7 +59,7 @@ def test_the_lattice_that_is_proven(name):
     assert plan_properties(query.plan).lattice == expected
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", tenth(PLANS, 2))
 @settings(max_examples=25, deadline=None)
 @given(data=st.sets(st.tuples(st.integers(0, 3), st.integers(-1, 8)), max_size=12))
 def test_every_output_weight_is_a_multiple_of_it(name, data):

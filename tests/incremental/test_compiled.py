@@ -150,7 +150,7 @@ RECIPES: dict[str, Callable[[Query], Query]] = {
 }
 
 
-@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("virtual", sizes(True, False))
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_recipes_agree_with_the_python_engine(interpreted: None, recipe: str, virtual: bool) -> None:
     rng = Random(recipe)

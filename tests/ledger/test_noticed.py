@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.forging import without_triggers
+from tests.support.parameters import sizes
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain, verification
 from wpinq.kernel.ledger.accounts import declared_account
@@ -160,7 +161,7 @@ def long(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
 MOVES_BALANCES = {"kind", "target", "amount", "hash", ""}
 
 
-@pytest.mark.parametrize("row", ["ASC", "DESC"])
+@pytest.mark.parametrize("row", sizes("ASC", "DESC"))
 @pytest.mark.parametrize(("table", "column"), CELLS)
 def test_of_a_long_ledger_early_contents_are_left_to_verify(
     long: pathlib.Path, table: str, column: str, row: str

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import wpinq as wp
+from tests.support.parameters import sizes
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.sinks.count_above import Listing
@@ -23,7 +24,7 @@ def listed(measurement: Measurement, above: float) -> Measurement:
     return Measurement(measurement.plan, measurement.sink, measurement.epsilon, None, "", Listing(wp.digits(5), above))
 
 
-@pytest.mark.parametrize("above", [0.0, 10.0])
+@pytest.mark.parametrize("above", sizes(10.0, 0.0))
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_laplace_intervals_cover_given_that_the_key_is_listed(above: float, confidence: float) -> None:
     scale, measurement = 1.4, listed(zips.noisy_count("5/7"), above)

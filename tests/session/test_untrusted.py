@@ -76,7 +76,7 @@ with opened(limits=wp.Limits(memory="40GB", seconds=900)) as session:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ("graphs.triangle_count(edges, 1)", "no TriangleCount"),
+        ("graphs.triangle_count(edges, 1)", "has no TriangleCount"),
         ("wp.source('unbounded', int).noisy_count(1, over=[1])", "records_at_most of unbounded"),
         ("wide.shave(0.001).noisy_count(1, over=[(1, 0)])", "a smaller cap for wide"),
         ("numbers.select(lambda x: x % 9).noisy_count(1, over=range(10**6))", "split the keys"),

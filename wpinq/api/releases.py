@@ -263,9 +263,7 @@ class Releasable(Planned):
             The public records to choose from.
         """
         if isinstance(self.plan.type, CategoryOf):
-            raise PlanError(
-                "categories are in no order, so they have no quantile: number them first, or use most_common"
-            )
+            raise PlanError("categories are in no order, so they have no quantile: number them first, or most_common")
         exact = parse_epsilon(q)
         if not exact < 1:
             raise PlanError(f"a quantile lies between 0 and 1, not {described(q)}: write q=0.9 for nine in ten")

@@ -66,10 +66,10 @@ class Schema:
         return source(self.name, self.record, **options)
 
     def __repr__(self) -> str:
-        confirmed = [f"- {words}" for words in self.questions]
+        doubts = [f"- {words}" for words in self.questions]
         left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
         return "\n".join(
-            [self.python, "", self.text, "", "To confirm, because columns do not show it:", *confirmed, *left]
+            [self.python, "", self.text, "", "To confirm, because columns do not show it:", *doubts, *left]
         )
 
 

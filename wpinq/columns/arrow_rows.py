@@ -61,9 +61,7 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
     distinct = ", ".join(f"count(DISTINCT {name})" for name in texts)
     first = f"SELECT * FROM ({rows}) LIMIT {LOOKED_AT}"
     ((count, *found),) = connection.execute(f"SELECT count(*), {distinct} FROM ({first})").fetchall()
-    return frozenset(
-        name for name, values in zip(texts, found, strict=True) if values > _VARIED * max(count, LOOKED_AT)
-    )
+    return frozenset(name for name, n in zip(texts, found, strict=True) if n > _VARIED * max(count, LOOKED_AT))
 
 
 def hashed_first(connection: Any, rows: str, type_: Type) -> list[tuple[str, ...]]:

@@ -416,11 +416,8 @@ _TEXT: dict[types.Type, Callable[[str], _Value]] = {
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ZONE = r"([+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-_PATTERNS: dict[types.Type, str] = {
-    types.DATE: _DAY,
-    types.TIME: _CLOCK,
-    types.TIMESTAMP: f"{_DAY}[T ]{_CLOCK}(Z|{_ZONE})?",
-}
+_MOMENT = f"{_DAY}[T ]{_CLOCK}(Z|{_ZONE})?"
+_PATTERNS: dict[types.Type, str] = {types.DATE: _DAY, types.TIME: _CLOCK, types.TIMESTAMP: _MOMENT}
 
 
 def _moment_text(column: str, type_: types.Logical) -> _Value:

@@ -127,9 +127,7 @@ def same_reversed(type_: Type, other: str = "b") -> str:
     names, there = column_names(type_), int(type_.nullable)
     half = (len(names) - there) // 2
     reverse = [*names[:there], *names[there + half :], *names[there : there + half]]
-    return " AND ".join(
-        f"a.{name} IS NOT DISTINCT FROM {other}.{back}" for name, back in zip(names, reverse, strict=True)
-    )
+    return " AND ".join(f"a.{one} IS NOT DISTINCT FROM {other}.{two}" for one, two in zip(names, reverse, strict=True))
 
 
 _CHECKS = {

@@ -90,9 +90,7 @@ def edges_of_graph(data: Any, directed: bool | None = None) -> GraphEdges:
     if found is None:
         raise SourceRejected(f"a {type(data).__qualname__} of {library} is no graph: offer the graph, or its edges")
     if directed and not found.directed:
-        raise SourceRejected(
-            f"{found.what} is undirected: leave out directed=True, or offer both directions of each edge"
-        )
+        raise SourceRejected(f"{found.what} is undirected: leave out directed=True, or offer both directions of edges")
     return found
 
 

@@ -107,7 +107,5 @@ def edge_columns(given: str, file: Path | CsvFile, option: str) -> tuple[str, st
     if not named and one.isdecimal() and other.isdecimal():
         return int(one), int(other)
     if not has_columns(file):
-        raise UsageError(
-            f"{option} names the columns of a csv or parquet file, or of a tsv with names; in text say 1,2"
-        )
+        raise UsageError(f"{option} names the columns of a csv or parquet file, or a tsv with names; in text say 1,2")
     return one, other

@@ -225,9 +225,7 @@ def _of_pandas(data: Any, layout: Layout) -> _Table:
     series = [data.iloc[:, place] for place in layout.pick(list(data.columns), what)]
     own = [isinstance(column.dtype, numpy.dtype) for column in series]
     # Only numpy's own dtypes are named: the name of a categorical one could hold values.
-    notes = [
-        f" (dtype {dtype_name(column.dtype)})" if numpys else "" for column, numpys in zip(series, own, strict=True)
-    ]
+    notes = [f" (dtype {dtype_name(column.dtype)})" if plain else "" for column, plain in zip(series, own, strict=True)]
 
     def values(i: int) -> list[Any]:
         missing = computed(

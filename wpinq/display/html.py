@@ -49,19 +49,12 @@ def interval_bar(low: float, value: float, high: float, scale: tuple[float, floa
     """
     least, most = scale
 
-    def place(number: float) -> float:
+    def at(number: float) -> float:
         share = (number - least) / (most - least) if most > least else 0.5
         return round(_MARGIN + (_WIDTH - 2 * _MARGIN) * min(1.0, max(0.0, share)), 1)
 
-    zero = place(0) if least < 0 < most else None
-    return {
-        "width": _WIDTH,
-        "low": place(low),
-        "value": place(value),
-        "high": place(high),
-        "zero": zero,
-        "words": words,
-    }
+    zero = at(0) if least < 0 < most else None
+    return {"width": _WIDTH, "low": at(low), "value": at(value), "high": at(high), "zero": zero, "words": words}
 
 
 def interval_scale(ends: Iterable[float | None]) -> tuple[float, float]:

@@ -28,6 +28,8 @@ WantedRanges = Sequence[tuple[Value, Value] | None]
 """For each column of a record (`columns.records`) the least and the greatest value that is wanted, or None for all."""
 
 D = TypeVar("D")
+OnStep = Callable[[str], None] | None
+"""What is told the name of each operator before it runs."""
 
 
 class Engine(ABC):
@@ -105,7 +107,7 @@ class Engine(ABC):
         root: Node,
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep = None,
         keys: Sequence[Value] | None = None,
         within: WantedRanges = (),
     ) -> Weights:
@@ -130,11 +132,7 @@ class Engine(ABC):
         """
 
     def rank_weights(
-        self,
-        root: Node,
-        data: Mapping[str, Any],
-        candidates: Sequence[Value],
-        on_step: Callable[[str], None] | None = None,
+        self, root: Node, data: Mapping[str, Any], candidates: Sequence[Value], on_step: OnStep = None
     ) -> RankWeights:
         """The weight of the output before, at and after some records, for a quantile."""
         return rank_weights_of(self.evaluate(root, data, FLOAT, on_step), candidates)

@@ -7,11 +7,11 @@ once each, and what passes a weight on rounds nothing: within the `rounding_unit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wpinq.columns.storage import StoredColumns
-from wpinq.engines.contract import D, Engine, WantedRanges, at_keys
+from wpinq.engines.contract import D, Engine, OnStep, WantedRanges, at_keys
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
@@ -20,10 +20,7 @@ from wpinq.plan.operators.source import Source
 
 
 def evaluate(
-    root: Node,
-    data: Mapping[str, Mapping[Value, Any]],
-    arithmetic: Arithmetic = FLOAT,
-    on_step: Callable[[str], None] | None = None,
+    root: Node, data: Mapping[str, Mapping[Value, Any]], arithmetic: Arithmetic = FLOAT, on_step: OnStep = None
 ) -> Weights:
     """The output of a plan on datasets given by source name.
 
@@ -82,7 +79,7 @@ class Reference(Engine):
         root: Node,
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep = None,
         keys: Sequence[Value] | None = None,
         within: WantedRanges = (),
     ) -> Weights:

@@ -147,9 +147,7 @@ class Person:
             return None
         place = row.names.index(self.column)
         if row.elements[place] not in (INT, STR) or row.elements[place].nullable:
-            raise PlanError(
-                f"the ids of people are int or str and never null, but {self.column!r} is declared otherwise"
-            )
+            raise PlanError(f"ids of people are int or str and never null, but {self.column!r} is declared otherwise")
         return place
 
     def record(self, row: Type) -> Type:

@@ -317,9 +317,7 @@ def _families(counts: Integers) -> list[slice]:
 
 def _nodes(tree: Tree, values: Any, what: str) -> list[list[Any]]:
     """What is given for each node of each level."""
-    levels = [
-        sequence_of(level, f"the {what} of a level") for level in sequence_of(values, f"the {what} of the levels")
-    ]
+    levels = [sequence_of(each, f"the {what} of a level") for each in sequence_of(values, f"the {what} of the levels")]
     if tuple(len(level) for level in levels) != check_tree(tree).sizes:
         raise AnswersError(f"the tree has levels of {tree.sizes} nodes: give the {what} of each node")
     return levels

@@ -136,9 +136,7 @@ def bootstrap(
     count_of(draws, "the draws of a bootstrap", 20)
     count_of(seed, "a seed", 0)
     if not (callable(answers) and callable(infer)):
-        raise AnswersError(
-            "a bootstrap needs two functions, from an estimate to answers and from answers to an estimate"
-        )
+        raise AnswersError("a bootstrap needs two functions, from an estimate to answers and back")
     center = vector(estimate, "the estimate")
     noiseless = array_of(answers(center), "the answers of an estimate")
     rng = np.random.default_rng(seed)

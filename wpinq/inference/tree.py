@@ -61,9 +61,7 @@ class Tree:
                     f"{levels[-1].sum()} children"
                 )
             if row.max() > MOST_BINS or row.sum() > MOST_BINS:
-                raise PlanError(
-                    f"level {level} of the tree has too many children: at most {MOST_BINS} nodes are a level"
-                )
+                raise PlanError(f"level {level} of the tree has too many children: a level has at most {MOST_BINS}")
             levels.append(row.astype(np.int64))
         if not levels:
             raise PlanError("a tree needs at least one level of children: [[n]] is a root with n leaves")

@@ -123,9 +123,7 @@ class Lambdas:
         if node.name in self.parameters:
             return self.constant(self.parameters[node.name])
         if node.name in self.queries:
-            raise ExpressionError(
-                f"`{shorten(node.name)}` is a query, and a lambda sees one record at a time; see Join"
-            )
+            raise ExpressionError(f"`{shorten(node.name)}` is a query, and a lambda sees one record; see Join")
         known = [*environment, *self.parameters]
         raise ExpressionError(f"`{shorten(node.name)}` means nothing here; {suggest(node.name, known)}")
 

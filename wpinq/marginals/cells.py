@@ -9,7 +9,6 @@ from math import comb, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wpinq.errors import AnswersError, ExpressionError, PlanError, described
 from wpinq.expr import build, catalogue
@@ -195,9 +194,7 @@ def _text(value: object) -> str:
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
-def _uniform(
-    edges: tuple[Value, ...], type_: Type, bins: NDArray[np.int64], generator: np.random.Generator
-) -> list[Value]:
+def _uniform(edges: tuple[Value, ...], type_: Type, bins: Integers, generator: np.random.Generator) -> list[Value]:
     """A value inside of each bin, in canonical form."""
     if type_ == FLOAT:
         ends = np.array(edges, dtype=np.float64)

@@ -313,9 +313,7 @@ class MarginalTables(Saved):
 
         held = self.to_columns(*names, confidence=confidence)
         types = [STR] * (len(held) - len(OWN_COLUMNS)) + [FLOAT] * 3 + [STR]
-        arrays = [
-            pyarrow.array(column, type=arrow_type(type_)) for column, type_ in zip(held.values(), types, strict=True)
-        ]
+        arrays = [pyarrow.array(column, arrow_type(type_)) for column, type_ in zip(held.values(), types, strict=True)]
         return pyarrow.Table.from_arrays(arrays, names=list(held))
 
     def to_text(self, rows: int = SHOWN_CELLS, confidence: float = CONFIDENCE) -> str:

@@ -168,9 +168,7 @@ def _views(table: Attributes, given: object) -> tuple[View, ...]:
         names = (each,) if isinstance(each, str) else tuple(each) if isinstance(each, Iterable) else (each,)
         for name in names:
             if name not in (table.names or ()):
-                raise PlanError(
-                    f"a view holds {name!r}, which is no attribute; {suggest(str(name), table.names or ())}"
-                )
+                raise PlanError(f"a view has {name!r}, which is no attribute; {suggest(str(name), table.names or ())}")
         found[table.view(names)] = None
     return table.views(list(found))
 

@@ -140,12 +140,7 @@ def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
     made, type_ = columns(answers, confidence), answers.measurement.key_type
     keys: tuple[Type, ...] = type_.elements if isinstance(type_, TupleOf) else (type_,)
     sink = answers.measurement.sink
-    types = [
-        *(() if sink.single else keys),
-        answers.measurement.key_type if sink.chooses else FLOAT,
-        FLOAT,
-        FLOAT,
-    ]
+    types = [*(() if sink.single else keys), answers.measurement.key_type if sink.chooses else FLOAT, FLOAT, FLOAT]
     arrays = [
         pyarrow.array([arrow_value(value, kind) for value in column], type=arrow_type(kind))
         for column, kind in zip(made.values(), types, strict=False)  # all but the last, which is text

@@ -21,23 +21,9 @@ from wpinq.display.html import STAMP as STAMP
 from wpinq.errors import AnswersError, WpinqError, described
 from wpinq.expr.types import physical
 from wpinq.expr.values import Value, presenter
-from wpinq.measure.answer_rows import (
-    CONFIDENCE,
-    Framed,
-    Row,
-    answers_html,
-    arrow_table,
-    columns,
-    key_fields,
-    polars_frame,
-    rows,
-)
-from wpinq.measure.measurement import (
-    Measurement,
-    check_domain,
-    measurement_to_json,
-    read_measurement,
-)
+from wpinq.measure import answer_rows
+from wpinq.measure.answer_rows import CONFIDENCE, Framed, Row
+from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json, read_measurement
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
 from wpinq.runtime.public import public
@@ -261,7 +247,7 @@ class Answers(Saved, Framed):
     @property
     def key_fields(self) -> tuple[str, ...]:
         """The names of the fields of a key: `key` for one value, none for a single number."""
-        return key_fields(self)
+        return answer_rows.key_fields(self)
 
     def rows(self, confidence: float = CONFIDENCE) -> Iterator[Row]:
         """Every answer with the fields of its key, its interval, and the kind of number that it is.
@@ -290,7 +276,7 @@ class Answers(Saved, Framed):
         >>> [(row.key, round(row.estimate), row.kind) for row in answers.rows()]
         [(('York',), 7, 'count')]
         """
-        return rows(self, confidence)
+        return answer_rows.rows(self, confidence)
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
         """The rows as a pandas data frame: key fields, `estimate`, `low`, `high` and `kind`.
@@ -299,17 +285,17 @@ class Answers(Saved, Framed):
         """
         import pandas
 
-        frame = pandas.DataFrame(columns(self, confidence))
+        frame = pandas.DataFrame(answer_rows.columns(self, confidence))
         frame.attrs["kind"] = str(self.kind)
         return frame
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
         """The rows as a polars data frame, with the columns of `to_pandas`."""
-        return polars_frame(arrow_table(self, confidence))
+        return answer_rows.polars_frame(answer_rows.arrow_table(self, confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """The rows as an Arrow table with the columns of `to_pandas`; records in keys are structs."""
-        return arrow_table(self, confidence)
+        return answer_rows.arrow_table(self, confidence)
 
     def to_json(self) -> dict[str, Any]:
         """The answers as plain data."""
@@ -358,7 +344,7 @@ class Answers(Saved, Framed):
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
 
     def _repr_html_(self) -> str:
-        return answers_html(self, STAMP if self.simulated else "")
+        return answer_rows.answers_html(self, STAMP if self.simulated else "")
 
     def _factors(self) -> str | list[str]:
         """The divisors of weights that make counts: one for all, or one for each key."""

@@ -47,13 +47,7 @@ class Bill(Mapping[str, Epsilon]):
       NoisyCount(0.1), spent twice (Join uses edges twice): 0.1 x 2 = 0.2
     """
 
-    def __init__(
-        self,
-        measurements: Asked,
-        units: Mapping[str, str] | None = None,
-        *,
-        fresh: bool = False,
-    ) -> None:
+    def __init__(self, measurements: Asked, units: Mapping[str, str] | None = None, *, fresh: bool = False) -> None:
         self._units, self._fresh = dict(units or {}), fresh
         self.listed = tuple(_listed(measurements))
         self.measurements = tuple(_priced(measurements))
@@ -259,14 +253,12 @@ def fit_to_budget(
         )
     factor, grain = min(factors), 10**12
 
-    def fitted(epsilon: Fraction) -> Fraction:
+    def fit(epsilon: Fraction) -> Fraction:
         left = Fraction(math.floor(epsilon * factor * grain), grain)
         if left <= 0:
             raise EpsilonError("the budget leaves some measurement less than 1e-12; drop measurements or raise it")
         return left
 
     asked = measurements.values() if isinstance(measurements, Mapping) else measurements
-    scaled = [
-        m.scaled(fitted) if isinstance(m, MeasuredGroup) else replace(m, epsilon=fitted(m.epsilon)) for m in asked
-    ]
+    scaled = [m.scaled(fit) if isinstance(m, MeasuredGroup) else replace(m, epsilon=fit(m.epsilon)) for m in asked]
     return dict(zip(measurements, scaled, strict=True)) if isinstance(measurements, Mapping) else tuple(scaled)

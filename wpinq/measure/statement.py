@@ -90,10 +90,8 @@ class Event:
     actor: str = ""
 
     def __repr__(self) -> str:
-        line = (
-            f"{self.sequence} {self.time} {self.kind} {self.account} {format_epsilon(self.amount)} {self.description}"
-        )
-        return escaped(line.rstrip() + (f'  "{self.label}"' if self.label else ""))
+        row = f"{self.sequence} {self.time} {self.kind} {self.account} {format_epsilon(self.amount)} {self.description}"
+        return escaped(row.rstrip() + (f'  "{self.label}"' if self.label else ""))
 
 
 def entry_text(kind: str, amount: int, content: Mapping[str, Any]) -> str:

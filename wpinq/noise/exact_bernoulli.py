@@ -19,6 +19,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.runtime.arrays import Floats, Integers
+
 RandomBytes = Callable[[int], bytes]
 """A source of independent, uniform bytes, as many as requested: the operating system's for releases."""
 
@@ -194,9 +196,7 @@ class Exponential:
         """The coin that is the digit of E/c at this place after the point."""
         return Coin(self._relative / 2**place, logistic=True)
 
-    def draw(
-        self, count: int, random: RandomBytes
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint64]]:
+    def draw(self, count: int, random: RandomBytes) -> tuple[Floats, Integers, NDArray[np.uint64]]:
         """Independent draws: a fair sign, the whole part of E/c, and its first 64 binary digits."""
         signs = np.where(np.frombuffer(random(count), dtype=np.uint8) & 1, -1.0, 1.0)
         whole = np.zeros(count, dtype=np.int64)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from wpinq.errors import EpsilonError
 from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, Exponential, RandomBytes, exponential
-from wpinq.runtime.arrays import Floats
+from wpinq.runtime.arrays import Floats, Integers
 
 _LOW = 22  # of the digits: the other 42, behind up to 11 bits of the whole part, fill a float exactly
 _MAX_FLOAT = sys.float_info.max
@@ -153,7 +153,7 @@ def add_laplace(values: Floats, scale: float, random: RandomBytes, sides: Floats
 
 
 def _rounded(
-    values: Floats, exponent: int, signs: Floats, whole: NDArray[np.int64], digits: NDArray[np.uint64]
+    values: Floats, exponent: int, signs: Floats, whole: Integers, digits: NDArray[np.uint64]
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The nearest floats to the sums, and where that is sure.
 

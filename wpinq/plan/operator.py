@@ -88,6 +88,9 @@ class Parameter:
         return (ListOf(types[0]),) if self.group else types
 
 
+Parameters = tuple[Parameter, ...]
+
+
 class Operator(ABC):
     """A stable transformation of weighted datasets.
 
@@ -108,7 +111,7 @@ class Operator(ABC):
     name: ClassVar[str]
     method: ClassVar[str]
     arity: ClassVar[int] = 1
-    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    parameters: ClassVar[Parameters] = ()
     stability: ClassVar[str]
     later: ClassVar[frozenset[str]] = frozenset()
 

@@ -15,8 +15,7 @@ import wpinq
 from wpinq.errors import LedgerError, WpinqError
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal, log, refusal_of, response_parts
-from wpinq.service.health import router as health_router
-from wpinq.service.routes import router
+from wpinq.service.routes import health_router, router
 from wpinq.service.schemas import ErrorResponse
 from wpinq.service.users import UsersError
 

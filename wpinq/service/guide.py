@@ -116,9 +116,7 @@ def steps() -> list[Step]:
 
 def _form(name: str, parameters: Iterable[Any]) -> str:
     """The call in text, with optional arguments in brackets; a parameter has a name or is one."""
-    named = (
-        f"[{each.name}]" if getattr(each, "optional", False) else getattr(each, "name", each) for each in parameters
-    )
+    named = (f"[{one.name}]" if getattr(one, "optional", False) else getattr(one, "name", one) for one in parameters)
     return f"{name}({', '.join(named)})"
 
 

@@ -127,7 +127,7 @@ def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certifi
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _protocol(seconds: float, most: int, certificate: Certificate, unnamed: str) -> type[asyncio.Protocol]:
+def _protocol(wait: float, most: int, certificate: Certificate, unnamed: str) -> type[asyncio.Protocol]:
     """The protocol of uvicorn for a bounded number of connections with bounded waiting.
 
     `unnamed` is the address of clients that have none.
@@ -154,12 +154,7 @@ def _protocol(seconds: float, most: int, certificate: Certificate, unnamed: str)
         async def _encrypt(self, transport: Any, context: ssl.SSLContext) -> None:
             try:
                 encrypted = await self.loop.start_tls(
-                    transport,
-                    self,
-                    context,
-                    server_side=True,
-                    ssl_handshake_timeout=seconds,
-                    ssl_shutdown_timeout=seconds,
+                    transport, self, context, server_side=True, ssl_handshake_timeout=wait, ssl_shutdown_timeout=wait
                 )
                 if encrypted is not None and not self._lost:
                     self._begin(encrypted)
@@ -198,7 +193,7 @@ def _protocol(seconds: float, most: int, certificate: Certificate, unnamed: str)
         def _wait(self) -> None:
             if self._waiting is not None:
                 self._waiting.cancel()
-            self._waiting = self.loop.call_later(seconds, self._give_up, self.cycle)
+            self._waiting = self.loop.call_later(wait, self._give_up, self.cycle)
 
         def _give_up(self, before: Any) -> None:
             """No request began since."""

@@ -36,11 +36,6 @@ LONGEST = 128
 """The most characters of a token that is looked up."""
 
 
-def new_token() -> str:
-    """A fresh token."""
-    return _PREFIX + secrets.token_urlsafe(_BYTES)
-
-
 def token_hash(token: str) -> bytes:
     """The stored hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
@@ -186,7 +181,7 @@ class UserStore:
         roll : bool
             Whether the last former one stays valid for an hour.
         """
-        token = new_token()
+        token = _PREFIX + secrets.token_urlsafe(_BYTES)
         row = token_hash(token), name, self._time(), None if days is None else self._time(timedelta(days))
         soon = self._time(ROLL)
         with self._held("written") as connection:

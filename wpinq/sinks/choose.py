@@ -22,7 +22,7 @@ from wpinq.noise.permute_and_flip import select
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import Kind, Stated
-from wpinq.sinks.sink import Output, Sink, register
+from wpinq.sinks.sink import Output, PublicKeys, Sink, register
 from wpinq.sinks.syntax import EPSILON, OVER, Measured, SinkParameter, SinkSyntax, Written, write_keys
 
 _CODE = b"choice"
@@ -48,7 +48,7 @@ class NoisyChoice(Sink):
     def scores(self, output: Output, candidates: Sequence[Value]) -> Sequence[float | Fraction]:
         """The score of every candidate, protected."""
 
-    def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
+    def check_keys(self, plan: Node, keys: PublicKeys) -> None:
         if not keys:
             raise PlanError("a choice needs at least one candidate")
         super().check_keys(plan, keys)
@@ -81,9 +81,7 @@ class NoisyChoice(Sink):
     def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
         raise AnswersError("a choice among candidates has no interval")
 
-    def error(
-        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
-    ) -> float:
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         """The error bound, from the chance `exp(−x/s)/2` that a score less by x wins.
 
         Permute-and-flip adds exponential noise to the scores and takes the best.

@@ -14,19 +14,10 @@ from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node
 from wpinq.plan.work import counted
+from wpinq.sinks import clamped_sum
 from wpinq.sinks.answer_kinds import NotStated, Stated
-from wpinq.sinks.clamped_sum import (
-    CLAMPED,
-    ClampedSink,
-    Label,
-    check_value,
-    clamped,
-    number,
-    part_of,
-    weighted,
-    write_clamped,
-)
-from wpinq.sinks.sink import register
+from wpinq.sinks.clamped_sum import CLAMPED, ClampedSink, Label, clamped, number, part_of, weighted, write_clamped
+from wpinq.sinks.sink import PublicKeys, register
 from wpinq.sinks.syntax import SinkSyntax
 
 
@@ -35,7 +26,7 @@ def average_elements(value: RecordFunction, low: float, high: float, label: Labe
 
     "sum" gets half the offset from the middle over half the range, and "count" a half.
     """
-    function = check_value(value)
+    function = clamped_sum.check_value(value)
     middle, half = (low + high) / 2, (high - low) / 2
 
     def elements(record: Symbol) -> Any:
@@ -82,9 +73,7 @@ class NoisyAverage(ClampedSink):
         ends = [self._average(total + s, count + c) for s in (-reach, reach) for c in (-reach, reach)]
         return min(ends), max(ends)
 
-    def error(
-        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
-    ) -> float:
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         """The error bound of the clamped average, given its count.
 
         Of a weight of n, n/2 is released as count and t·n/2 as sum, with |t| ≤ 1, each within r. The average is

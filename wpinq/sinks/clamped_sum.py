@@ -24,12 +24,7 @@ from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Wri
 LARGEST_BOUND = 1e100
 """The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
 
-CLAMPED = (
-    EPSILON,
-    SinkParameter("value", "function"),
-    SinkParameter("lower", "real"),
-    SinkParameter("upper", "real"),
-)
+CLAMPED = (EPSILON, SinkParameter("value", "function"), SinkParameter("lower", "real"), SinkParameter("upper", "real"))
 """The arguments of a sum and of an average in text."""
 
 _MADE_A_NUMBER: dict[Type, str] = {
@@ -116,9 +111,7 @@ class ClampedSink(LaplaceSink):
     def __post_init__(self) -> None:
         bounds = self.lower, self.upper
         if not all(type(bound) is float and abs(bound) <= LARGEST_BOUND for bound in bounds) or self.lower > self.upper:
-            raise PlanError(
-                f"values are clamped between two floats of at most {LARGEST_BOUND:g} in size, lower <= upper"
-            )
+            raise PlanError(f"values are clamped between floats of at most {LARGEST_BOUND:g} in size, lower <= upper")
 
 
 def write_clamped(m: Measured) -> Written | None:

@@ -227,9 +227,7 @@ def draw_listing(
 def shown_keys(sink: Sink, listing: Listing, drawn: Mapping[Value, float]) -> tuple[Value, ...]:
     """The keys that a listing shows among those that have a noisy value, in canonical order."""
     cut = sink.cut(listing.above)
-    return tuple(
-        sorted((key for key, number in drawn.items() if number > cut and key in listing.domain), key=order_key)
-    )
+    return tuple(sorted((key for key, value in drawn.items() if value > cut and key in listing.domain), key=order_key))
 
 
 def write_above(m: Measured) -> Written | None:

@@ -17,7 +17,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import write_above
 from wpinq.sinks.laplace import ABOVE, COUNTED, write_counted
-from wpinq.sinks.sink import Output, Sink, gathered, register
+from wpinq.sinks.sink import Output, PublicKeys, Sink, gathered, register
 from wpinq.sinks.syntax import SinkSyntax
 
 _WHOLE = 2.0**53  # up to here all integers are floats
@@ -57,7 +57,7 @@ class GeometricCount(Sink):
     def identity(self) -> tuple[bytes | str, ...]:
         return ("geometric", str(self.step))
 
-    def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
+    def check_keys(self, plan: Node, keys: PublicKeys) -> None:
         if plan_properties(plan).require_lattice() != self.step:
             raise PlanError("the plan proves another lattice than the measurement's: use query.geometric_count(...)")
 
@@ -90,9 +90,7 @@ class GeometricCount(Sink):
     def cut(self, above: float) -> float:
         step = float(self.step)
         if above / step >= _WHOLE:
-            raise PlanError(
-                f"a threshold of {above:g} is too many steps of the lattice {self.step}: choose a lower one"
-            )
+            raise PlanError(f"a threshold of {above:g} is too many steps of the lattice {self.step}: take a lower one")
         steps = math.floor(above / step)
         # answers are products of floats: the largest number of steps whose answer is not above the threshold
         while steps * step > above:

@@ -28,7 +28,7 @@ from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import COUNT as COUNTED
 from wpinq.sinks.answer_kinds import Kind, NotStated, Stated
 from wpinq.sinks.graph_ladders import SimpleGraph, clique_ladder, simple_graph, star_ladder, triangle_ladder
-from wpinq.sinks.sink import Output, Sink, register
+from wpinq.sinks.sink import Output, PublicKeys, Sink, register
 from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
 
 # Plans whose output is a graph of undirected edges, in such a way that one record of the source decides on one edge.
@@ -66,9 +66,7 @@ def edge_source(plan: Node, name: str) -> Node:
             )
     if len(found) != 1:
         names = ", ".join(node.operator.source for node in found if isinstance(node.operator, Source))
-        raise PlanError(
-            f"{name} counts over the edges of one source, not of {names}: protect their edges as one source"
-        )
+        raise PlanError(f"{name} counts over the edges of one source, not of {names}: protect them as one source")
     return found[0]
 
 
@@ -302,9 +300,7 @@ class SubgraphCount(LadderSink):
     def half_width(self, scale: float, confidence: float) -> float:
         raise AnswersError(f"the answers of {self.name} have one interval, that of the count: value_interval()")
 
-    def error(
-        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
-    ) -> float:
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         """The distance of a draw from the count, in a graph whose ladder has the stated width."""
         if stated.width is None:
             raise NotStated(f"needs width=…, an assumed value of: {self.width_key}")

@@ -29,6 +29,8 @@ from wpinq.plan.work import steps_of_both_sides
 from wpinq.sinks.answer_kinds import Kind, Stated, kind_of_weights
 from wpinq.sinks.syntax import SinkSyntax
 
+PublicKeys = tuple[Value, ...] | None
+"""The keys of a measurement, where they are known before."""
 _ONE = Fraction(1)
 
 
@@ -74,11 +76,11 @@ class Sink(ABC):
         return
 
     @property
-    def own_keys(self) -> tuple[Value, ...] | None:
+    def own_keys(self) -> PublicKeys:
         """The keys of the answers, where the sink and not the user fixes them."""
         return None
 
-    def check_keys(self, plan: Node, keys: tuple[Value, ...] | None) -> None:
+    def check_keys(self, plan: Node, keys: PublicKeys) -> None:
         """Refuse, with PlanError, keys or a plan for which this sink was not made.
 
         A Measurement can be made by hand.
@@ -192,9 +194,7 @@ class Sink(ABC):
         """The half-width of the interval around one answer whose noise has this scale."""
         return half_width(scale, confidence)
 
-    def error(
-        self, plan: Node, epsilon: Fraction, keys: tuple[Value, ...] | None, confidence: float, stated: Stated
-    ) -> float:
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         """The bound on an answer's error, with this confidence, before any release."""
         return self.half_width(self.answer_scale(self.scales(plan, epsilon)[0]), confidence)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -36,9 +37,11 @@ from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_average import NoisyAverage, average_elements
 from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
 from wpinq.sinks.laplace import NoisyCount
+from wpinq.sinks.sink import PublicKeys
 from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "real", "function", "keys"]
+Parameters = tuple[tuple[str, ParameterKind], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ class Aggregate(ABC):
 
     name: ClassVar[str]
     """What text programs call it."""
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = ()
+    parameters: ClassVar[Parameters] = ()
     """What it takes, as text programs write it."""
     has_interval: ClassVar[bool] = True
     lists: ClassVar[bool] = False
@@ -162,9 +165,7 @@ class Aggregate(ABC):
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         """What was released of a group, by its place among the keys."""
 
-    def domains(
-        self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
-    ) -> list[tuple[Value, ...] | None]:
+    def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         """The keys of each answer for a table of some groups; the candidates for a choice."""
         return [measurement.domain for measurement in asked]
 
@@ -264,9 +265,7 @@ class AdditiveAggregate(Aggregate):
         listing = groups.listing if self.lists else None
         return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading, listing),)
 
-    def domains(
-        self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]
-    ) -> list[tuple[Value, ...] | None]:
+    def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         return [groups.labels(keys, self.parts)]
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
@@ -323,7 +322,7 @@ class CountDistinct(OfColumn, AdditiveAggregate):
     """
 
     name: ClassVar[str] = "CountDistinct"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"),)
+    parameters: ClassVar[Parameters] = (("column", "function"),)
 
     def plan(self, groups: Groups) -> Node:
         value = self.value
@@ -356,11 +355,7 @@ class CountDistinct(OfColumn, AdditiveAggregate):
 class Clamping(OfColumn, AdditiveAggregate):
     """Aggregates of the values of a column, each clamped to a public range."""
 
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (
-        ("column", "function"),
-        ("lower", "real"),
-        ("upper", "real"),
-    )
+    parameters: ClassVar[Parameters] = (("column", "function"), ("lower", "real"), ("upper", "real"))
     lower: float
     upper: float
 
@@ -397,9 +392,7 @@ class Sum(Clamping):
         return NoisySum(self.lower, self.upper)
 
     def plan(self, groups: Groups) -> Node:
-        function = sum_elements(
-            self.value, self.lower, self.upper, lambda record, part: groups.label(record, part, alone=True)
-        )
+        function = sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
         return extended(groups.plan, SelectMany, function=function)
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
@@ -432,9 +425,8 @@ class Mean(Clamping):
         return NoisyAverage(self.lower, self.upper)
 
     def plan(self, groups: Groups) -> Node:
-        return extended(
-            groups.plan, SelectMany, function=average_elements(self.value, self.lower, self.upper, groups.label)
-        )
+        function = average_elements(self.value, self.lower, self.upper, groups.label)
+        return extended(groups.plan, SelectMany, function=function)
 
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
         sink, held = self.sink(), dict(numbers)
@@ -515,11 +507,7 @@ class Quantile(SelectedAggregate):
     """The candidate that best cuts the weight of each group at a quantile."""
 
     name: ClassVar[str] = "Quantile"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (
-        ("column", "function"),
-        ("q", "number"),
-        ("candidates", "keys"),
-    )
+    parameters: ClassVar[Parameters] = (("column", "function"), ("q", "number"), ("candidates", "keys"))
     q: Any = Fraction(1, 2)
 
     def __post_init__(self) -> None:
@@ -543,7 +531,7 @@ class Median(Quantile):
     """The candidate that best halves the weight of each group."""
 
     name: ClassVar[str] = "Median"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("candidates", "keys"))
+    parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +539,7 @@ class MostCommon(SelectedAggregate):
     """The heaviest candidate of each group."""
 
     name: ClassVar[str] = "MostCommon"
-    parameters: ClassVar[tuple[tuple[str, ParameterKind], ...]] = (("column", "function"), ("candidates", "keys"))
+    parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
 
     def sink(self) -> Choose:
         return Choose("weight")

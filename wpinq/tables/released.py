@@ -290,11 +290,8 @@ class Table(Saved, Framed):
         """The types of the columns of `to_columns`."""
         types = {name: traced.type for name, traced in self.tabulation.columns.items()}
         for name in self.answers:
-            types |= {
-                name: self.tabulation.aggregates[name].estimate_type(),
-                f"{name}_low": FLOAT,
-                f"{name}_high": FLOAT,
-            }
+            types[name] = self.tabulation.aggregates[name].estimate_type()
+            types[f"{name}_low"] = types[f"{name}_high"] = FLOAT
         return types
 
     @property

@@ -97,29 +97,15 @@ class Grouping(Generic[R]):
                 )
         if not aggregates:
             raise PlanError("agg: there is nothing to ask for: agg(rows=wp.count(), epsilon=1)")
-        groups = self._groups
-        _check_names([*groups.columns], [*aggregates])
-        if groups.listing is not None:
+        by = self._groups
+        _check_names([*by.columns], [*aggregates])
+        if by.listing is not None:
             _check_lister(aggregates)
-        bound = {name: aggregate.bound(groups.plan.type) for name, aggregate in aggregates.items()}
+        bound = {name: aggregate.bound(by.plan.type) for name, aggregate in aggregates.items()}
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
-        lowered = {
-            name: aggregate.measurements(groups, epsilons[name], self._reading)
-            for name, aggregate in aggregates.items()
-        }
-        other = None if groups.other is NO_OTHER else (groups.other,)
-        return Tabulation(
-            groups.plan,
-            self._reading,
-            groups.traced,
-            groups.keys,
-            other,
-            groups.listing,
-            bound,
-            epsilons,
-            groups,
-            lowered,
-        )
+        lowered = {name: each.measurements(by, epsilons[name], self._reading) for name, each in aggregates.items()}
+        other = None if by.other is NO_OTHER else (by.other,)
+        return Tabulation(by.plan, self._reading, by.traced, by.keys, other, by.listing, bound, epsilons, by, lowered)
 
     def __repr__(self) -> str:
         return (

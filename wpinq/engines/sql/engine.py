@@ -274,9 +274,7 @@ class Batch:
             compiled = self.plan(root).program()
             statements = {statement.creates: statement for statement in compiled.statements}
             needed = unmade(compiled.reads, statements, stands)
-            self._wants[root] = frozenset(
-                (*compiled.reads, *(table for name in needed for table in statements[name].reads))
-            )
+            self._wants[root] = frozenset(compiled.reads).union(*(statements[name].reads for name in needed))
             self._wanted.update(self._wants[root])
 
     def wants(self, table: str) -> bool:

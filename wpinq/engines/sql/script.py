@@ -164,9 +164,7 @@ class Script:
         """
         blocks = _aligned(relation)
         outputs = [list(t.leaves(block.output)) for block in blocks]
-        constant = [
-            first.kind == "literal" and {first}.issuperset(others) for first, *others in zip(*outputs, strict=True)
-        ]
+        constant = [a.kind == "literal" and {a}.issuperset(rest) for a, *rest in zip(*outputs, strict=True)]
         if relation.parts is not None:
             total, (inner, read) = self._sum_of_parts(blocks, relation, relation.parts)
         else:

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.expr import build, catalogue
+from wpinq.expr import build, catalogue, types
 from wpinq.expr.declare import primitive
 from wpinq.expr.definition import CallAttributes, Mistyped, Types, any_null, define, expect, handled, moved
 from wpinq.expr.nodes import Expr
-from wpinq.expr.types import (
-    BOOL,
-    DATE,
-    FLOAT,
-    INT,
-    STR,
-    TIME,
-    TIMESTAMP,
-    CategoryOf,
-    Scalar,
-    Type,
-    is_record_type,
-    unify,
-)
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, CategoryOf, Scalar, Type, is_record_type, unify
 from wpinq.expr.values import Value
 
 
@@ -46,9 +33,9 @@ def _of_text(*sides: Type) -> str:
     """The way from text to the type of the other side, if one is text."""
     other = {side.with_nullable(False) for side in sides} - {STR}
     ways = {
-        DATE: "write a date as datetime.date(2024, 1, 31)",
-        TIMESTAMP: "write a moment as datetime.datetime(2024, 1, 31)",
-        TIME: "write a time of day as datetime.time(12, 30)",
+        types.DATE: "write a date as datetime.date(2024, 1, 31)",
+        types.TIMESTAMP: "write a moment as datetime.datetime(2024, 1, 31)",
+        types.TIME: "write a time of day as datetime.time(12, 30)",
         INT: "write a number without quotes; of a column, F.cast(x, int)",
         FLOAT: "write a number without quotes; of a column, F.cast(x, float)",
     }

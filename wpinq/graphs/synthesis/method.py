@@ -35,6 +35,8 @@ TOP, COUNT = "largest_degree", "triangle_count"
 """The names of the measurements that are one number of the graph."""
 """The name of the source of edges in ledgers and bills."""
 
+Asked = Mapping[str, Measurement]
+"""The measurements of a method, by name."""
 LOST = "the answers indicate fewer than two edges, because noise dominates them: use a larger epsilon"
 
 _GRAIN = 10**12
@@ -222,9 +224,7 @@ def edge_source(symmetric: bool, node: type = int) -> Query:
     return source(SOURCE, src=node, dst=node, unit="one undirected edge", unit_weight=weight, facts=facts)
 
 
-def spend(
-    wanted: Mapping[str, Measurement], epsilon: EpsilonLike, shares: Mapping[str, object]
-) -> dict[str, Measurement]:
+def spend(wanted: Asked, epsilon: EpsilonLike, shares: Mapping[str, object]) -> dict[str, Measurement]:
     """Measurements that together cost epsilon, each its share.
 
     The epsilon of a measurement is `share · epsilon / (distance · unit_weight)`, the distance being how far one unit
@@ -341,11 +341,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
 
 
 def spend_without(
-    spare: Sequence[str],
-    wanted: Mapping[str, Measurement],
-    epsilon: EpsilonLike,
-    shares: Mapping[str, object],
-    bounds: Bounds,
+    spare: Sequence[str], wanted: Asked, epsilon: EpsilonLike, shares: Mapping[str, object], bounds: Bounds
 ) -> dict[str, Measurement]:
     """As `spend`, without the infeasible measurements among those that a method can spare.
 

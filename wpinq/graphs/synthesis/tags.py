@@ -26,19 +26,8 @@ from wpinq.errors import AnswersError
 from wpinq.expr.values import Value
 from wpinq.graphs import tags
 from wpinq.graphs.counts import largest_degree, triangle_count
-from wpinq.graphs.synthesis import estimates, uncertainty
-from wpinq.graphs.synthesis.method import (
-    COUNT,
-    LOST,
-    TOP,
-    UNBOUNDED,
-    Bounds,
-    Estimates,
-    Method,
-    answered,
-    spend,
-    spend_without,
-)
+from wpinq.graphs.synthesis import estimates, method, uncertainty
+from wpinq.graphs.synthesis.method import COUNT, LOST, TOP, UNBOUNDED, Bounds, Estimates, Method, answered
 from wpinq.graphs.synthesis.random_graphs import clique_graph, graphical
 from wpinq.graphs.tags import tag_weights, wedge_weights
 from wpinq.inference.least_squares import single_blas_thread
@@ -270,9 +259,9 @@ class Tagged(Method):
             COUNT: triangle_count(source, 1),
         }
         if split is None:
-            return spend_without((TOP, COUNT), wanted, epsilon, self.shares, bounds)
+            return method.spend_without((TOP, COUNT), wanted, epsilon, self.shares, bounds)
         left_out = {TOP, COUNT} - set(split)
-        return spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
+        return method.spend({name: asked for name, asked in wanted.items() if name not in left_out}, epsilon, split)
 
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
         """As `Method.estimate`: degrees first, then clustering by degree and mixing of degrees.

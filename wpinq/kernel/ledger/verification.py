@@ -14,19 +14,7 @@ from typing import Any
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.accounts import MARK
-from wpinq.kernel.ledger.chain import (
-    ANSWERS,
-    BATCH,
-    CARRY,
-    DEBIT,
-    OPEN,
-    RESUME,
-    SET,
-    START,
-    SUSPEND,
-    Transaction,
-    tampered,
-)
+from wpinq.kernel.ledger.chain import ANSWERS, BATCH, CARRY, DEBIT, OPEN, RESUME, SET, START, SUSPEND, Transaction
 
 WHOLE, LAST = 100_000, 10_000
 """Up to how many entries an opening verifies all, and how many it verifies of more."""
@@ -127,14 +115,16 @@ def verify(transaction: Transaction, name: str, *, whole: bool) -> None:
     for expected, (*row, chained) in enumerate(transaction.execute(f"{query} ORDER BY sequence"), start=first):
         sequence, _, kind, _, target, amount, text = row
         if sequence != expected:
-            raise tampered(name, f"entry {expected} is missing")
+            raise chain.tampered(name, f"entry {expected} is missing")
         if chain.link(previous, (*row,)) != chained:
-            raise tampered(name, f"entry {sequence} is not the one that was recorded, or the one before is missing")
+            raise chain.tampered(
+                name, f"entry {sequence} is not the one that was recorded, or the one before is missing"
+            )
         previous = chained
         try:
             replay.add(sequence, kind, target, amount, json.loads(text))
         except _IMPOSSIBLE:
-            raise tampered(name, f"entry {sequence} does not follow from those before it") from None
+            raise chain.tampered(name, f"entry {sequence} does not follow from those before it") from None
     _compare(transaction, name, first, replay)
 
 
@@ -158,7 +148,7 @@ def _add_batches(transaction: Transaction, name: str, first: int, replay: _Repla
                     replay.add(sequence, kind, target, amount, json.loads(text))
                 previous = chained
         except _IMPOSSIBLE:
-            raise tampered(name, f"the entries before entry {sealing} are not those that were recorded") from None
+            raise chain.tampered(name, f"the entries before entry {sealing} are not those that were recorded") from None
     return previous
 
 
@@ -171,13 +161,13 @@ def _compare(transaction: Transaction, name: str, first: int, replay: _Replay) -
         wrong = set(map(_hashed, found) if table in ("plans", "answers") else found) ^ rows[table]
         if wrong:
             key = min(str(row[0]) for row in wrong)
-            raise tampered(name, f"the row of {table} for {key!r} does not follow from the entries")
+            raise chain.tampered(name, f"the row of {table} for {key!r} does not follow from the entries")
     for table, column in (("accounts", "name"), ("measurements", "digest")):
         base = f"substr(own.{column}, 1, instr(own.{column}, '{MARK}') - 1)"
         query = f"SELECT 1 FROM {table} AS own WHERE instr({column}, '{MARK}') > 0 "
         query += f"AND NOT EXISTS (SELECT 1 FROM {table} AS source WHERE source.{column} = {base})"
         if transaction.execute(query).fetchone() is not None:
-            raise tampered(name, f"an analyst has a row of {table} that no source has")
+            raise chain.tampered(name, f"an analyst has a row of {table} that no source has")
 
 
 def _hashed(row: tuple[str, int, str | bytes]) -> tuple[str, int, str]:

@@ -100,9 +100,8 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
         at_once = inside * AT_ONCE // max(AT_ONCE, computed or 0)
         seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows
         seconds += VALUE_SECONDS * values + FUNCTION_SECONDS * inside
-        size += (
-            STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows + VALUE_BYTES * values + FUNCTION_BYTES * at_once
-        )
+        size += STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows
+        size += VALUE_BYTES * values + FUNCTION_BYTES * at_once
     drawn = keys
     if whole:
         records = bounds[root.digest].records

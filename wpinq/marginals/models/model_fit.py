@@ -16,16 +16,8 @@ from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import confidence_of, count_of, is_one_of, sequence_of
 from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.marginals.cells import Attributes, MeasuredView, View
-from wpinq.marginals.models.joint_model import (
-    FitTarget,
-    Forest,
-    JointModel,
-    check_table,
-    fit_full_table,
-    fit_tree,
-    stopping_ratio,
-    systematic,
-)
+from wpinq.marginals.models import joint_model
+from wpinq.marginals.models.joint_model import FitTarget, JointModel
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.runtime.arrays import Floats, Integers
 
@@ -108,14 +100,14 @@ class MixtureModel(JointModel):
     def _rows(self, rows: int, random: np.random.Generator) -> Integers:
         kinds = len(self.shares[0])
         found = np.empty((rows, len(self.shares)), dtype=np.int64)
-        kind = systematic(np.full(kinds, 1 / kinds), rows, random)
+        kind = joint_model.systematic(np.full(kinds, 1 / kinds), rows, random)
         ends = np.searchsorted(kind, np.arange(kinds + 1))
         net = digital_net(-(-rows // kinds), len(self.shares))
         for k, (start, stop) in enumerate(pairwise(ends.tolist())):
             # which value meets which is the net's: pairs of attributes come out nearly as even as each by itself
             ranks = shifted_ranks(net[: stop - start], random)
             for i, shares in enumerate(self.shares):
-                found[start:stop, i] = systematic(shares[k], stop - start, random)[ranks[:, i]]
+                found[start:stop, i] = joint_model.systematic(shares[k], stop - start, random)[ranks[:, i]]
         return found
 
 
@@ -265,9 +257,9 @@ def check_model(model: str, attributes: Attributes, views: Sequence[View]) -> No
     if not is_one_of(model, _STEPS):
         raise AnswersError(f"a model is one of {', '.join(map(repr, _STEPS))}, not {described(model)}")
     if model == "tree":
-        Forest.of(attributes, views)
+        joint_model.Forest.of(attributes, views)
     elif model == "full table":
-        check_table(attributes)
+        joint_model.check_table(attributes)
 
 
 def fit(
@@ -333,9 +325,9 @@ def fit(
     target = FitTarget.of(given, table, stop)
     found: JointModel
     if model == "tree":
-        found = fit_tree(target, most)
+        found = joint_model.fit_tree(target, most)
     elif model == "full table":
-        found = fit_full_table(target, most)
+        found = joint_model.fit_full_table(target, most)
     else:
         found = fit_mixture(
             target,
@@ -441,7 +433,7 @@ def marginal_intervals(
     supported = [view for view in wanted if model.supported(view)]
     unbiased = ConsistentMarginals(model.measured, model.attributes, supported)
     # the same fit, stopped later
-    stop = _ROUGHER * (model.options["stop"] or stopping_ratio(model.measured, model.total))
+    stop = _ROUGHER * (model.options["stop"] or joint_model.stopping_ratio(model.measured, model.total))
     rougher = fit(model.measured, model.attributes, **{**model.options, "stop": stop}, seed=seed)
     truth = {view: rougher.marginal(view) for view in wanted}
     apart = {view: float(((estimates[view] - unbiased[view]) ** 2).sum()) for view in supported}

@@ -14,7 +14,7 @@ from wpinq.expr.types import Type, record_type
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights
 from wpinq.plan.domain import KEYS_LIMIT, Counted, Domain, Inference, NoCount, RowBounds, Sized, both, kept, times
-from wpinq.plan.operator import InputChange, Parameter, function_type, register
+from wpinq.plan.operator import InputChange, Parameter, Parameters, function_type, register
 from wpinq.plan.operators.families import Keyed
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, ChangeBounds, Term, added, any_record, applied, matching
 from wpinq.plan.sensitivity.change import record as record_of
@@ -46,7 +46,7 @@ class GroupBy(Keyed):
 
     name: ClassVar[str] = "GroupBy"
     method: ClassVar[str] = "group_by"
-    parameters: ClassVar[tuple[Parameter, ...]] = (
+    parameters: ClassVar[Parameters] = (
         Parameter("key", "function"),
         Parameter("reduce", "function", group=True, optional=True),
     )

@@ -50,9 +50,7 @@ class Intersect(Extreme):
 
     def dominating_partitions(self, *inputs: PartsRead) -> frozenset[bytes]:
         left, right = inputs  # |min(a, b)| <= |a| where b >= 0
-        one, other = (
-            side.dominating if partner.nonnegative else frozenset() for side, partner in (inputs, inputs[::-1])
-        )
+        one, other = (side.dominating if peer.nonnegative else frozenset() for side, peer in (inputs, inputs[::-1]))
         return (left.dominating & right.dominating) | one | other
 
     def nonnegative(self, *inputs: bool) -> bool:

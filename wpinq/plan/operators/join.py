@@ -16,7 +16,7 @@ from wpinq.expr.types import TupleOf, Type, is_record_type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, NoLattice, Weight, Weights
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, kept, overlaid, times
-from wpinq.plan.operator import InputChange, Parameter, PartsRead, function_type, register
+from wpinq.plan.operator import InputChange, Parameter, Parameters, PartsRead, function_type, register
 from wpinq.plan.operators.families import Keyed
 from wpinq.plan.operators.group_by import HALF_A_KEY
 from wpinq.plan.sensitivity.change import NOTHING, Change, ChangeBounds, Term, added, any_record, applied, matching
@@ -48,7 +48,7 @@ class Join(Keyed):
     name: ClassVar[str] = "Join"
     method: ClassVar[str] = "join"
     arity: ClassVar[int] = 2
-    parameters: ClassVar[tuple[Parameter, ...]] = (
+    parameters: ClassVar[Parameters] = (
         Parameter("other", "query"),
         Parameter("left_key", "function"),
         Parameter("right_key", "function", of=(1,)),

@@ -13,7 +13,7 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import UnfitValue, Value, normalize, presenter
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Domain, Inference
-from wpinq.plan.operator import Parameter, register
+from wpinq.plan.operator import Parameter, Parameters, register
 from wpinq.plan.operators.where import Keeping
 
 
@@ -38,7 +38,7 @@ class Partition(Keeping):
 
     name: ClassVar[str] = "Partition"
     method: ClassVar[str] = "partition"
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("key", "function"), Parameter("part", "constant"))
+    parameters: ClassVar[Parameters] = (Parameter("key", "function"), Parameter("part", "constant"))
     stability: ClassVar[str] = "each record passes its weight on in one part only"
 
     key: Lambda

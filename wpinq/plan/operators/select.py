@@ -12,7 +12,7 @@ from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Counted, Domain, Inference, RowBounds, Sized
-from wpinq.plan.operator import InputChange, Parameter, function_type, register
+from wpinq.plan.operator import InputChange, Parameter, Parameters, function_type, register
 from wpinq.plan.operators.families import Passing
 from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, record
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, followed, injective
@@ -35,7 +35,7 @@ class Select(Passing):
 
     name: ClassVar[str] = "Select"
     method: ClassVar[str] = "select"
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("function", "function"),)
+    parameters: ClassVar[Parameters] = (Parameter("function", "function"),)
     stability: ClassVar[str] = "each record passes its weight on to one record"
 
     function: Lambda

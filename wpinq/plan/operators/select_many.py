@@ -28,7 +28,7 @@ from wpinq.plan.arithmetic import (
     written_list,
 )
 from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, times
-from wpinq.plan.operator import InputChange, Parameter, register
+from wpinq.plan.operator import InputChange, Parameter, Parameters, register
 from wpinq.plan.operators.families import PerRecord
 from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBounds, Term, added, any_record, evaluated
 from wpinq.plan.sensitivity.change import record as record_of
@@ -63,10 +63,7 @@ class SelectMany(PerRecord):
 
     name: ClassVar[str] = "SelectMany"
     method: ClassVar[str] = "select_many"
-    parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("function", "function"),
-        Parameter("limit", "limit", optional=True),
-    )
+    parameters: ClassVar[Parameters] = (Parameter("function", "function"), Parameter("limit", "limit", optional=True))
     stability: ClassVar[str] = "each record passes on its weight, shared out over a list of norm at most 1"
 
     function: Lambda

@@ -16,7 +16,7 @@ from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weight, common_divisor, public_numbers, written_list
 from wpinq.plan.domain import NUMBERED, Counted, NoCount, RowBounds, Sized, both, kept, numbered, pieces, times
-from wpinq.plan.operator import InputChange, Parameter, register
+from wpinq.plan.operator import InputChange, Parameter, Parameters, register
 from wpinq.plan.operators.families import RecordKeyed
 from wpinq.plan.operators.select_many import required_bound
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, record
@@ -47,10 +47,7 @@ class Shave(RecordKeyed):
 
     name: ClassVar[str] = "Shave"
     method: ClassVar[str] = "shave"
-    parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("widths", "widths"),
-        Parameter("limit", "limit", optional=True),
-    )
+    parameters: ClassVar[Parameters] = (Parameter("widths", "widths"), Parameter("limit", "limit", optional=True))
     stability: ClassVar[str] = "each piece is a clamp of the weight, and their total moves as the weight does"
 
     widths: float | Lambda

@@ -14,7 +14,7 @@ from wpinq.expr.types import BOOL, Type
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import Arithmetic, Weight
 from wpinq.plan.domain import Counted, Domain, Inference
-from wpinq.plan.operator import InputChange, Parameter, register
+from wpinq.plan.operator import InputChange, Parameter, Parameters, register
 from wpinq.plan.operators.families import Passing
 from wpinq.plan.sensitivity.change import Change
 from wpinq.plan.sensitivity.weights import WeightBound
@@ -52,7 +52,7 @@ class Where(Keeping):
 
     name: ClassVar[str] = "Where"
     method: ClassVar[str] = "where"
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("predicate", "function"),)
+    parameters: ClassVar[Parameters] = (Parameter("predicate", "function"),)
     stability: ClassVar[str] = "each record passes on its weight or nothing"
 
     predicate: Lambda

@@ -329,13 +329,11 @@ def added(atoms: Iterable[tuple[Term, ChangeBounds]], rules: Iterable[str] = ())
 def together(changes: Iterable[Change]) -> Change:
     """The sum of changes."""
     changes = list(changes)
-    return added(
-        (item for change in changes for item in change.atoms.items()), [r for change in changes for r in change.rules]
-    )
+    return added((item for each in changes for item in each.atoms.items()), [r for each in changes for r in each.rules])
 
 
 def anything(changes: Iterable[Change]) -> Change:
     """The change by stability alone: as much as the inputs, at any records, of either sign."""
     changes = list(changes)
     total = sum((change.total for change in changes), Fraction(0))
-    return added([(UNKNOWN, ChangeBounds.any_sign(total))], [r for change in changes for r in change.rules])
+    return added([(UNKNOWN, ChangeBounds.any_sign(total))], [r for each in changes for r in each.rules])

@@ -129,9 +129,7 @@ def element_of(writer: code.Writer, type_: ListOf, word: str, index: str) -> lis
 
     The elements are learnt with the list's length.
     """
-    memo = memo_of(
-        writer.dictionary, ("element", repr(type_)), (type_, INT), type_.element, lambda items, at: items[at]
-    )
+    memo = memo_of(writer.dictionary, ("element", repr(type_)), (type_, INT), type_.element, lambda held, at: held[at])
     return looked_up(writer, memo, [word, index])
 
 

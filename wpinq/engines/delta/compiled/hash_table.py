@@ -207,16 +207,14 @@ def words_of(prefix: str, width: int) -> list[str]:
     return [f"{prefix}{i}" for i in range(width)]
 
 
-def _of_width(
-    spelling: str, width: int, before: list[str], result: str, lines: str, weight: bool = False
-) -> rt.Routine:
+def _of_width(name: str, width: int, before: list[str], result: str, lines: str, weight: bool = False) -> rt.Routine:
     """A routine for records of so many words, whose lines may say RECORD."""
     words = words_of("c", width)
     arguments = {each: rt.INT64S if each == rt.STATE else rt.INT64 for each in (*before, *words)}
     if weight:
         arguments["weight"] = rt.FLOAT64
     text = lines.strip("\n").replace("RECORD", ", ".join(words))
-    return library(rt.Routine(f"{spelling}_{width}", arguments, result, text.split("\n")))
+    return library(rt.Routine(f"{name}_{width}", arguments, result, text.split("\n")))
 
 
 def _each_word(text: str, width: int, between: str = "\n") -> str:

@@ -7,19 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from wpinq.engines.delta.compiled import values as code
 from wpinq.engines.delta.compiled.expressions import element_of, emit, length_of, shaped, truth
 from wpinq.engines.delta.compiled.hash_table import clear, gathered_norm, gathering
 from wpinq.engines.delta.compiled.routine import CannotCompile, call, range_end
-from wpinq.engines.delta.compiled.values import (
-    ScalarCode,
-    ValueCode,
-    Writer,
-    both,
-    constant,
-    from_words,
-    to_words,
-    width,
-)
+from wpinq.engines.delta.compiled.values import ScalarCode, ValueCode, Writer, constant, from_words, to_words
 from wpinq.expr import build
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
@@ -103,7 +95,7 @@ def _range(writer: Writer, expr: Call, body: Callable[[ListElement], None]) -> N
         raise CannotCompile("a range has no limit")
     assert isinstance(start, ScalarCode) and isinstance(stop, ScalarCode)
     index, end = writer.name("i"), writer.bind(call(range_end, start.text, stop.text, str(limit)))
-    with writer.block(f"if {both(start.present, stop.present) or 'True'}:"):
+    with writer.block(f"if {code.both(start.present, stop.present) or 'True'}:"):
         first = writer.bind(start.text)
         with writer.block(f"for {index} in range({first}, {end}):"):
             body(ScalarCode("int", index))
@@ -244,7 +236,7 @@ class ListLoop:
 
     def write_merged(self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:
         # scaled by the largest weight, so that no sum overflows; repeats meet in a scratch table
-        top, size = writer.bind("1.0", "t"), width(self.wanted)
+        top, size = writer.bind("1.0", "t"), code.width(self.wanted)
 
         def gather(out: list[str], w: str) -> None:
             writer.line(call(gathering(size), scratch, *out, f"{w} / {top}"))

@@ -60,13 +60,8 @@ def _has_edge(kept: HashTable) -> rt.Routine:
 
 
 def _change_edge(moved: HashTable) -> rt.Routine:
-    gathered = [moved.gather(_record(moved, *ends), "weight") for ends in ("uv", "vu")]
-    lines = [
-        "    u, v = min(u, v), max(u, v)",
-        f"    {gathered[0]}",
-        "    if symmetric != 0:",
-        f"        {gathered[1]}",
-    ]
+    gather = [moved.gather(_record(moved, *ends), "weight") for ends in ("uv", "vu")]
+    lines = ["    u, v = min(u, v), max(u, v)", f"    {gather[0]}", "    if symmetric != 0:", f"        {gather[1]}"]
     types = {"labels": rt.INT64_ROWS, "symmetric": rt.INT64, "u": rt.UINT32, "v": rt.UINT32, "weight": rt.FLOAT64}
     return rt.Routine("change_edge", {rt.STATE: rt.INT64S, **types}, lines=lines)
 

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, ClassVar
 
 from wpinq.columns.records import fetch
-from wpinq.engines.contract import WantedRanges
+from wpinq.engines.contract import OnStep, WantedRanges
 from wpinq.engines.sql.compile import Plan, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
 from wpinq.engines.sql.duckdb.table_cache import query_keys
@@ -38,7 +38,7 @@ class Work:
     batch: Batch | None
     declared: Mapping[str, Source]
     data: Mapping[str, Any]
-    on_step: Callable[[str], None] | None
+    on_step: OnStep
     keys: Sequence[Value] | None
     within: WantedRanges
     announced: int = 0
@@ -183,12 +183,7 @@ class Database(SqlEngine):
                 database._shut()
 
     @classmethod
-    def evaluate_public(
-        cls,
-        root: Node,
-        data: Mapping[str, Any],
-        arithmetic: Arithmetic = FLOAT,
-    ) -> Weights:
+    def evaluate_public(cls, root: Node, data: Mapping[str, Any], arithmetic: Arithmetic = FLOAT) -> Weights:
         """The output of a plan on public data, which are not kept.
 
         One database serves all of them.
@@ -215,7 +210,7 @@ class Database(SqlEngine):
         root: Node,
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep = None,
         keys: Sequence[Value] | None = None,
         within: WantedRanges = (),
         *,

@@ -225,9 +225,7 @@ class Instance:
             self.spill = SpillFiles()
             spilling = {"temp_directory": self.spill.path, "max_temp_directory_size": self.spill.limit}
         except OSError:
-            raise PlanError(
-                "DuckDB needs a folder for temporary files: set TMPDIR to one that can be written"
-            ) from None
+            raise PlanError("DuckDB needs a folder for temporary files: set TMPDIR to a writable one") from None
         config: dict[str, Any] = dict(_SETTINGS, disabled_optimizers=",".join(_DISABLED), **spilling)
         if memory_limit is not None:
             config["memory_limit"] = memory_limit

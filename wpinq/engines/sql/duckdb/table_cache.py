@@ -257,11 +257,9 @@ class TableCache:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
         if not compiled.grows and all(self._is_small(table) for table in compiled.reads):
-            weights = fetch(
-                self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type
-            )
-            if len(weights) <= KEPT_RECORDS:
-                held.hold(weights, self.room)
+            found = fetch(self.connection, f"SELECT * FROM ({compiled.output}) LIMIT {KEPT_RECORDS + 1}", compiled.type)
+            if len(found) <= KEPT_RECORDS:
+                held.hold(found, self.room)
         if held.weights is None and compiled.table is None:
             held.table = held.read_from = table_name(compiled.output)
             self.create(SqlStatement(compiled.steps[-1][0], compiled.output, held.table, compiled.reads), True)
@@ -374,11 +372,7 @@ _NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
 
 
 def query_keys(
-    tables: TableCache,
-    plan: Plan,
-    keys: Sequence[Value],
-    on_step: Callable[[str], None],
-    batch: Batch | None,
+    tables: TableCache, plan: Plan, keys: Sequence[Value], on_step: Callable[[str], None], batch: Batch | None
 ) -> Weights:
     """The weights of some records.
 

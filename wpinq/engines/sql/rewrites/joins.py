@@ -56,13 +56,14 @@ def spanning(block: b.Block) -> b.Block:
 def _order(block: b.Block) -> tuple[tuple[str, b.SqlTable], ...]:
     if len(block.tables) < 3:
         return block.tables
-    pairs = [pair for pair in b.equalities(block.condition) if pair[1].kind == "column"]
+    equal = [(one.scope, other.scope) for one, other in b.equalities(block.condition) if other.kind == "column"]
+    neighbours = {*equal, *(pair[::-1] for pair in equal)}
     left = dict(block.tables)
     order: list[str] = []
     while left:
         known = known_from(block, order)
         bound = {alias for alias, table in left.items() if is_bound(alias, table, known)}
-        joined = {alias for alias in left if _connected(alias, order, pairs)}
+        joined = {one for one, other in neighbours if other in order}
         filters = [alias for alias in left if alias in bound and not left[alias].lookup]
         growing = [alias for alias in left if alias in joined and not left[alias].lookup]
         lookups = [alias for alias in left if alias in joined and alias in bound]
@@ -85,11 +86,6 @@ def is_bound(alias: str, table: b.SqlTable, known: set[t.SqlTerm]) -> bool:
     """Whether known columns leave at most one row of a table."""
     names = {term.text for term in known if term.scope == alias}
     return any(key <= names for key in table.keys)
-
-
-def _connected(alias: str, order: list[str], pairs: list[tuple[t.SqlTerm, t.SqlTerm]]) -> bool:
-    scopes = [(one.scope, other.scope) for one, other in pairs]
-    return any((one == alias and other in order) or (other == alias and one in order) for one, other in scopes)
 
 
 Pairs = list[tuple[t.SqlTerm, str]]
@@ -153,10 +149,8 @@ def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.Sq
 def _counts(script: Script, table: b.SqlTable, pairs: Pairs) -> b.SqlTable:
     """How many rows a table has for the values of some columns."""
     nullable = dict(table.columns)
-    keys = numbered("k", pairs)
-    shown = ", ".join(
-        f"{script.emitter.dialect.quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True)
-    )
+    keys, quote = numbered("k", pairs), script.emitter.dialect.quote
+    shown = ", ".join(f"{quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True))
     grouped = ", ".join(keys)
     name = script.table(
         f"SELECT {grouped}, count(*) AS n FROM (SELECT {shown} FROM {table.source}) GROUP BY {grouped}", [table.source]

@@ -125,9 +125,7 @@ def _fold(script: Script, block: Block, group: _Alternative) -> tuple[Block, str
     ]
     outputs = [*keys, *listed]
     names = [*key_names, *numbered("x", listed)]
-    inner = Block(
-        group.tables, t.both([*dict.fromkeys([*matches, *inside])]), t.RecordShape(None, tuple(keys)), keys[0]
-    )
+    inner = Block(group.tables, t.both(dict.fromkeys([*matches, *inside])), t.RecordShape(None, tuple(keys)), keys[0])
     sql = script.emitter.select(inner, outputs, names)
     name = script.table(sql, [table.source for _, table in group.tables])
     described = [(n, term.nullable) for n, term in zip(names, outputs, strict=True)]
@@ -215,10 +213,7 @@ def _choice(term: t.SqlTerm) -> _EitherColumn | None:
 
 
 def _two(
-    block: Block,
-    choice: _EitherColumn,
-    one: tuple[t.SqlTerm, t.SqlTerm],
-    other: tuple[t.SqlTerm, t.SqlTerm],
+    block: Block, choice: _EitherColumn, one: tuple[t.SqlTerm, t.SqlTerm], other: tuple[t.SqlTerm, t.SqlTerm]
 ) -> list[Block]:
     (chosen, said), (left, said_too) = one, other
     rest = [part for part in t.conjuncts(block.condition) if part not in (said, said_too)]
@@ -231,14 +226,12 @@ def _two(
     return [replace(block, condition=t.both([*rest, *way])) for way in possible or ways]
 
 
-def _excludes(held: list[t.SqlTerm], condition: t.SqlTerm) -> bool:
+def _excludes(held: list[t.SqlTerm], term: t.SqlTerm) -> bool:
     """Whether conditions exclude a further one.
 
     Of two values, one comes before the other, not after it.
     """
-    return t.negated(condition) in held or (
-        condition.text == "less" and t.call("less", *reversed(condition.arguments)) in held
-    )
+    return t.negated(term) in held or (term.text == "less" and t.call("less", *reversed(term.arguments)) in held)
 
 
 # Rewrites of the pieces of a Shave: only records and pieces that the query reads are made.

@@ -55,9 +55,7 @@ def _arithmetic(name: str) -> PrimitiveRule:
 
 def _plain(template: str, type_: Type | None = None) -> PrimitiveRule:
     """A template of the arguments, all of one type where it is named."""
-    return lambda node, shapes: t.call(
-        template, *(map(t.as_term, shapes) if type_ is None else _as(node, shapes, type_))
-    )
+    return lambda node, given: t.call(template, *(map(t.as_term, given) if type_ is None else _as(node, given, type_)))
 
 
 def _conversion(wanted: Type, templates: Mapping[Type, tuple[str, ...]]) -> PrimitiveRule:

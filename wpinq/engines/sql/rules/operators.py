@@ -50,9 +50,7 @@ def _mapped(relation: b.Relation, output: b.Relation, change: Callable[[b.Block]
 @relation_of.register
 def _(operator: ops.Select, script: Script, inputs: list[b.Relation], output: b.Relation) -> b.Relation:
     """Rounds nothing by itself: sums do, wherever they are taken."""
-    return _mapped(
-        inputs[0], output, lambda block: replace(block, output=lower(script, operator.function, block.output))
-    )
+    return _mapped(inputs[0], output, lambda each: replace(each, output=lower(script, operator.function, each.output)))
 
 
 @relation_of.register

@@ -47,7 +47,9 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             items = t.call("first", items, t.literal(str(operator.bound)))
         inner, read = script.select(block, [items, block.weight], ["items", "w"])
         if isinstance(type_.element, Weighted):
-            sql = _weighted(script, inner, operator.bound, _known_shares(operator, apart))
+            # the shares of elements that are all different, where the plan has them
+            shares = [t.number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
+            sql = _weighted(script, inner, operator.bound, shares)
         else:
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
             sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
@@ -89,11 +91,6 @@ def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
     elif terms[0].text.startswith("struct:") and len({term.text for term in terms}) == 1:
         for parts in zip(*(term.arguments for term in terms), strict=True):
             yield from _constants(parts)
-
-
-def _known_shares(operator: SelectMany, apart: Sequence[t.SqlTerm]) -> list[t.SqlTerm]:
-    """The shares of elements that are all different, where the plan has them; else none."""
-    return [t.number(float(share)) for _, share in operator.written_shares() or ()] if apart else []
 
 
 def _one_weighted(script: Script, block: Block, item: t.SqlTerm, others: Sequence[t.SqlTerm], record: Type) -> Block:

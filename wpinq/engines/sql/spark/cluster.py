@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.engines.contract import RankWeights, WantedRanges
+from wpinq.engines.contract import OnStep, RankWeights, WantedRanges
 from wpinq.engines.sql.compile import Compiled, Plan, source_tables
 from wpinq.engines.sql.engine import SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
@@ -139,7 +139,7 @@ class SparkDatabase(SqlEngine):
         root: Node,
         data: Mapping[str, Any],
         arithmetic: Arithmetic = FLOAT,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep = None,
         keys: Sequence[Value] | None = None,
         within: WantedRanges = (),
         *,
@@ -160,11 +160,7 @@ class SparkDatabase(SqlEngine):
         return self._fetched(root, data, on_step, fetch, arithmetic, rewrites)
 
     def rank_weights(
-        self,
-        root: Node,
-        data: Mapping[str, Any],
-        candidates: Sequence[Value],
-        on_step: Callable[[str], None] | None = None,
+        self, root: Node, data: Mapping[str, Any], candidates: Sequence[Value], on_step: OnStep = None
     ) -> RankWeights:
         """The weight of the output before, at and after some records; added up in the cluster."""
         return self._fetched(root, data, on_step, partial(session.fetch_rank_weights, candidates=candidates))
@@ -213,7 +209,7 @@ class SparkDatabase(SqlEngine):
         self,
         root: Node,
         data: Mapping[str, Any],
-        on_step: Callable[[str], None] | None,
+        on_step: OnStep,
         fetch: Callable[[Any, Compiled], T],
         arithmetic: Arithmetic = FLOAT,
         rewrites: tuple[Rewrite, ...] = REWRITES,
@@ -242,7 +238,7 @@ class SparkDatabase(SqlEngine):
 
         return self._in_turn(attempt)
 
-    def _run(self, plan: Plan, on_step: Callable[[str], None] | None) -> Compiled:
+    def _run(self, plan: Plan, on_step: OnStep) -> Compiled:
         """Make the tables of a plan's output, in the views that its batch shares."""
         if self._views is None:
             self._views = session.SparkViews(self.open().session)

@@ -191,9 +191,5 @@ class SparkDialect(Dialect):
 
 
 SPARK = SparkDialect(
-    "spark",
-    {**STANDARD, **_TEMPLATES},
-    "{name} -> {body}",
-    frozenset(("float_list_sum",)),
-    sorts=False,
+    "spark", {**STANDARD, **_TEMPLATES}, "{name} -> {body}", frozenset(("float_list_sum",)), sorts=False
 )

@@ -219,11 +219,6 @@ def let_go(frame: Any) -> None:
         frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def key_frame(spark: Any, type_: Type, keys: Sequence[Value]) -> Any:
-    """Records as a frame."""
-    return _frame(spark, type_, keys, {"there": [True] * len(keys)})
-
-
 def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str, list[Any]]) -> Any:
     import pyarrow as pa
 
@@ -324,7 +319,7 @@ def fetch_all(spark: Any, compiled: Compiled, within: WantedRanges = ()) -> Weig
 
 def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights:
     """The weights of some records: no other record leaves the cluster."""
-    key_frame(spark, compiled.type, keys).createOrReplaceTempView(_KEYS)
+    _frame(spark, compiled.type, keys, {"there": [True] * len(keys)}).createOrReplaceTempView(_KEYS)
     names = column_names(compiled.type)
     on = " AND ".join(f"q.{name} <=> k.{name}" for name in names) or "TRUE"
     try:

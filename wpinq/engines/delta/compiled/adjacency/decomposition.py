@@ -95,13 +95,11 @@ class Links:
             return None
         inputs = [self.images[below] for below in step.inputs]
         found: Images = {}
-        for position, images in enumerate(inputs):
+        for place, images in enumerate(inputs):
             if images is None:
                 return None
             for words, share in images.items():
-                made = (
-                    self._made(step, words) if isinstance(step, st.MapStep) else [(words, step.coefficients[position])]
-                )
+                made = self._made(step, words) if isinstance(step, st.MapStep) else [(words, step.coefficients[place])]
                 if made is None or len(found) > MOST_IMAGES:
                     return None
                 for image, factor in made:

@@ -134,9 +134,7 @@ class Arena:
     def grow(self, header: int) -> None:
         """Make room in the table that is full."""
         if self._rows[header] >= ROWS_LIMIT:
-            raise PlanError(
-                "a step of the plan holds more records than the compiled engine can: use a smaller candidate"
-            )
+            raise PlanError("a step of the plan has more records than the compiled engine can: use a smaller candidate")
         self._rows[header] *= 2
         self._lay_out()
 

@@ -176,9 +176,7 @@ def _process_output(design: Design, writer: Writer, number: int) -> None:
             writer.when(f"{rt.call(layout.settle, 'change')} == 0.0", "continue")
             line(f"row = {kept.insert(words)}")
             writer.when("row == 0", "break")
-            line(
-                f"at = {kept.after('row')}", *(rt.call(layout.put, place, "0") for place in ("at", "at + 1", "at + 2"))
-            )
+            line(f"at = {kept.after('row')}", *(rt.call(layout.put, cell, "0") for cell in ("at", "at + 1", "at + 2")))
         line(f"at = {kept.after('row')}")
         line("old, target, pinned = as_float(load(state, at)), as_float(load(state, at + 1)), load(state, at + 2)")
         line(f"new = {rt.call(layout.settle, 'old + change')}")
