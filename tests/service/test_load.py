@@ -26,7 +26,7 @@ from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import Refusal
 from wpinq.service.inflight import InflightReleases
 from wpinq.service.ipc import Channel, NoAnswer
-from wpinq.service.load import MOST_SLOWDOWN, MachineLoad, measure_slowdown, stretch
+from wpinq.service.load import LEAST_SLOWDOWN, MOST_SLOWDOWN, MachineLoad, measure_slowdown, stretch
 from wpinq.service.middleware import RequestGuard
 
 
@@ -213,7 +213,8 @@ def test_the_safety_factor_covers_a_slowdown_and_what_is_beyond_it_is_added(
 
 def test_a_release_is_stretched_by_what_the_safety_factor_does_not_cover() -> None:
     limits = wp.Limits(safety_factor=2.0)
-    assert [stretch(slowdown, limits) for slowdown in (0.5, 2.0, 3.0)] == [1.0, 1.0, 1.5]
+    assert [stretch(slowdown, limits) for slowdown in (0.5, 2.0, 5.0)] == [LEAST_SLOWDOWN / 2, LEAST_SLOWDOWN / 2, 2.5]
+    assert stretch(LEAST_SLOWDOWN, wp.Limits()) == 1.0
 
 
 def test_a_session_gives_the_releases_to_come_more_time_and_admits_the_same_plans() -> None:
