@@ -407,7 +407,7 @@ def test_a_graph_that_is_measured_is_read_in_the_form_that_is_told(
     assert "1 line is unfit, at line 3, counted from 1. Reasons: fewer than 3 columns" in capsys.readouterr().err
     table = written(tmp_path / "g.csv", "a,b\n1,2\n")
     assert main(["synthesize", str(table), "--epsilon", "1", "--out", str(tmp_path / "o.txt")]) == 2
-    assert "say which" in capsys.readouterr().err
+    assert "name those of an edge" in capsys.readouterr().err
     measuring = MeasuringOptions("g.txt", "1", "int", None, None, None, None, None, None, "duckdb", (2, 3), "!")
     assert EdgeList("g.txt", columns=MeasuringOptions.from_json(json.loads(json.dumps(asdict(measuring)))).columns)
 
