@@ -44,7 +44,7 @@ def measure_graph(
     on_step: Callable[[str], None] | None = None,
     on_answers: Callable[[str, Answers], None] | None = None,
 ) -> dict[str, Answers]:
-    """Measure what a method wants to know of a graph, and forget the graph.
+    """Measure a graph by a method, and close the session of the graph.
 
     What is protected is the simple undirected graph: an edge that stands there twice, or in both
     directions, is one, and loops are left out. The bill is known before the file is read; everything is debited
@@ -177,7 +177,7 @@ def plan_table(
     workload: Views | None = None,
     records: float | None = None,
 ) -> MarginalTabulation:
-    """The marginals to measure for synthetic rows: one-ways or all pairs, by public numbers.
+    """The marginals to measure for synthetic rows: one-ways or pairs, by public numbers.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def test_warnings_are_told_and_never_raised(tmp_path: Path, capsys: pytest.Captu
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # as PYTHONWARNINGS=error
         assert main(["run", str(path), *sources, "--ledger", str(tmp_path / "l.db")]) == 0
-    assert "wpinq: what is protected as 'b' is what 'a' protects" in capsys.readouterr().err
+    assert "wpinq: 'b' has the same data as 'a'" in capsys.readouterr().err
 
 
 def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -578,9 +578,9 @@ def test_ledger_tells_how_many_more_of_a_program(
     arguments = ["ledger", "show", str(tmp_path / "l.db"), "--program", str(program)]
     assert main(arguments) == 0
     assert capsys.readouterr().out.splitlines()[1:-1] == [
-        "enough for 3 more of nodes",
-        "enough for 3 more of parity",
-        "enough for 1 more of all together",
+        "further releases of nodes: 3",
+        "further releases of parity: 3",
+        "further releases of all together: 1",
     ]
     assert main([*arguments, "--param", "epsilon=0.1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["more"] == {"nodes": 16, "parity": 16, "all together": 8}

@@ -96,7 +96,7 @@ def test_other_rows_of_the_same_marginals_cost_nothing(people: Path, capsys: pyt
     assert command(*told, "--out", "b.csv", "--seed", "9", "--weighted-rows", "3") == 0, "replayed"
     capsys.readouterr()
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "c.csv") == 0
-    assert "age: 'other' is any other value, in rows null, an empty field" in capsys.readouterr().out
+    assert "age: 'other' holds all other values, written as null or an empty field" in capsys.readouterr().out
     assert command("--from-marginals", "a.csv.marginals.json", "--out", "d.parquet", "--draw", "50") == 0
     folder = people.parent
     first, second = (
@@ -269,7 +269,7 @@ def test_marginals_of_a_program_make_rows(people: Path, capsys: pytest.CaptureFi
     assert "city     rooms" in capsys.readouterr().out
     assert list(pd.read_csv("m.csv").columns) == ["city", "rooms", "estimate", "low", "high", "kind"]
     assert main(["ledger", "show", "l.db", "--program", "m.wpq"]) == 0
-    assert "enough for 0 more of m" in capsys.readouterr().out
+    assert "further releases of m: 0" in capsys.readouterr().out
     assert command("--from-marginals", "saved/m.json", "--out", "rows.csv") == 0
     assert set(pd.read_csv("rows.csv").city.dropna()) == {"Oslo", "other"}
 

@@ -175,7 +175,7 @@ def test_an_analyst_asks_sees_and_looks_back(page: Page, name: str) -> None:
     assert len(bars) == len(page.all(".answer svg .interval")) == 3
     assert all(float(bar.get_attribute("height")) > 0 for bar in bars)
     page.read("#sources", "Your budget: ε 1.75 of 2 left")
-    page.read("#quote", "Cost: nothing, paid for already")
+    page.read("#quote", "Cost: nothing, already paid")
     assert page.one("#release").text == "Release (free)"
     page.one("#fresh").click()
     page.read("#quote", "Cost: ε 0.25 of edges", "ε 1.75 of 2 left for edges")

@@ -39,7 +39,7 @@ from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation, grouping
 
 @public
 class Query(Releasable):
-    """A plan under construction: every method gives a new query, without evaluation or cost.
+    """A query over protected sources; each method returns a new query and costs nothing.
 
     Queries are equal when their plans are, in any notation.
     """
@@ -90,7 +90,7 @@ class Query(Releasable):
         return Query(construct(operator, inputs, arguments, _convert))
 
     def read_as(self, reading: str) -> Query:
-        """The same query with a note on how to read its weights, which explain and answers show."""
+        """The same query with words for its weights, which `explain` and answers show."""
         return Query(self.plan, reading)
 
     # --- operators; each says what it does in its own file under plan/operators -------------------------------------
@@ -105,7 +105,7 @@ class Query(Releasable):
         return self._then(operators.Select, function=selected(given, named))
 
     def with_columns(self, *columns: RecordFunction, **named: object) -> Query:
-        """Records with further columns, or others under names that are there: a `Select`.
+        """Add columns to each record, or replace columns: see `Select`.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Query(Releasable):
         above: object = None,
         **named: RecordFunction,
     ) -> Grouping:
-        """The records in groups, for aggregates of each.
+        """Group the records by columns, for the aggregates of `agg`.
 
         For example, `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
 
@@ -288,7 +288,7 @@ class Query(Releasable):
         measure: Mapping[Any, object] | None = None,
         objective: Objective = "balanced",
     ) -> MarginalTabulation:
-        """Histograms of every few attributes of the records, measured together and made consistent.
+        """Marginals of attributes: histograms that are measured together and made consistent.
 
         Parameters
         ----------
@@ -343,11 +343,11 @@ class Query(Releasable):
     # --- cost and explanation -----------------------------------------------------------------------------------------
 
     def uses(self) -> dict[str, int]:
-        """The uses of each source: paths from the root, parts of one partition counted once."""
+        """The number of uses of each source; the parts of a partition count once together."""
         return dict(plan_properties(self.plan).uses)
 
     def stability(self) -> dict[str, Fraction]:
-        """The most that the output moves per unit of weight in each source, as billed.
+        """The largest change of the output for one unit of weight in each source; bills use it.
 
         Never more than `uses`, and often far less, for increases of one path can be decreases of another, and at one
         key of a Join both sides share one scale: docs/proofs/stability.md.
@@ -375,7 +375,7 @@ class Query(Releasable):
         count: float | None = None,
         width: float | None = None,
     ) -> Accuracy:
-        """The half-width of a NoisyCount at this epsilon, and the epsilon for a wanted one.
+        """The half-width of a NoisyCount at this epsilon, and the epsilon for a wanted half-width.
 
         Examples
         --------
@@ -388,7 +388,7 @@ class Query(Releasable):
         return asked.accuracy(confidence, half_width=half_width, count=count, width=width)
 
     def explain(self, epsilon: EpsilonLike | None = None, engine: str = DEFAULT_ENGINE) -> str:
-        """The plan as a tree, with types, costs, noise and accuracy, and without data.
+        """The plan as a tree with types, costs, noise and accuracy, without data.
 
         It also has uses, weights left, and the engine.
         """

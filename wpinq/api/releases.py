@@ -37,7 +37,7 @@ class Releasable(Planned):
     reading: str
 
     def measure(self, sink: Sink, epsilon: EpsilonLike, over: Iterable[object] | None = None) -> Measurement:
-        """The release of the query by any sink: the methods below are for the usual ones.
+        """A measurement of the query by any sink; the methods below are for the usual sinks.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Releasable(Planned):
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def count(self, epsilon: EpsilonLike) -> ListedMeasurement:
-        """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
+        """The total weight, for a table the number of rows, plus Laplace noise of scale 1/ε.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Releasable(Planned):
     def noisy_count_above(
         self, epsilon: EpsilonLike, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
     ) -> Measurement:
-        """The keys of a public domain of any size with a noisy weight above a threshold.
+        """The keys of a large public domain with a noisy weight above a threshold.
 
         The noise is that of `noisy_count`, drawn for every key of the domain; shown are the keys above. So a count over
         some of these keys, at the same ε, gives the same values, and is paid for.
@@ -194,7 +194,7 @@ class Releasable(Planned):
         return replace(counted, domain=None, listing=listing_of(domain, above, self.plan.type))
 
     def noisy_sum(self, epsilon: EpsilonLike, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
-        """The sum over records of weight times clamped value, plus noise.
+        """The sum of weight times clamped value over all records, plus Laplace noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
 
@@ -214,7 +214,7 @@ class Releasable(Planned):
     def noisy_average(
         self, epsilon: EpsilonLike, value: RecordFunction, lower: float, upper: float
     ) -> ListedMeasurement:
-        """The average of clamped values, each record counting by its weight.
+        """The noisy average of clamped values, weighted by the weights of records.
 
         A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
         their weight to each: noise of scale 2/ε on the count, `(upper − lower)/ε` on the sum.
@@ -235,7 +235,7 @@ class Releasable(Planned):
         return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
     def most_common(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
-        """The heaviest of public candidates up to noise, with the weight as score.
+        """A noisy choice of the public candidate with the most weight.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Releasable(Planned):
         return self._choose(epsilon, candidates, Choose("weight"))
 
     def quantile(self, *, epsilon: EpsilonLike, q: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best cuts the weight at quantile q, up to noise.
+        """A noisy choice of the candidate at quantile q of the weight.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
         It is 0 where c is the quantile. Null records are nowhere, and records of a weight below 0 weigh nothing.
@@ -270,7 +270,7 @@ class Releasable(Planned):
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
     def median(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best halves the weight: `quantile` at 1/2."""
+        """A noisy choice of the candidate at the median: `quantile` at 1/2."""
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
     def _choose(self, epsilon: EpsilonLike, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:

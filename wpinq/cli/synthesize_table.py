@@ -177,7 +177,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
     many = "a rough public number of records; measurements that it shows to be infeasible are refused"
     measured.add_argument("--records", type=float, metavar="N", help=many)
-    measured.add_argument("--name", metavar="NAME", help="its name in the ledger (default: the file name)")
+    measured.add_argument("--name", metavar="NAME", help="the source name in the ledger (default: the file name)")
     measured.add_argument("--unit", metavar="WORDS", help="the protected unit (default: one row, or one person)")
     measured.add_argument("--person", metavar="COLUMN", help="the column of person ids; the unit is then one person")
     measured.add_argument("--at-most", type=int, metavar="N", help="the maximum number of rows counted per person")

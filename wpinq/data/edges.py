@@ -37,7 +37,7 @@ _SIGNS = re.compile(r"[^\w\s+\-.,;'\"]*")
 @public
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeList:
-    r"""A graph, or a file or table of its edges, and how to read it.
+    r"""The edges of a graph, file or table, with options for reading them.
 
     A text file, plain or gzip, has an edge to a line: two node identifiers, with blanks or tabs between, and as many
     columns in each line as in the first. Names may be quoted as csv has them. Lines above the first edge that begin
@@ -130,19 +130,19 @@ class EdgeList:
 
     @property
     def path(self) -> Path | None:
-        """The file, where it is one."""
+        """The path of the file; None for other data."""
         return Path(self.graph) if _is_path(self.graph) else None
 
     @property
     def is_directed(self) -> bool:
-        """Whether (a, b) and (b, a) are two edges: as told, or as the graph or file says of itself."""
+        """Whether (a, b) and (b, a) are two edges: by the option, or by the graph or file."""
         with suppress(SourceRejected, PlanError), ExitStack() as stack:  # which is refused when it is read
             return self._in_file(stack, again=True)[1] is not False if self.directed is None else self.directed
         return True
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What a source of these edges can promise, whatever they are: from how they are read alone.
+        """The facts of a source of these edges, which follow from the options of reading alone.
 
         Examples
         --------
@@ -192,8 +192,8 @@ class EdgeList:
             place = person.id_field(type_)
             if place is not None and names[place] != person.column and person.column in self._offered_names():
                 raise SourceRejected(
-                    f"whose an edge is could be said by {person.column!r} of the data or by {names[place]!r}, which is "
-                    "read as the field of that name: rename one"
+                    f"the owner of an edge may be {person.column!r} of the data or {names[place]!r}, which is read as "
+                    "the field of that name: rename one"
                 )
             if place is None:
                 names, types = (*names, person.column), (*types, ID)
@@ -246,13 +246,13 @@ class EdgeList:
         column = person.column
         if column in ends and not directed:
             raise SourceRejected(
-                f"an undirected edge is not {column!r}'s alone: offer each in both directions with directed=True, as "
-                "graph.to_directed() has them, or name a column of ids beside the ends"
+                f"an undirected edge belongs to both ends, not only {column!r}: offer both directions with "
+                "directed=True, as from graph.to_directed(), or name a column of ids beside the ends"
             )
         if column not in ends and (nameless or is_graph(self.graph)):
             raise SourceRejected(
-                f"the data do not say whose they are, for edges have no {column!r}: offer a table with this column, as "
-                f"networkx.to_pandas_edgelist makes it, or declare the end whose edges they are, as person={ends[-2]!r}"
+                f"the edges have no column {column!r} with the ids of persons: offer a table with this column, as from "
+                f"networkx.to_pandas_edgelist, or declare an end as the person, as person={ends[-2]!r}"
             )
 
     def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Relation:

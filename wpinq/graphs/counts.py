@@ -84,7 +84,7 @@ def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | 
 
 
 def star_count(edges: Query, k: int, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
-    """The number of k-stars, each a vertex with k of its neighbours, by the ladder mechanism.
+    """The number of k-stars (a vertex with k neighbours), by the ladder mechanism.
 
     `Σ_v C(d_v, k)`, with the noise of `triangle_count` over the ladder of k-stars.
 
@@ -136,7 +136,7 @@ def four_clique_count(edges: Query, epsilon: EpsilonLike, interval_share: object
 
 
 def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
-    """The largest degree of the graph: how many neighbours the vertex has that has most.
+    """The largest degree of the graph, as a noisy integer.
 
     One edge moves it by at most 1, whatever the graph: double-geometric noise, `Pr[x] ∝ exp(−ε·|x − degree|)` for every
     integer x.
@@ -200,7 +200,7 @@ NODE_WEIGHT = Fraction(1, 2)
 
 
 def path_weight(middle: SupportsIndex) -> Fraction:
-    """What a path weighs in `paths`: `1/(2·d_b)`, d_b the degree of its middle vertex.
+    """The weight of a path in `paths`: `1/(2·d_b)` for a middle vertex of degree d_b.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def triangle_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
 
 
 def square_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
-    """What a square adds in `squares_by_degree`.
+    """The weight of one square in `squares_by_degree`.
 
     `2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d))` with `f(p, q) = p²(q − 1) + q²(p − 1)`   (after paper, equation (6))
 

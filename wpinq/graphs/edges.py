@@ -83,7 +83,7 @@ def read_edges(
 
 
 def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
-    """Write the edges of a public graph, one to a line with a tab between, in the order given.
+    """Write the edges of a public graph in their order, one on each line, with a tab.
 
     The same edges give the same bytes, gzip included (no time stamp). Sort a set first: it has no order.
 

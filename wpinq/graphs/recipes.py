@@ -38,7 +38,7 @@ def ends(edges: Query) -> Query:
 
 
 def symmetrize(undirected: Query) -> Query:
-    """Every edge in both directions, from edges that stand once each.
+    """Every edge in both directions, from edges that occur once.
 
     `out((a, b)) = A((a, b)) + A((b, a))`
 

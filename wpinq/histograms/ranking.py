@@ -52,7 +52,7 @@ def simulated_error(
     draws: int = 20,
     seed: int = 0,
 ) -> float:
-    """The mean total squared error of a workload, were the guess the data.
+    """The mean total squared error of a workload, simulated on a public guess.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def simulated_error(
 
 
 def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
-    """The mean total squared error of sorted counts, were the guess the data.
+    """The mean total squared error of sorted counts, simulated on a public guess.
 
     `Sorted.error_bound` bounds it for all data.
 
@@ -114,7 +114,7 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
 
 
 def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
-    """The mean earth mover's distance of a count of counts from a guess, were it the data.
+    """The mean earth mover's distance of a count of counts, simulated on a public guess.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class Ranking:
         return self.best.measure(source, epsilon, bin, mechanism)
 
     def infer(self, answers: Any, nonnegative: Nonnegative = "declared") -> Floats | Any:
-        """The histogram by the best strategy, non-negative where the data are declared to be.
+        """The histogram by the best strategy; non-negative if the plan proves it.
 
         Where that is `Marginals`, consistent marginals, which stay unbiased whatever is declared.
 

@@ -97,9 +97,9 @@ class AttributeCells:
     @property
     def note(self) -> str:
         """The value of rows for the cell of all other values, and the way to leave it out."""
-        value = repr(self.other) if self.type == STR else "null, an empty field"
-        way = f"other=False (--drop-other {self.name}) drops the cell and its records"
-        return "" if self.other is None else f"{self.name}: {self.other!r} is any other value, in rows {value}; {way}"
+        value = repr(self.other) if self.type == STR else "null or an empty field"
+        way = f"written as {value}; other=False (--drop-other {self.name}) drops the cell with its records"
+        return "" if self.other is None else f"{self.name}: {self.other!r} holds all other values, {way}"
 
     def draw(self, codes: Integers, generator: np.random.Generator) -> list[Any]:
         """A value for each number of a cell, as Python has it.

@@ -213,7 +213,7 @@ MAY_NOT = (
 
 
 def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows) -> dict[str, Any]:
-    """All that is known of synthetic rows, ready for `json.dump`.
+    """The report on synthetic rows, ready for `json.dump`.
 
     Every figure is of released numbers, of the model or of the rows; nothing of the secret table is known here.
 

@@ -35,7 +35,7 @@ Views = Iterable[str | Iterable[str]]
 @public
 @dataclass(frozen=True, slots=True, repr=False)
 class MarginalTabulation(Compound[MarginalTables]):
-    """A request for marginals together, which a session releases as `MarginalTables`.
+    """A request for marginals, which a session releases as `MarginalTables`.
 
     It is one measurement. Two are equal where the query, the attributes, the wanted and measured views, and epsilon
     are.
@@ -78,7 +78,7 @@ class MarginalTabulation(Compound[MarginalTables]):
 
     @property
     def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        """One of each wanted marginal: its cells are all alike exact."""
+        """A measurement for each wanted marginal: all its cells have the same error."""
         kind = self.kind
         return {
             self.measuring.title(view): (replace(self.measurement, sink=CellCount(self.measuring, view)), kind)
@@ -87,7 +87,7 @@ class MarginalTabulation(Compound[MarginalTables]):
 
     @property
     def kind(self) -> Kind:
-        """What the numbers are: from the plan and the declarations, never from data."""
+        """The kind of number, from the plan and the declarations alone."""
         return kind_of_weights(coded_plan(self.plan, self.coded))
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> MarginalTabulation:
@@ -100,7 +100,7 @@ class MarginalTabulation(Compound[MarginalTables]):
         return replace(self, plan=redeclared(self.plan), measurement=measurement)
 
     def read(self, released: Sequence[Any]) -> MarginalTables:
-        """The marginals, from what was released."""
+        """The marginals, from released answers."""
         (answers,) = released
         return MarginalTables(self.attributes, self.measuring, answers)
 
@@ -139,7 +139,7 @@ def tabulate_marginals(
     elif objective == "balanced":
         measuring = _told(table, wanted, measure)
     else:
-        raise PlanError("measure says what is measured, and nothing is planned for an objective: leave out objective")
+        raise PlanError("measure gives the measured marginals, and an objective plans them: leave out objective")
     measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
     return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement)
 
@@ -295,7 +295,7 @@ def _half_widths(asked: MarginalTabulation) -> dict[View, float]:
 
 
 def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> None:
-    """Refuse marginals of which one is infeasible, before anything is spent.
+    """Refuse infeasible marginals, before anything is spent.
 
     Raises
     ------

@@ -68,12 +68,12 @@ class Target:
 
     @property
     def epsilon(self) -> float:
-        """The price of a unit of distance."""
+        """The factor of the distance in the score."""
         return float(self.answers.epsilon)
 
     @property
     def width(self) -> float:
-        """The distance of an answer up to which its square counts, 0 here.
+        """The distance of an answer up to which the loss is quadratic, here 0.
 
         Source: Huber, Ann. Math. Stat. 1964.
 
@@ -88,7 +88,7 @@ class Target:
 
     @property
     def noise(self) -> float:
-        """What the score of the measured dataset itself would be, on average: `ε · Σ_x E|noise(x)|`.
+        """The average score of the measured dataset itself: `ε · Σ_x E|noise(x)|`.
 
         For Laplace noise, E|noise| is its scale, so that each key adds one, up to the slack of the scale.
         """
@@ -102,7 +102,7 @@ class Target:
 
     @property
     def goal(self) -> Goal:
-        """What an engine takes of it."""
+        """The form of the target for an engine."""
         return Goal(self.plan, self.epsilon, self.values, self.outside, self.width)
 
     def score(self, output: Mapping[Value, float]) -> float:

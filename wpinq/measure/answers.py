@@ -67,7 +67,7 @@ class Saved(ABC):
         raise AnswersError(message)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it, with its plan, to a JSON file, from which `load` reads it."""
+        """Write the object with its plan to a JSON file, for `load`."""
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
@@ -95,7 +95,7 @@ _SHOWN = 10
 @public
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Answers(Saved, Framed):
-    """Released numbers: public keys, noisy values, and all that is needed to interpret them.
+    """Released answers: public keys, noisy values, and the data needed to interpret them.
 
     Attributes
     ----------
@@ -151,11 +151,11 @@ class Answers(Saved, Framed):
 
     @property
     def value(self) -> Any:
-        """The single number, average or candidate of the answers; AnswersError where there are many."""
+        """The single number, average or candidate; AnswersError if there are several answers."""
         return self.measurement.sink.value(dict(self.items()))
 
     def value_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """An interval around `value` that contains the noiseless one with at least this probability."""
+        """An interval that contains the value without noise with at least this probability."""
         return self.measurement.sink.value_interval(dict(self.items()), self.scale, confidence)
 
     def __len__(self) -> int:
@@ -179,7 +179,7 @@ class Answers(Saved, Framed):
         return np.array(self.values[positions], dtype=np.float64)
 
     def above(self, threshold: float) -> Answers:
-        """The answers whose noisy value is more than a threshold: a list of the keys that stand out.
+        """The answers with a noisy value above a threshold.
 
         The keys that are left out have answers too, at or below the threshold; noise alone puts some absent keys
         above it, `Pr[noise > threshold]` of them.
@@ -217,7 +217,7 @@ class Answers(Saved, Framed):
         return replace(self, measurement=kept_of, values=self.values[kept])
 
     def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval around one value that contains the noiseless weight with this probability.
+        """The interval that contains the weight of a key without noise with this probability.
 
         `value ± scale · ln(1/(1 − confidence))`
 
@@ -250,7 +250,7 @@ class Answers(Saved, Framed):
         return answer_rows.key_fields(self)
 
     def rows(self, confidence: float = CONFIDENCE) -> Iterator[Row]:
-        """Every answer with the fields of its key, its interval, and the kind of number that it is.
+        """A row for each answer: the fields of its key, the estimate, its interval and its kind.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ SHOWN_EVENTS = 30
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
-    """The balance of one account; its repr is a line for people.
+    """The balance of one account; its repr is one readable line.
 
     Attributes
     ----------

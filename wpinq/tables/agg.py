@@ -10,7 +10,7 @@ from wpinq.tables.aggregates import Count, CountDistinct, Mean, Median, MostComm
 
 
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:
-    """The mean of a column in each group, every value clamped to a public range.
+    """The mean of a column in each group; values are clamped to a public range.
 
     From a noisy sum about the middle of the range, to which a record gives at most half its weight, and a noisy count,
     to which it gives the other half: `NoisyAverage` for all groups at once. Records where the value is null are left
@@ -92,7 +92,7 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
 
 
 def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCommon:
-    """The most common value of a column in each group, of public candidates, up to noise.
+    """The most common value of a column in each group: a noisy choice among candidates.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 
 
 def count_distinct(column: RecordFunction) -> CountDistinct:
-    """The number of different values of a column in each group; null is none.
+    """The number of different values of a column in each group, without null.
 
     That is where each row weighs 1 or more.
 
@@ -171,7 +171,7 @@ def count(*given: object) -> Count:
 
 
 def sum(column: RecordFunction, lower: float | None = None, upper: float | None = None) -> Sum:
-    """The sum of a column in each group, every value clamped to a public range.
+    """The sum of a column in each group; values are clamped to a public range.
 
     Parameters
     ----------

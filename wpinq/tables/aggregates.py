@@ -504,7 +504,7 @@ class SelectedAggregate(OfColumn):
 
 @dataclass(frozen=True, slots=True)
 class Quantile(SelectedAggregate):
-    """The candidate that best cuts the weight of each group at a quantile."""
+    """The candidate at a quantile of each group."""
 
     name: ClassVar[str] = "Quantile"
     parameters: ClassVar[Parameters] = (("column", "function"), ("q", "number"), ("candidates", "keys"))
@@ -528,7 +528,7 @@ class Quantile(SelectedAggregate):
 
 @dataclass(frozen=True, slots=True)
 class Median(Quantile):
-    """The candidate that best halves the weight of each group."""
+    """The candidate at the median of each group."""
 
     name: ClassVar[str] = "Median"
     parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
@@ -536,7 +536,7 @@ class Median(Quantile):
 
 @dataclass(frozen=True, slots=True)
 class MostCommon(SelectedAggregate):
-    """The heaviest candidate of each group."""
+    """The candidate with the most weight in each group."""
 
     name: ClassVar[str] = "MostCommon"
     parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))

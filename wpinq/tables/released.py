@@ -47,7 +47,7 @@ FORMAT, FORMAT_VERSION = "wpinq table", 1
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Saved, Framed):
-    """Aggregates of groups that were released: frozen, public, noisy numbers only.
+    """A released table: noisy public aggregates of groups.
 
     `table[group]` is the row of a group, aggregate to `Estimate`. `table["n"]` is the column of an aggregate, group to
     `Estimate`, or the one `Estimate` of a table of all records; where a group has the same name, it is the group.
@@ -76,12 +76,12 @@ class Table(Saved, Framed):
 
     @property
     def keys(self) -> tuple[Value, ...]:
-        """The groups, in the order in which they were asked for."""
+        """The groups, in the requested order."""
         return self.tabulation.groups.shown(self.canonical)
 
     @property
     def simulated(self) -> bool:
-        """Whether these numbers come from `simulate`, which protects nothing."""
+        """Whether the numbers come from `simulate`, which protects nothing."""
         return any(answers.simulated for held in self.answers.values() for answers in held)
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Table(Saved, Framed):
         return [*self.answers, *islice(self.keys, SHOWN_GROUPS)]
 
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
-        """The row of a group, aggregate to estimate; without a key, the only row of the table."""
+        """The row of a group, from aggregate to estimate; without a key, the only row."""
         groups = self.tabulation.groups
         (known,) = check_domain([key], groups.type) if groups.columns else (key,)
         if known not in self.canonical:
@@ -142,7 +142,7 @@ class Table(Saved, Framed):
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The kind of each aggregate's numbers; of the count that lists groups with how."""
+        """The kind of number of each aggregate; for a listing, with its threshold."""
         kinds, listing = {name: self.tabulation.kind(name).name for name in self.answers}, self.tabulation.listing
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
@@ -160,7 +160,7 @@ class Table(Saved, Framed):
         return lines
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
-        """The table as a pandas frame, a row a group; its columns are those of `to_columns`.
+        """The table as a pandas frame with the columns of `to_columns`, one row for each group.
 
         Its `attrs["kinds"]` are the `kinds` of the table.
         """
@@ -171,11 +171,11 @@ class Table(Saved, Framed):
         return frame
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
-        """The table as a polars frame, a row a group; its columns are those of `to_columns`."""
+        """The table as a polars frame with the columns of `to_columns`, one row for each group."""
         return polars_frame(self.to_arrow(confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
-        """The table as an Arrow table, a row a group; its columns are those of `to_columns`.
+        """The table as an Arrow table with the columns of `to_columns`, one row for each group.
 
         The field of an aggregate has its kind as metadata.
         """
@@ -189,7 +189,7 @@ class Table(Saved, Framed):
         return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields))
 
     def plot(self, column: str | None = None, confidence: float = CONFIDENCE, axes: Axes | None = None) -> Axes:
-        """The groups with the intervals of one aggregate.
+        """A plot of one aggregate by group, with intervals.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class OpenTable:
 @public
 @dataclass(frozen=True, slots=True, repr=False)
 class Tabulation(Compound[R]):
-    """Aggregates of groups together: a session releases them as one table, under one bill.
+    """A request for aggregates of groups; a session releases it as one table under one bill.
 
     Equal where the query, the groups, the aggregates, and the epsilon of each are.
 
@@ -447,7 +447,7 @@ class Tabulation(Compound[R]):
 
     @property
     def epsilon(self) -> Fraction:
-        """Of all aggregates together."""
+        """The epsilon of all aggregates together."""
         return sum(self.epsilons.values(), Fraction(0))
 
     @property
@@ -456,7 +456,7 @@ class Tabulation(Compound[R]):
 
     @property
     def items(self) -> Mapping[str, Measurement]:
-        """One measurement an aggregate.
+        """A measurement for each aggregate.
 
         The parts of a partition cost the largest of them, and all are alike.
         """
@@ -494,11 +494,11 @@ class Tabulation(Compound[R]):
         return None if self.listing is None else next(name for name, one in self.aggregates.items() if one.lists)
 
     def kind(self, name: str) -> Kind:
-        """What the numbers of an aggregate are: from the plan and the declarations, never from data."""
+        """The kind of number of an aggregate, from the plan and the declarations alone."""
         return self.aggregates[name].kind(self.lowered[name])
 
     def read(self, released: Sequence[Any]) -> Any:
-        """The table, from the released answers for each measurement.
+        """The table, from the released answers of each measurement.
 
         It waits for keys where it has none.
         """
@@ -513,7 +513,7 @@ class Tabulation(Compound[R]):
         return open_table.at(listed.keys)
 
     def check_answers(self, keys: tuple[Value, ...], held: Mapping[str, Sequence[Answers]]) -> None:
-        """Refuse, with AnswersError, answers that are not those of these groups and aggregates."""
+        """Raise AnswersError for answers of other groups or aggregates."""
         for name, asked in self.lowered.items():
             found = [answers.measurement for answers in held.get(name, ())]
             domains = self.aggregates[name].domains(self.groups, keys, asked)
@@ -524,7 +524,7 @@ class Tabulation(Compound[R]):
             raise AnswersError("these answers are of other aggregates than the table")
 
     def to_json(self) -> dict[str, Any]:
-        """What is asked for as plain data, for `saved`."""
+        """The request as plain data, for `saved`."""
         type_ = self.groups.type
         listing = None if self.listing is None else self.listing.to_json(type_)
         keys = None if self.keys is None else [value_to_json(key, type_) for key in self.keys if self.columns]
@@ -560,5 +560,5 @@ def by_words(tabulation: Tabulation) -> str:
     if tabulation.listing is not None:
         many = f"groups {tabulation.listing.words}"
     else:
-        many = "groups asked for one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
+        many = "groups requested one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
     return f"by {', '.join(tabulation.columns)}: {many}"

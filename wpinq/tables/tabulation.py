@@ -168,7 +168,7 @@ def _shares(epsilon: Fraction, split: Split, names: list[str]) -> dict[str, Frac
 
 
 def tabulation_from_json(data: Any) -> Tabulation:
-    """What `Tabulation.to_json` wrote; any error where the data are something else."""
+    """Read the data of `Tabulation.to_json`; any error for other data."""
     plan = format.plan_from_json(data["plan"])
     by = {name: _applied(_function(table, plan.type)) for name, table in data["by"].items()}
     groups = find_groups(plan, (), by, (), NO_OTHER)

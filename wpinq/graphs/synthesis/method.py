@@ -46,7 +46,7 @@ _PLAIN = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Public bounds on the graph: none of them may come from looking at it.
+    """Public bounds on the graph; never take them from the graph.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Estimates:
 
 
 class Method(ABC):
-    """A way to synthesise a graph, from what is measured to what is made of the answers.
+    """A method of synthesis: its measurements, and the estimates from their answers.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Method(ABC):
     stops_at_noise: bool = True
 
     def check(self, settings: Settings) -> None:
-        """Refuse settings that make no sense for the method; call it before anything is spent.
+        """Refuse settings that do not fit the method; called before anything is spent.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Method(ABC):
     def measurements(
         self, source: Query, epsilon: EpsilonLike, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        """All that is measured, by name; together it costs epsilon (see `spend`).
+        """The measurements by name; together they cost epsilon (see `spend`).
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Method(ABC):
         """
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
-        """The public keys to ask for of a measurement without a domain.
+        """The public keys to request from a measurement without a domain.
 
         Called for each such measurement in the order of `measurements`, again and again until it gives no key that
         was not asked for before; so keys may follow from answers, of this measurement too, and never from the data.
@@ -178,7 +178,7 @@ class Method(ABC):
 
     @abstractmethod
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
-        """The estimates of the graph from all answers together, made once a run.
+        """The estimates of the graph from all answers, computed once in a run.
 
         It may take long.
 
@@ -354,7 +354,7 @@ def spend_without(
 
 
 def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
-    """Refuse measurements of which one is infeasible; to be asked before anything is spent.
+    """Refuse infeasible measurements, before anything is spent.
 
     Raises
     ------

@@ -181,7 +181,7 @@ METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged}
 
 
 def method_names() -> list[str]:
-    """What `find_method` knows, sums aside."""
+    """The names that `find_method` accepts, without sums."""
     return [*METHODS, *_fits(1)]
 
 

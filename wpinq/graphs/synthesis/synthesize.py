@@ -163,7 +163,7 @@ def traced_statistics(edges: Any) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticGraph:
-    """A graph that fits released answers, and how it came about.
+    """A synthetic graph fitted to released answers, with a record of the fit.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ def synthesize(
     progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
-    """A public graph that fits answers, by Markov chains from random graphs of fitted degrees.
+    """A public graph that fits answers, found by Markov chains that keep fitted degrees.
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
     `exp(−beta · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the

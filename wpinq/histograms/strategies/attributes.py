@@ -465,12 +465,12 @@ class Marginals(Strategy):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """What is wanted."""
+        """The wanted views."""
         return self.plan.wanted
 
     @property
     def shares(self) -> dict[View, float]:
-        """What is measured, and with which share of the weight."""
+        """The measured views, each with its share of the weight."""
         return dict(zip(self.plan.measured, self.plan.shares, strict=True))
 
     @property

@@ -13,7 +13,7 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])B", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one release in untrusted mode: public, and independent of the data.
+    """The limits of a release in untrusted mode; they are public.
 
     Parameters
     ----------

@@ -281,7 +281,7 @@ class JointModel(ABC):
         return not wanted or any(wanted <= set(each.view) for each in self.measured)
 
     def draw(self, rows: int | None = None, seed: int = 0) -> Integers:
-        """Rows of codes, stratified.
+        """Stratified rows of codes.
 
         Their marginals are closer to the model's than those of independent draws.
 
@@ -368,7 +368,7 @@ MOST_TABLE_CELLS = 2**20
 
 @dataclass(eq=False, repr=False)
 class FullTable(JointModel):
-    """A distribution that is written down: a share for each cell of the table.
+    """A distribution with a share for each cell of the table.
 
     Attributes
     ----------

@@ -374,7 +374,7 @@ class MarginalIntervals:
 
     @property
     def label(self) -> str:
-        """What the intervals rest on, to be shown with them."""
+        """The basis of the intervals, to be shown with them."""
         return f"{self.method}; determined by the model only" if self.from_model_only else self.method
 
 
