@@ -114,8 +114,8 @@ def test_a_parameter_changes_the_bill(program: Path, tmp_path: Path, capsys: pyt
         (["--budget", "edges=0.1"], 3, "Nothing was spent or written"),
         (["--edge-list", "edges=refuse-duplicates,sideways"], 2, "no option 'sideways'"),
         (["--edge-list", "edges=drop-loops"], 2, "directed or undirected"),
-        (["--edge-list", "edges=directed,undirected"], 2, "'undirected' decides what"),
-        (["--edge-list", "edges=directed,keep-loops,drop-loops"], 2, "'drop-loops' decides what"),
+        (["--edge-list", "edges=directed,undirected"], 2, "'undirected' contradicts or repeats"),
+        (["--edge-list", "edges=directed,keep-loops,drop-loops"], 2, "'drop-loops' contradicts or repeats"),
         (["--rows", "-1"], 2, "--rows is at least 0"),
         (["--budget", "edges=0.1e-9"], 2, "1e-9"),
         (["--budget", "nodes=1"], 2, "no source 'nodes'"),
@@ -306,7 +306,7 @@ def test_edges_of_people_are_cut_by_person(tmp_path: Path, capsys: pytest.Captur
     assert counted("src", "directed,keep-duplicates", 1) == (5, "")
     assert "stood there before" in counted("who", "directed", 5)[1]
     assert "neither" not in counted("dst", "directed,keep-duplicates", 2)[1]
-    assert "in both directions" in counted("src", "undirected,keep-duplicates", 2)[1]
+    assert "both directions" in counted("src", "undirected,keep-duplicates", 2)[1]
 
 
 def test_one_undirected_edge_never_weighs_two_unless_told(

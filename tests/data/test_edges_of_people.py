@@ -216,7 +216,7 @@ def test_two_columns_that_may_both_say_it_are_refused(form: str, tmp_path: Path)
         "cursor": DUCKDB.cursor().execute("SELECT 9 AS src, 1 AS caller, 2 AS called"),
     }
     said = refused(EdgeList(forms[form], columns=("caller", "called")), 1, "src")
-    assert "'src' of the data or by 'caller'" in said and "9" not in said.replace(str(tmp_path), "")
+    assert "'src' of the data or 'caller'" in said and "9" not in said.replace(str(tmp_path), "")
     swapped = EdgeList(pa.table({"src": [1, 2, 3], "dst": [5, 5, 5]}), columns=("dst", "src"))
     assert "the owner of an edge may be" in refused(swapped, 1, "src")
     named = EdgeList(pa.table(CALLS).drop_columns("src"), columns=("caller", "called"))
@@ -251,7 +251,7 @@ def test_nor_is_it_by_the_name_of_a_column() -> None:
 def test_what_does_not_say_whose_an_edge_is(tmp_path: Path) -> None:
     text = written(tmp_path / "g.txt", "1 2\n")
     for offered in (text, EdgeList(text), networkx.DiGraph(PAIRS), EdgeList(networkx.DiGraph(PAIRS).edges)):
-        assert "declare the end whose edges they are, as person='src'" in refused(offered, 2)
+        assert "declare an end as the person, as person='src'" in refused(offered, 2)
     assert "a row without field names" in refused(EdgeList(PAIRS), 2)
     assert "no column of ids" in refused(EdgeList(np.array(PAIRS)), 2)
     assert "no column named 'who'" in refused(EdgeList(csv(tmp_path), duplicates="keep"), 2)

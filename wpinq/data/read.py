@@ -104,7 +104,7 @@ def read_source(
     if person is not None and isinstance(data, Mapping):
         raise SourceRejected(
             "the data have no ids of persons: offer rows by field name, a table, csv or parquet, with the ids of "
-            f"people in a column {person.column!r}; weights of their own have none"
+            f"people in a column {person.column!r}; mappings to weights have none"
         )
 
     def read() -> StoredColumns | None:

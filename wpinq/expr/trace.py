@@ -292,7 +292,7 @@ def as_function(given: object) -> UserFunction:
     if isinstance(given, str):
         if not given.isidentifier():
             raise ExpressionError(
-                f"{reprlib.repr(given)} is no column name: write a condition as `lambda r: r.age > 30` or "
+                f"{reprlib.repr(given)} is no column name: write an expression as `lambda r: r.age > 30` or "
                 '`wp.col("age") > 30`'
             )
         return lambda record: _column(record, given)

@@ -102,17 +102,17 @@ class Answers(Saved, Framed):
     measurement : Measurement
         The plan, the sink, the epsilon and the public keys.
     scale : float
-        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder.
+        The scale of the Laplace noise in each value: 0 for a choice, in rungs of the ladder for a count of subgraphs.
     values : numpy array of float64, shape (number of keys,)
         The noisy values in the order of `keys`, read-only.
     simulated : bool
-        Whether these come from `simulate`, which protects nothing.
+        Whether the answers come from `simulate`, which protects nothing.
     keys : tuple
-        The public keys, in order: dates, decimals and their like as Python has them.
+        The public keys, in order, as Python objects.
 
     Notes
     -----
-    Privacy cost: none. Answers contain nothing that was not released.
+    Privacy cost: none. Answers contain released values only.
     """
 
     saved_as: ClassVar[str] = "answers"
@@ -181,8 +181,8 @@ class Answers(Saved, Framed):
     def above(self, threshold: float) -> Answers:
         """The answers with a noisy value above a threshold.
 
-        The keys that are left out have answers too, at or below the threshold; noise alone puts some absent keys
-        above it, `Pr[noise > threshold]` of them.
+        Other keys have answers at or below the threshold. Noise alone lifts a share `Pr[noise > threshold]` of the
+        absent keys above it.
 
         Parameters
         ----------
@@ -221,9 +221,9 @@ class Answers(Saved, Framed):
 
         `value ± scale · ln(1/(1 − confidence))`
 
-        For a listed key it contains the weight with this probability *given that the key is listed*: its lower end is
-        lower, for keys are listed by noise that lifts their weight over the threshold. Where even an absent key would
-        be listed with such a value too often, it is 0 if the plan proves that no weight is below, and else −∞.
+        For a listed key it contains the weight with this probability *given that the key is listed*. Its lower end is
+        lower than usual, because noise lifts keys above the threshold. Near the threshold the lower end is 0 if the
+        plan proves that no weight is negative, and otherwise −∞.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Answers(Saved, Framed):
     def kind(self) -> Kind:
         """The kind of the answers: a count, a rescaled count, a weight, or a statistic.
 
-        A weight here is one that is no count.
+        The kind weight means a weight that is no count.
         """
         return self.measurement.kind
 
@@ -255,18 +255,18 @@ class Answers(Saved, Framed):
         Parameters
         ----------
         confidence : float
-            Between 0 and 1: of each interval by itself.
+            Between 0 and 1, for each interval by itself.
 
         Returns
         -------
         iterator of Row
-            With `key`, as many values as `key_fields` names, `estimate`, `low`, `high` and `kind`. A rescaled count is
-            the weight divided by `kind.factor`, and so are its ends. A sum, an average, a choice or a count of
-            subgraphs is one row without fields of a key.
+            Rows with `key` (a value for each of `key_fields`), `estimate`, `low`, `high` and `kind`. A rescaled count
+            and its ends are divided by `kind.factor`. A sum, an average, a choice or a count of subgraphs is one row
+            without key fields.
 
         Notes
         -----
-        Privacy cost: none. A row is computed from what was released and from the plan.
+        Privacy cost: none. Rows follow from released values and the plan.
 
         Examples
         --------
@@ -281,7 +281,7 @@ class Answers(Saved, Framed):
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
         """The rows as a pandas data frame: key fields, `estimate`, `low`, `high` and `kind`.
 
-        A field of the keys that has one of these names keeps it, and ours is `answer_estimate` and so on.
+        A key field with one of these names keeps it; the added column is then `answer_estimate` and so on.
         """
         import pandas
 

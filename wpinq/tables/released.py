@@ -49,22 +49,23 @@ FORMAT, FORMAT_VERSION = "wpinq table", 1
 class Table(Saved, Framed):
     """A released table: noisy public aggregates of groups.
 
-    `table[group]` is the row of a group, aggregate to `Estimate`. `table["n"]` is the column of an aggregate, group to
-    `Estimate`, or the one `Estimate` of a table of all records; where a group has the same name, it is the group.
-    `to_pandas`, `to_polars` and `to_arrow` give all rows, `plot` draws a column.
+    `table[group]` is the row of a group: a mapping from aggregate to `Estimate`. `table["n"]` is the column of an
+    aggregate: a mapping from group to `Estimate`, or the one `Estimate` of a table of all records. A group takes
+    precedence over an aggregate of the same name. `to_pandas`, `to_polars` and `to_arrow` give all rows, and `plot`
+    draws a column.
 
     Attributes
     ----------
     tabulation : Tabulation
-        What was asked for.
+        The request.
     canonical : tuple
         The groups, in canonical form.
     answers : dict
-        Aggregate to the Answers that it is read off: one of all groups, or one a group where it is a choice.
+        From aggregate to its Answers: one for all groups, or for a choice one for each group.
 
     Notes
     -----
-    Privacy cost: none. A table holds nothing that was not released.
+    Privacy cost: none. A table holds released values only.
     """
 
     saved_as: ClassVar[str] = "a table"
@@ -120,13 +121,13 @@ class Table(Saved, Framed):
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
 
-        Each aggregate has the columns `name`, `name_low` and `name_high`, and a choice the first of them; `kinds` says
-        what kind of number each is.
+        Each aggregate has the columns `name`, `name_low` and `name_high`; a choice has only the first. `kinds` has the
+        kind of number of each.
 
         Parameters
         ----------
         confidence : float
-            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself.
+            Between 0 and 1: the probability that one interval contains the number without noise.
         """
         names = tuple(self.tabulation.columns)
         found: dict[str, list[Any]] = {}
@@ -194,11 +195,11 @@ class Table(Saved, Framed):
         Parameters
         ----------
         column : str, optional
-            The name of the aggregate; the first that has intervals when left out.
+            The name of the aggregate; by default the first with intervals.
         confidence : float
             Of the intervals.
         axes : matplotlib Axes, optional
-            Where to draw. A new figure, outside of pyplot, when left out.
+            The axes to draw on; by default those of a new figure outside of pyplot.
 
         Returns
         -------
@@ -233,7 +234,8 @@ class Table(Saved, Framed):
         Parameters
         ----------
         rows : int
-            The most rows to show, 0 for all; how many are left out is said. What is no count says why below.
+            The most rows to show, 0 for all. The text gives the number of further rows, and the reasons for numbers
+            that are not counts.
         confidence : float
             Of the intervals.
         """
@@ -340,7 +342,7 @@ def _interval_cells(estimate: Any, low: float | None, high: float | None, scale:
 class OpenTable:
     """A table without a list of groups, already paid for, that answers for any group.
 
-    Every group has an answer, whether or not the data hold it, so an OpenTable cannot say which there are. It
+    Every group has an answer, also without records in the data, so an OpenTable cannot list the existing groups. It
     belongs to its session, as a `Release` does.
 
     Examples
@@ -370,11 +372,11 @@ class OpenTable:
         Parameters
         ----------
         keys : iterable
-            Groups; they must not be chosen by looking at the data.
+            Groups; never choose them from the data.
 
         Notes
         -----
-        Privacy cost: none beyond what the release cost.
+        Privacy cost: none beyond that of the release.
         """
         groups = self.tabulation.groups
         canonical = groups.checked(keys)
@@ -412,26 +414,26 @@ class OpenTable:
 class Tabulation(Compound[R]):
     """A request for aggregates of groups; a session releases it as one table under one bill.
 
-    Equal where the query, the groups, the aggregates, and the epsilon of each are.
+    Tabulations are equal if their queries, groups, aggregates and epsilons are.
 
     Attributes
     ----------
     plan : Node
         The query whose records are grouped.
     reading : str
-        How to read its weights, where the query knows.
+        The words for its weights, if the query has them.
     columns : dict
-        Name to function, for each column that they are grouped by.
+        From name to function, for each column of the groups.
     keys : tuple or None
-        The groups, in canonical form; None where they are asked for one by one, or listed.
+        The groups, in canonical form; None if they are requested one by one, or listed.
     other : value or None
-        The group of all other records, the last of the keys, as a tuple of one; None where there is none.
+        The group of all other records, the last of the keys, as a tuple of one; otherwise None.
     listing : Listing or None
-        Out of which domain the groups are listed, and above which noisy count.
+        The domain and the threshold of listed groups.
     aggregates : dict
-        Name to aggregate.
+        From name to aggregate.
     epsilons : dict
-        Name to the epsilon that the aggregate gets.
+        From name to the epsilon of the aggregate.
     """
 
     plan: Node
