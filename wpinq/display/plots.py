@@ -55,7 +55,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     Parameters
     ----------
     answers : Answers
-        What was released.
+        The released answers.
     confidence : float
         Strictly between 0 and 1.
     axes : matplotlib Axes, optional

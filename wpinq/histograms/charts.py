@@ -52,7 +52,7 @@ def plot_estimate(
     truth : array-like, optional
         PUBLIC data only: the true counts are drawn as they are. For experiments; never give it protected counts.
     answers : Answers, optional
-        What the estimate was made from. The plot then says so, and is stamped when they are simulated.
+        The answers behind the estimate, which the plot then names; it is stamped for simulated answers.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes:
     branching : int
         The branching factor k, at least 2.
     answers : Answers, optional
-        What estimated values were made from. The plot then says so, and is stamped when they are simulated.
+        The answers behind the values, which the plot then names; it is stamped for simulated answers.
 
     Examples
     --------

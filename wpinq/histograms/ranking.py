@@ -67,7 +67,7 @@ def simulated_error(
     nonnegative : str, optional
         As for `strategy.infer`.
     draws, seed : int
-        How many simulated releases, and the seed of their noise.
+        The number of simulated releases, and the seed of their noise.
 
     Examples
     --------
@@ -183,7 +183,7 @@ class Choice:
     mean : float
         The same for each query.
     reason : str
-        What it is made of.
+        The composition of the strategy.
     """
 
     strategy: LinearStrategy | Marginals
@@ -203,7 +203,7 @@ class Ranking:
     choices : tuple of Choice
         All candidates.
     basis : str
-        What the errors are: exact for every dataset alike, or simulated on a guess.
+        The basis of the errors: exact for every dataset, or simulated on a guess.
     nonnegative : bool
         Whether the plan of the `source` that was given proves that no bin weighs less than 0.
     """
@@ -314,7 +314,7 @@ def choose(
         A public histogram to simulate such errors on: an earlier release, another place, an assumed shape. Never the
         protected data.
     draws : int
-        How many simulated releases each; few of them leave near strategies in the wrong order.
+        The number of simulated releases of each; with few, similar strategies may be in the wrong order.
     mechanism : {"laplace", "geometric", "automatic"}
         As `strategy.measure` will be called with: errors are those of each candidate's own noise. Other than "laplace"
         it needs a source, whose plan decides the lattice.

@@ -139,8 +139,8 @@ SHOWN_MARGINALS = 20
 class MarginalTables(Saved):
     """Released marginals: noisy public numbers.
 
-    What was measured is made consistent by least squares: any two marginals agree on what they share, and every
-    estimate is unbiased, so that small counts may be below 0. `marginals.fit()` gives a model without such, and rows.
+    Least squares makes the marginals consistent: any two agree where they overlap. Estimates are unbiased, so small
+    counts may be below 0. `marginals.fit()` gives a model without negative counts, and rows.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class MarginalTables(Saved):
     measuring : MarginalPlan
         The views that were wanted, and those that were measured, each with its share of a record's weight.
     answers : Answers
-        What was released: the weight of each cell of each measured view.
+        The released answers: the weight of each cell of each measured view.
 
     Notes
     -----
@@ -191,7 +191,7 @@ class MarginalTables(Saved):
 
     @cached_property
     def measured(self) -> tuple[MeasuredView, ...]:
-        """What was released of each measured view, as counts, with the scale of their noise."""
+        """The measured views as counts, with the scale of their noise."""
         factor = float(self.kind.factor)
         weights = np.asarray(self.answers.values, dtype=np.float64) / factor
         return self.measuring.measured_views(weights, self.answers.scale / factor)
@@ -247,7 +247,7 @@ class MarginalTables(Saved):
         model : str
             "mixture", of products, for any marginals; "tree", for pairs without cycles; "full table", for few cells.
         seed : int
-            Of the fit, which is public.
+            The public seed of the fit.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class MarginalTables(Saved):
         rows : int
             The most cells of each marginal to show, 0 for all; how many are left out is said.
         confidence : float
-            Of the intervals.
+            The confidence of the intervals.
         """
         lines: list[str] = []
         for view in self.measuring.wanted:

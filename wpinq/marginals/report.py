@@ -49,11 +49,11 @@ def plot_marginals(
     Parameters
     ----------
     marginals : MarginalTables
-        What was released.
+        The released answers.
     fitted : FittedTable, optional
         A model of it, `marginals.fit()`.
     attributes : sequence of str, optional
-        Which to draw, in this order; all unless told.
+        The attributes to draw, in this order; by default all.
 
     Returns
     -------
@@ -220,11 +220,11 @@ def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: Synthe
     Parameters
     ----------
     marginals : MarginalTables
-        What was released.
+        The released answers.
     fitted : FittedTable
         The model of it.
     rows : SyntheticRows
-        What was drawn from the model.
+        The rows drawn from the model.
 
     Returns
     -------

@@ -57,13 +57,13 @@ class SyntheticRows:
     Attributes
     ----------
     attributes : tuple of AttributeCells
-        Of the columns.
+        The attributes of the columns.
     columns : dict
         Attribute to its values, as Python has them.
     codes : array
         The number of the cell of each value, of shape (rows, attributes).
     weights : array or None
-        How much each row counts; None where each counts 1.
+        The weight of each row; None if all weigh 1.
     simulated : bool
         Whether the model comes from `simulate`, which protects nothing.
 
@@ -172,7 +172,7 @@ class FittedTable:
     Attributes
     ----------
     attributes : tuple of AttributeCells
-        Of the table.
+        The attributes of the table.
     joint : JointModel
         The model, by the places of attributes and the numbers of cells.
     simulated : bool
@@ -238,7 +238,7 @@ class FittedTable:
         confidence : float
             Between 0 and 1: of each interval by itself.
         draws : int
-            How many fits, at least 20: each takes as long as the first.
+            The number of fits, at least 20; each takes as long as the first.
         seed : int
             Of their noise, which is public.
         """
@@ -262,9 +262,9 @@ class FittedTable:
         Parameters
         ----------
         count : int, optional
-            How many; the noisy total, rounded, unless told.
+            The number of rows; by default the rounded noisy total.
         seed : int
-            Of the draw, which is public.
+            The public seed of the draw.
         """
         return self._drawn(self.joint.draw(count, seed), seed)
 
@@ -276,9 +276,9 @@ class FittedTable:
         Parameters
         ----------
         each : int
-            How many rows for each record of the noisy total. Their weights add up to that total.
+            The number of rows for each record of the noisy total. The weights add up to that total.
         seed : int
-            Of the draw, which is public.
+            The public seed of the draw.
         """
         codes, weight = self.joint.weighted_draw(each, seed)
         return self._drawn(codes, seed, np.full(len(codes), weight))

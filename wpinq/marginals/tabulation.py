@@ -256,7 +256,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     asked : MarginalTabulation
         The marginals to be released.
     records : float
-        How many records there are, roughly: public, more than 0, not looked up.
+        The approximate number of records, from public knowledge; more than 0.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
 
     Notes
     -----
-    Privacy cost: none, and nothing is looked at.
+    Privacy cost: none, because no data are read.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     >>> people = wp.source("people", age=int)
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
     >>> infeasible_marginals(asked, records=100)["age"]
-    'a cell of age is ± 230 at 90 %, an interval at least as wide as from 0 to about 100 records'
+    'a cell of age is ± 230 at 90 %, too wide for about 100 records'
     """
     weight_of(records, _RECORDS)
     found = {}
@@ -281,8 +281,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
         if 2 * half >= records:
             title = asked.measuring.title(view)
             what = f"a cell of {title}" if view else "the number of records"
-            wide = f"an interval at least as wide as from 0 to about {records:,.0f} records"
-            found[title] = f"{what} is ± {half:,.0f} at 90 %, {wide}"
+            found[title] = f"{what} is ± {half:,.0f} at 90 %, too wide for about {records:,.0f} records"
     return found
 
 

@@ -69,7 +69,7 @@ class GenericChain:
     Parameters
     ----------
     targets : sequence of Target
-        What the candidate is to fit.
+        The targets of the candidate.
     walk : Walk
         How it is changed.
     candidate : mapping

@@ -129,11 +129,11 @@ class Settings:
     schedule : Schedule
         Beta, the inverse temperature, which is constant within a chunk.
     chains : int
-        How many, each in a thread of its own. Chains in compiled code run at the same time.
+        The number of chains, each in its own thread. Chains in compiled code run in parallel.
     seed : int
         Of all that is random here. It is public: it draws no noise.
     chunk : int, optional
-        The steps between two looks at a chain; a fiftieth of `steps`, rounded up, unless told.
+        The steps between two reports of a chain; by default 1/50 of `steps`, rounded up.
     stop_at_noise : float, optional
         A chain ends with the chunk in which its score falls to this many times the score that noise alone would
         leave (`noise_level`). 1 stops where the measured dataset itself is expected to be; below it, chains fit noise.
@@ -339,7 +339,7 @@ class Checkpoint:
     path : Path
         The file; its folder is there.
     digest : str
-        What tells the run from others: settings, answers, where it began. A file of another is refused.
+        The identity of the run: settings, answers and start. Files of other runs are refused.
     total : int
         The steps that the chain does in all.
     """

@@ -26,10 +26,10 @@ class Target:
     Attributes
     ----------
     answers : Answers
-        Of a NoisyCount or a GeometricCount, with at least one key. Q is their plan, ε their epsilon.
+        Answers of a NoisyCount or GeometricCount with at least one key. Q is their plan, ε their epsilon.
     outside : bool
-        What weight of Q(A) on other records costs. False: nothing; only what was asked for counts. True: ε times the
-        weight, as if those records had been released as 0; right where the keys hold every record that Q can give.
+        Whether weight of Q(A) on other records adds to the score, ε times the weight, as if they had been released as
+        0. Use it only if the keys are all possible records of Q.
 
     Raises
     ------

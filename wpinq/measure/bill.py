@@ -172,7 +172,7 @@ def bill(measurements: MeasuredPlan | Asked | Iterable[MeasuredPlan | MeasuredGr
     Parameters
     ----------
     measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
-        What is to be released in one batch; the names, where given, title the items.
+        The measurements of one batch; given names are the titles of the items.
     fresh : bool
         Whether new noise is drawn: the same measurement then costs as often as it is there.
 
@@ -214,7 +214,7 @@ def fit_to_budget(
     Parameters
     ----------
     measurements : Measurements and Tabulations, in a sequence or by name
-        What is to be released together; the ratios of their epsilons are kept.
+        The measurements of one batch; the ratios of their epsilons are kept.
     budgets : mapping
         Account, as in the bill, to the epsilon to spend there. Those without an entry do not bind.
 

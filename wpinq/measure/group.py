@@ -116,7 +116,7 @@ class Releasing:
         Parameters
         ----------
         measurements : Measurement, Tabulation or MarginalTabulation, or several in a list or by name in a dict
-            What to release.
+            The measurements to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
         label : str, optional

@@ -37,7 +37,7 @@ class ServiceError(WpinqError):
     status : int
         Of HTTP; 0 where no answer came.
     kind : str
-        What kind of refusal.
+        The kind of refusal.
     """
 
     def __init__(self, message: str, status: int = 0, kind: str = "Unreachable") -> None:
@@ -83,13 +83,13 @@ class ServiceConnection:
         Parameters
         ----------
         measurements : Measurement, Tabulation or MarginalTabulation, several in a list or dict, or a text program
-            What to release. All need public keys.
+            The measurements to release. All need public keys.
         fresh : bool
             Whether to draw new noise, at full cost, where the same was released before.
         label : str, optional
-            What to write beside the debit.
+            The note on the debit.
         parameters : mapping, optional
-            Of a text program.
+            The parameters of a text program.
 
         Returns
         -------

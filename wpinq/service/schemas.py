@@ -234,7 +234,7 @@ class ReleasedResponse(_Response):
 
 
 class AnswersResponse(_Response):
-    """What was released."""
+    """The released answers."""
 
     answers: dict[str, ReleasedResponse]
     remaining: Epsilons

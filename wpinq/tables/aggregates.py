@@ -159,11 +159,11 @@ class Aggregate(ABC):
 
     @abstractmethod
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
-        """What is released."""
+        """The released measurements."""
 
     @abstractmethod
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
-        """What was released of a group, by its place among the keys."""
+        """The released answers of a group, by its position among the keys."""
 
     def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         """The keys of each answer for a table of some groups; the candidates for a choice."""
@@ -188,7 +188,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        """What its numbers are, for what is released."""
+        """The kind of its released numbers."""
 
     @abstractmethod
     def estimate_type(self) -> Type:

@@ -197,7 +197,7 @@ class Table(Saved, Framed):
         column : str, optional
             The name of the aggregate; by default the first with intervals.
         confidence : float
-            Of the intervals.
+            The confidence of the intervals.
         axes : matplotlib Axes, optional
             The axes to draw on; by default those of a new figure outside of pyplot.
 
@@ -237,7 +237,7 @@ class Table(Saved, Framed):
             The most rows to show, 0 for all. The text gives the number of further rows, and the reasons for numbers
             that are not counts.
         confidence : float
-            Of the intervals.
+            The confidence of the intervals.
         """
         shown = len(self) if rows == 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
@@ -556,7 +556,7 @@ class Tabulation(Compound[R]):
 
 
 def by_words(tabulation: Tabulation) -> str:
-    """What it is grouped by."""
+    """The columns of the groups, in words."""
     if not tabulation.columns:
         return "of all records"
     if tabulation.listing is not None:

@@ -57,7 +57,7 @@ class Grouping(Generic[R]):
         Returns
         -------
         Tabulation
-            What a session releases as a table, a row a group.
+            The request, which a session releases as a table with a row for each group.
 
         Raises
         ------

@@ -60,7 +60,7 @@ class DegreesThen(Method):
     Attributes
     ----------
     name : str
-        What reports call it.
+        Its name in reports.
     fits : mapping
         Name to query, one or several.
     triad_share : float

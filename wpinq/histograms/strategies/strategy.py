@@ -89,7 +89,7 @@ def noise_of(known: Any, sensitivity: Fraction, keys: tuple[Value, ...] | None =
         Answers, whose scale is certified; the measurement to be released, whose scale is `1/ε` but for what a release
         adds for floating point; or the epsilon of Laplace noise.
     sensitivity : Fraction
-        What a weight is multiplied by.
+        The factor of a weight.
     keys : tuple, optional
         What a measurement must be over, or PlanError. AnswersError for sinks that count nothing.
 
@@ -125,8 +125,8 @@ class Strategy(ABC):
     -----
     Only what `measure` gives costs privacy, once released. All else reads released answers, or none.
 
-    What is called `answers` is Answers of `measure`, or noisy answers in the order of `keys`. Answers know their noise;
-    for others `epsilon` says it: a number for Laplace noise, or what `measure` gave. Raises, everywhere: AnswersError
+    `answers` are Answers of `measure`, or noisy numbers in the order of `keys`. Answers know their noise. For numbers,
+    `epsilon` gives it: a number for Laplace noise, or the result of `measure`. Raises, everywhere: AnswersError
     when answers are not the strategy's, EpsilonError when an epsilon is not a positive number, PlanError when another
     parameter is out of range.
     """
@@ -179,8 +179,8 @@ class Strategy(ABC):
         bin : function, optional
             From a record to its bin; left out where records are bins.
         mechanism : {"laplace", "geometric", "automatic"}
-            "geometric" is double-geometric noise on the lattice that the plan proves, of less variance; its promise is
-            for neighbours whose outputs lie on the same lattice. "automatic" is that where the plan proves one,
+            "geometric" is double-geometric noise on the lattice that the plan proves, of less variance; its guarantee
+            is for neighbours with outputs on the same lattice. "automatic" is that where the plan proves one,
             and Laplace noise elsewhere.
 
         Raises
