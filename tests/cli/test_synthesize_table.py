@@ -235,7 +235,7 @@ def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(
     errors = capsys.readouterr().err
     again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model tree --seed 5"
     options = "--weighted-rows 1000000000 --page my page.html"
-    assert f"the marginals are paid for and kept. Continue with: {again} {options}" in errors.replace("'", "")
+    assert f"the marginals are paid and stored. Continue with: {again} {options}" in errors.replace("'", "")
     assert main(again.split()[1:]) == 0
     assert (people.parent / "rows.csv").exists()
 

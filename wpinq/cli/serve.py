@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
     if action and action[0] not in (known := ("list", *_ACTIONS)):
         raise UsageError(f"there is no action {action[0]!r} after the configuration: {suggest(action[0], known)}")
     if action not in ([], ["list"]) and (len(action) != 2 or action[0] not in _ACTIONS):
-        raise UsageError(f"after the configuration comes list, or one of {', '.join(_ACTIONS)}, and a name")
+        raise UsageError(f"after the configuration, give list, or one of {', '.join(_ACTIONS)} with a name")
     from wpinq.service.config import read_configuration
 
     check_readable(Path(path))

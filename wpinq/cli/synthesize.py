@@ -228,7 +228,7 @@ def add_parser(commands: Any) -> None:
     kept.add_argument("--report", type=Path, metavar="FILE", help="the report (default: OUT.json)")
     kept.add_argument("--folder", type=Path, metavar="FOLDER", help="for answers and checkpoints (default: OUT.run)")
     kept.add_argument("--resume", action="store_true", help="resume the run in the folder with its original options")
-    kept.add_argument("--plots", type=Path, metavar="FOLDER", help="for plots of the synthetic graph and the chains")
+    kept.add_argument("--plots", type=Path, metavar="FOLDER", help="a folder for plots of the graph and the chains")
     kept.add_argument("--quiet", action="store_true", help="no progress on stderr")
     made.set_defaults(command=lambda options: run(options, defaults))
 
