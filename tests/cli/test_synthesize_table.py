@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "no column": (["people.csv", "--epsilon", "1", "--attribute", "cty=a"], 2, "did you mean `city`"),
     "no name": (["people.csv", "--epsilon", "1", "--attribute", "remark-1=a"], 2, "that can be declared"),
     "no type": (["people.csv", "--epsilon", "1", "--attribute", "age=bins:0,9"], 2, "age:int=bins:0,9 or age:float"),
-    "another type": (["people.csv", "--epsilon", "1", "--attribute", "age:number=bins:0,9"], 2, "there is no type"),
+    "another type": (["people.csv", "--epsilon", "1", "--attribute", "age:number=bins:0,9"], 2, "there is no column type"),
     "not public": (["people.csv", "--epsilon", "1", "--attribute", "city"], 2, "are not public"),
     "not an int": (["people.csv", "--epsilon", "1", "--attribute", "age:int=bins:0,x"], 2, "'x' is no int"),
     "not a date": (["people.csv", "--epsilon", "1", "--attribute", "joined:date=bins:1,2"], 2, "'1' is no date"),
@@ -223,7 +223,7 @@ def test_what_cannot_be_is_refused_and_spends_nothing(
 
 def test_the_ending_says_the_format(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("people.csv", *ATTRIBUTES, "--epsilon", "1", "--out", "rows.txt") == 2
-    assert "name a .csv or a .parquet file" in capsys.readouterr().err
+    assert "name a .csv or .parquet file" in capsys.readouterr().err
 
 
 def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(

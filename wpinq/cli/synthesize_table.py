@@ -349,7 +349,7 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
         if name not in [each.name for each in attributes]:
             raise UsageError(f"--drop-other {name}: there is no such attribute")
     if options.marginal and options.order is not None:
-        raise UsageError("--order means all marginals of an order, --marginal single ones: give one")
+        raise UsageError("--order means all marginals of an order, --marginal single ones: give one of them")
     workload = [tuple(given.split(",")) for given in options.marginal] or None
     wanted = {"order": options.order, "workload": workload, "records": options.records}
     return plan_table(declared, attributes, options.epsilon, **wanted)

@@ -44,7 +44,7 @@ def noisy(query: Query, epsilon: EpsilonLike, keys: Iterable[Value], mechanism: 
 
     "automatic" is "geometric" where the plan proves a lattice, and evaluation in floats is exact on it. It looks at the
     plan and at epsilon alone, so that the choice tells nothing of the data. Both cost the same privacy; the promise of
-    GeometricCount is for neighbours whose outputs lie on the same lattice. PlanError for "geometric" where the plan
+    GeometricCount is for neighbours with outputs on the same lattice. PlanError for "geometric" where the plan
     proves none: it names the step that breaks it.
 
     Examples
