@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "no column": (["people.csv", "--epsilon", "1", "--attribute", "cty=a"], 2, "did you mean `city`"),
     "no name": (["people.csv", "--epsilon", "1", "--attribute", "remark-1=a"], 2, "that can be declared"),
     "no type": (["people.csv", "--epsilon", "1", "--attribute", "age=bins:0,9"], 2, "age:int=bins:0,9 or age:float"),
-    "another type": (["people.csv", "--epsilon", "1", "--attribute", "age:number=bins:0,9"], 2, "there is no column type"),
+    "another type": (["people.csv", "--epsilon", "1", "--attribute", "age:number=bins:0,9"], 2, "no column type"),
     "not public": (["people.csv", "--epsilon", "1", "--attribute", "city"], 2, "are not public"),
     "not an int": (["people.csv", "--epsilon", "1", "--attribute", "age:int=bins:0,x"], 2, "'x' is no int"),
     "not a date": (["people.csv", "--epsilon", "1", "--attribute", "joined:date=bins:1,2"], 2, "'1' is no date"),

@@ -382,7 +382,7 @@ def test_names_that_differ_by_case_are_two_columns(tmp_path: Path) -> None:
     [
         ("_delta_log/00000000000000000000.json", "Delta", "DeltaTable(path).to_pyarrow_dataset()"),
         ("metadata/v1.metadata.json", "Iceberg", "pyiceberg"),
-        (".hoodie/hoodie.properties", "Hudi", "what Hudi's own reader gives"),
+        (".hoodie/hoodie.properties", "Hudi", "the frame of Hudi's own reader"),
     ],
 )
 def test_a_folder_with_the_log_of_a_table_is_refused(log: str, name: str, mend: str, tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_a_folder_with_the_log_of_a_table_is_refused(log: str, name: str, mend: 
     written(written_log, "{}")
     for place in places:
         said = refused(place)
-        assert mend in said and "what was deleted comes back" in said
+        assert mend in said and "deleted rows come back" in said
     with pytest.raises(SourceRejected, match="whose log lists"):
         wp.schema(table)
     files = dataset.dataset(str(file))

@@ -82,7 +82,7 @@ def parquet_files(path: Path) -> list[Path] | None:
 _LOGS = (
     ("_delta_log", "Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
     ("metadata/*.metadata.json", "Iceberg", "the scan of pyiceberg's table, catalog.load_table(name).scan()"),
-    (".hoodie", "Hudi", "what Hudi's own reader gives, as a frame"),
+    (".hoodie", "Hudi", "the frame of Hudi's own reader"),
 )
 """For each format of tables with a log: where the log is in the folder of a table, and what reads the table."""
 
