@@ -18,15 +18,15 @@ from fractions import Fraction
 
 
 class WpinqError(Exception):
-    """The root of all errors that wpinq raises on purpose."""
+    """The root of all errors that wpinq raises intentionally."""
 
 
 class ExpressionError(WpinqError):
-    """A scalar expression is ill-typed, or a lambda did with a symbol what only a value can do."""
+    """An expression has a wrong type, or a lambda used a symbol as if it were a value."""
 
 
 class PlanError(WpinqError):
-    """An operator does not fit its inputs, or a plan cannot be used as asked."""
+    """An operator does not fit its inputs, or a plan does not allow the requested use."""
 
 
 class LanguageError(WpinqError):
@@ -47,11 +47,11 @@ class LanguageError(WpinqError):
 
 
 class UsageError(WpinqError):
-    """A command line or a configuration lacks what is needed, or contradicts itself."""
+    """A command line or a configuration is incomplete or contradictory."""
 
 
 class EpsilonError(WpinqError):
-    """An epsilon is not a positive finite number, or a bill cannot be priced."""
+    """An epsilon is not a positive finite number, or a bill cannot be computed."""
 
 
 class BudgetExceeded(WpinqError):
@@ -59,18 +59,18 @@ class BudgetExceeded(WpinqError):
 
 
 class SourceExhausted(BudgetExceeded):
-    """An analyst's request costs more than a source has left, no matter which account spent it.
+    """A source has less budget left than an analyst's request costs.
 
     The words are always the same.
     """
 
 
 class LedgerError(WpinqError):
-    """A ledger cannot be opened, is not a ledger, or has been tampered with."""
+    """A ledger cannot be opened, is not a ledger, or was changed by other programs."""
 
 
 class SourceRejected(WpinqError):
-    """Data offered for protection are unfit: raised to the curator, before anything is stored.
+    """The data do not fit the source; raised to the curator before anything is stored.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class SourceRejected(WpinqError):
 
 
 class SessionError(WpinqError):
-    """A session is used in a way that it does not allow."""
+    """A session does not allow this use."""
 
 
 class EvaluationFailed(WpinqError):
@@ -95,19 +95,19 @@ class EvaluationFailed(WpinqError):
 
 
 class SourceSuspended(SessionError):
-    """A source answers no analyst until its curator resumes it; the message is a constant."""
+    """A source is suspended until the curator resumes it; the message is constant."""
 
 
 class CallError(WpinqError, TypeError):
-    """A call whose arguments do not fit the parameters."""
+    """The arguments of a call do not fit its parameters."""
 
 
 class UnknownAttribute(WpinqError, AttributeError):
-    """A name after a dot that is not there."""
+    """An object or module has no attribute of this name."""
 
 
 class AnswersError(WpinqError):
-    """Answers do not hold what was asked of them, or a file does not hold answers."""
+    """Answers do not contain the requested value, or a file does not contain answers."""
 
 
 def system_reason(error: OSError) -> str:
@@ -138,7 +138,7 @@ def place_reason(path: str, error: OSError | None = None) -> str:
 
 
 class WpinqWarning(UserWarning):
-    """Something is allowed but probably not what was meant."""
+    """An allowed use that is probably a mistake."""
 
 
 def warn(message: str) -> None:

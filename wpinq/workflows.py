@@ -44,18 +44,18 @@ def measure_graph(
     on_step: Callable[[str], None] | None = None,
     on_answers: Callable[[str, Answers], None] | None = None,
 ) -> dict[str, Answers]:
-    """Measure what a method wants to know of a graph, and forget the graph.
+    """Measure a graph by a method, and close the session of the graph.
 
-    What is protected is the simple undirected graph: an edge that stands there twice, or in both
-    directions, is one, and loops are left out. The bill is known before the file is read; everything is debited
-    together, before the graph is looked at; the session is closed before this returns.
+    The simple undirected graph is protected: repeated and reversed edges count once, and loops are left out. The bill
+    is known before the file is read. All measurements are debited together before the graph is evaluated. The session
+    is closed before the function returns.
 
     Parameters
     ----------
     graph : object
         A file, a graph object or edges, as `EdgeList` takes them; or an `EdgeList`, which may name columns.
     method : Method
-        What to measure.
+        The method of measurement.
     epsilon : number
         The whole cost, to one undirected edge.
     node : {int, str}
@@ -67,11 +67,11 @@ def measure_graph(
     ledger : path, optional
         Where budgets are kept; None records nothing beyond this call.
     budget : number, optional
-        The budget of the source "edges" in the ledger; epsilon unless told.
+        The budget of the source "edges" in the ledger; by default epsilon.
     version : str, optional
         See `Session.protect`: the same measurements of the same version replay for free.
     engine : str
-        What evaluates the queries.
+        The engine of the queries.
     on_bill : callable, optional
         Told the bill before anything is read.
     on_step : callable, optional
@@ -177,7 +177,7 @@ def plan_table(
     workload: Views | None = None,
     records: float | None = None,
 ) -> MarginalTabulation:
-    """The marginals to measure for synthetic rows: one-ways or all pairs, by public numbers.
+    """The marginals to measure for synthetic rows: one-ways or pairs, by public numbers.
 
     Parameters
     ----------
@@ -261,9 +261,9 @@ def synthesize_table(
     count : int, optional
         The number of rows; the noisy number of records when left out.
     copies : int, optional
-        Draw so many weighted rows for each record instead.
+        The number of weighted rows for each record, instead of whole rows.
     seed : int
-        Of the fit and the draw.
+        The seed of the fit and the draw.
 
     Examples
     --------

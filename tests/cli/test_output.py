@@ -213,7 +213,7 @@ def test_one_release_needs_no_name(command: list[str], tmp_path: Path) -> None:
     [
         ("r.csv", "--output rows=FILE.csv; it has rows, years"),
         ("cities=r.csv", "so name one"),
-        ("rows=r.xlsx", "name a .csv or a .parquet file"),
+        ("rows=r.xlsx", "name a .csv or .parquet file"),
         ("rows=no/such/r.csv", "cannot write no/such/r.csv"),
     ],
 )

@@ -73,7 +73,7 @@ def read(data: object, cap: int = 10) -> dict[Any, float]:
 def test_it_is_refused_the_second_time(kind: str) -> None:
     offered = ONE_SHOT[kind]()
     assert read(offered) == dict.fromkeys(ROWS, 1.0)
-    with pytest.raises(SourceRejected, match="gives its rows once, and was read already"):
+    with pytest.raises(SourceRejected, match="gives its rows once and was read already"):
         read(offered)
     assert read(ONE_SHOT[kind]()) == dict.fromkeys(ROWS, 1.0)
 
@@ -132,7 +132,7 @@ CONSUMED: dict[str, Callable[[pa.RecordBatchReader], Any]] = {
 def test_what_somebody_else_read_to_its_end_is_refused(kind: str) -> None:
     reader = TABLE.to_reader()
     assert len(reader.read_all()) == 2
-    with pytest.raises(SourceRejected, match="without rows may have been read before: make it anew"):
+    with pytest.raises(SourceRejected, match="without rows may have been read before: make a new one"):
         read(CONSUMED[kind](reader))
     if kind != "a cursor":  # nor is it told from one that had none: that has another form
         with pytest.raises(SourceRejected, match="without rows may have been read before"):

@@ -257,7 +257,7 @@ def test_a_tsv_file_with_names_is_a_table(tmp_path: Path) -> None:
     assert dict(wp.evaluate(rates, {"rates": path})) == {(1001, "a"): 2.0, (1003, "b\tc"): 1.0}
     assert all(name in str(wp.schema(path)) for name in ("id", "rate", "name"))
     assert EdgeList(path, columns=("id", "name"), duplicates="drop").edges(str) == [("1001", "a"), ("1003", "b\tc")]
-    with pytest.raises(SourceRejected, match="names no field: where it is an edge"):
+    with pytest.raises(SourceRejected, match="names no field: if it is an edge"):
         wp.evaluate(wp.source("e", src=int, dst=int), {"e": path})
 
 
@@ -419,7 +419,7 @@ def test_a_graph_that_is_measured_is_read_in_the_form_that_is_told(
         (["--columns", "edges=a,b", "--edge-list", "edges=directed"], "in text say 1,2"),
         (["--columns", "edges=1", "--edge-list", "edges=directed"], "takes the names of two columns"),
         (["--edge-list", "edges=directed,comments"], "comments=SIGNS"),
-        (["--edge-list", "edges=directed,comments=#,comments=%"], "decides what another option has decided"),
+        (["--edge-list", "edges=directed,comments=#,comments=%"], "contradicts or repeats another option"),
     ],
 )
 def test_a_command_line_that_says_no_form(

@@ -71,7 +71,7 @@ def test_a_csv_file_of_any_name_is_one_where_that_is_said(tmp_path: Path) -> Non
     assert os.fspath(CsvFile(path)) == str(path)
     with wp.Session() as session:
         session.protect(wp.source("one", src=int, dst=int), path_of := CsvFile(path), budget=1)
-        with pytest.warns(wp.errors.WpinqWarning, match="what 'one' protects"):
+        with pytest.warns(wp.errors.WpinqWarning, match="the same data as 'one'"):
             session.protect(wp.source("two", src=int, dst=int), path_of, budget=1)
 
 
@@ -382,7 +382,7 @@ def test_names_that_differ_by_case_are_two_columns(tmp_path: Path) -> None:
     [
         ("_delta_log/00000000000000000000.json", "Delta", "DeltaTable(path).to_pyarrow_dataset()"),
         ("metadata/v1.metadata.json", "Iceberg", "pyiceberg"),
-        (".hoodie/hoodie.properties", "Hudi", "what Hudi's own reader gives"),
+        (".hoodie/hoodie.properties", "Hudi", "the frame of Hudi's own reader"),
     ],
 )
 def test_a_folder_with_the_log_of_a_table_is_refused(log: str, name: str, mend: str, tmp_path: Path) -> None:
@@ -399,8 +399,8 @@ def test_a_folder_with_the_log_of_a_table_is_refused(log: str, name: str, mend: 
     written(written_log, "{}")
     for place in places:
         said = refused(place)
-        assert mend in said and "what was deleted comes back" in said
-    with pytest.raises(SourceRejected, match="whose log says"):
+        assert mend in said and "deleted rows come back" in said
+    with pytest.raises(SourceRejected, match="whose log lists"):
         wp.schema(table)
     files = dataset.dataset(str(file))
     for offered in (files, files.filter(dataset.field("src") == 1), dataset.dataset([files, files])):
@@ -419,5 +419,5 @@ def test_a_path_for_spark_is_looked_at_too(tmp_path: Path) -> None:
 
     (tmp_path / "t.parquet" / "_delta_log").mkdir(parents=True)
     for path in (f"{tmp_path}/t.parquet", f"file:{tmp_path}/t.parquet/", f"{tmp_path}/t.parquet/day=1.parquet"):
-        with pytest.raises(SourceRejected, match="whose log says"):
+        with pytest.raises(SourceRejected, match="whose log lists"):
             identities(path)

@@ -218,7 +218,7 @@ def test_entries_of_a_sparse_matrix_are_edges(pairs: set[tuple[int, int]], kind:
 
 def test_sparse_matrices_that_are_refused() -> None:
     matrix = sparse.csr_array(np.array([[0, 1], [1, 0]]))
-    assert "does not say what an edge is" in str(refused(matrix))
+    assert "does not say if edges are directed" in str(refused(matrix))
     weighted = sparse.csr_array(np.array([[0, 77], [1, 0]]))
     error = refused(EdgeList(weighted, directed=True))
     assert "not 1" in str(error)

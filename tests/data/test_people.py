@@ -173,7 +173,7 @@ def test_ids_of_a_csv_file_are_its_text(tmp_path: Path) -> None:
 @for_each(
     ("data", "said"),
     [
-        ({("a", 1.0): 1.0}, "do not say whose they are"),
+        ({("a", 1.0): 1.0}, "have no ids of persons"),
         ([("a", 1.0, 7)], "a row without field names"),
         (np.array([[1, 2]]), "columns without names"),
         (named([(None, "a", 1.0)]), "null"),
@@ -184,7 +184,7 @@ def test_ids_of_a_csv_file_are_its_text(tmp_path: Path) -> None:
         (named([(1, 5, 1.0)]), "not of type str"),
         (pd.DataFrame({"page": ["a"], "ms": [1.0]}), "no column named 'user'"),
         (pd.DataFrame({"user": [1, None], "page": ["a", "a"], "ms": [1.0, 1.0]}), "not of type int or str"),
-        (pa.table({"user": [1, None], "page": ["a", "a"], "ms": [1.0, 1.0]}), "null where the id of a person is due"),
+        (pa.table({"user": [1, None], "page": ["a", "a"], "ms": [1.0, 1.0]}), "null as the id of a person"),
     ],
 )
 def test_what_does_not_say_whose_it_is_is_refused(data: Any, said: str) -> None:

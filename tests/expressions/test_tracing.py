@@ -226,7 +226,7 @@ ILL_TYPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda e, f: e, "needs a record of as many fields"),
     (Thing, "expected a lambda of 1 parameter(s), not 0"),
     (5, "expected a function of a record"),
-    ("e.age", "names no column"),
+    ("e.age", "is no column name"),
 ]
 
 

@@ -308,10 +308,13 @@ FLUENT = {
     .intersect(_paths(_symmetric()))
     .select(lambda t: "triangle!")
     .noisy_count(0.1),
-    ("graph", "degree_ccdf"): _ccdf(_symmetric(simple)).noisy_count(0.1, range(100)),
+    ("graph", "degree_ccdf"): _ccdf(_symmetric(simple))
+    .read_as("number of nodes with more than key edges")
+    .noisy_count(0.1, range(100)),
     ("graph", "degree_sequence"): _ccdf(_symmetric(simple))
     .shave(1.0)
     .select(lambda p: p.index)
+    .read_as("degree of the node at rank key, from 0 for the largest")
     .noisy_count(0.1, range(6000)),
 }
 

@@ -73,12 +73,12 @@ def test_the_cell_of_all_other_values_is_told_with_the_way_to_leave_it_out() -> 
         wp.attribute("born", bins=[datetime.date(1900, 1, 1), datetime.date(2000, 1, 1)], other=False),
     ]
     asked = people.marginals(attributes, order=1, epsilon=1)
-    way = "other=False (--drop-other {0}) drops the cell and its records"
+    way = "other=False (--drop-other {0}) drops the cell with its records"
     told = [
-        f"city: 'elsewhere' is any other value, in rows 'elsewhere'; {way.format('city')}",
-        f"age: 'other' is any other value, in rows null, an empty field; {way.format('age')}",
+        f"city: 'elsewhere' holds all other values, written as 'elsewhere'; {way.format('city')}",
+        f"age: 'other' holds all other values, written as null or an empty field; {way.format('age')}",
     ]
-    assert [line.strip() for line in str(asked).splitlines() if "any other value" in line] == told
+    assert [line.strip() for line in str(asked).splitlines() if "all other values" in line] == told
     marginals = wp.simulate(asked, {"people": [("Ulm", 99, None)] * 300}, seed=1)
     made = synthesize_table(marginals, count=20)
     assert made.report["notes"] == told

@@ -130,7 +130,7 @@ def test_the_command_line_lets_in_renews_and_turns_away(service: RunningService)
     rolled = service.wpinq("roll", "carol", "--days", "3").stdout.split()[-1]
     assert [service.ask("GET", "v1/me", token).status_code for token in (first, renewed, rolled)] == [401, 200, 200]
     listed = service.wpinq("list").stdout
-    assert re.search(r"^carol, analyst since \S+\n(  a token of \S+, to \S+\n){2}", listed, flags=re.M)
+    assert re.search(r"^carol, analyst since \S+\n(  token of \S+, until \S+\n){2}", listed, flags=re.M)
     assert not any(token in listed for token in (first, renewed, rolled))
     assert service.wpinq("remove", "carol").returncode == 0
     assert re.search(r"^carol, analyst since \S+, removed$", service.wpinq("list").stdout, flags=re.M)

@@ -145,7 +145,7 @@ def test_an_analyst_asks_sees_and_looks_back(page: Page, name: str) -> None:
 
     page.write(COUNT.format(name="degrees", epsilon="0.25"))
     page.read("#quote", "Cost: ε 0.25 of edges", "takes about ", " s, fixed before the data are read")
-    page.read("#quote", "ε 2 of 2 left for edges", "these answers are at most 1.284 times as likely")
+    page.read("#quote", "ε 2 of 2 left for edges", "these answers at most 1.284 times as likely")
     page.read("#quote", "Expected accuracy", "11.98")
     assert [each.get_attribute("width") for each in page.all("#quote .meter rect")] == ["0", "12.5"]
     page.click("#quote summary", "Bill and plans")
@@ -175,7 +175,7 @@ def test_an_analyst_asks_sees_and_looks_back(page: Page, name: str) -> None:
     assert len(bars) == len(page.all(".answer svg .interval")) == 3
     assert all(float(bar.get_attribute("height")) > 0 for bar in bars)
     page.read("#sources", "Your budget: ε 1.75 of 2 left")
-    page.read("#quote", "Cost: nothing, paid for already")
+    page.read("#quote", "Cost: nothing, already paid")
     assert page.one("#release").text == "Release (free)"
     page.one("#fresh").click()
     page.read("#quote", "Cost: ε 0.25 of edges", "ε 1.75 of 2 left for edges")
@@ -204,7 +204,7 @@ def test_the_guide_lists_steps_and_says_what_epsilon_means(page: Page, name: str
     page.see(lambda: len(page.all("#guide summary")) > 4)
     for summary in page.all(".side summary"):
         summary.click()
-    page.read(".side", "ε bounds what answers reveal about one protected unit", "73.1 %")
+    page.read(".side", "ε bounds the information that answers reveal about one protected unit", "73.1 %")
     page.read("#guide", "Join(other, left_key, right_key, [result])", "NoisyCount(epsilon, [over])", "starts_with")
     page.read("#guide", "Mean(column, lower, upper)", "Not released by this service", "TriangleCount")
 

@@ -154,8 +154,8 @@ def test_a_count_of_subgraphs_needs_a_width() -> None:
     stars = graphs.star_count(EDGES, 2, 2)
     table = wp.accuracy({"triangles": asked, "stars": stars})
     assert [row.missing for row in table] == [
-        "needs width=…, an assumed value of: common neighbours",
-        "needs width=…, an assumed value of: highest degree",
+        "needs width=…, the assumed common neighbours",
+        "needs width=…, the assumed highest degree",
     ]
     assert "needs width=…" in str(table)
     (row,) = wp.accuracy(asked, width=20, half_width=60)

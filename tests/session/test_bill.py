@@ -23,7 +23,7 @@ def test_a_bill_itemises_every_source() -> None:
         "  protects one undirected edge, of weight 2\n"
         "  declared: (a, b) and (b, a) have the same weight\n"
         "  NoisyCount(0.1), spent 4/3 times (Concat, Join use edges 3 times): 0.1 x 4/3 x 2 = 4/15\n"
-        "    4/3 instead of 3 by: sides of a join in one ratio at every key (R); "
+        "    4/3 instead of 3 due to: sides of a join in one ratio at every key (R); "
         "what falls on one record is gain or loss, not both\n"
         "people: 13/30\n"
         "  protects one person, of weight 1\n"

@@ -58,7 +58,7 @@ def test_it_is_billed_as_a_count_and_the_bill_states_its_proviso() -> None:
     measurement = SIZES.geometric_count(epsilon=0.5, over=range(10))
     bill = wp.bill(measurement)
     assert bill["people"] == Fraction(1, 2)
-    assert "neighbours whose outputs lie on the same lattice" in str(bill)
+    assert "neighbours with outputs on the same lattice" in str(bill)
     with session() as opened:
         first = opened.release(measurement)
         again = opened.release(measurement)

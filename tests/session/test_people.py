@@ -350,7 +350,7 @@ def test_public_data_are_counted_and_checked_as_protected_ones(engine: str) -> N
     shops = PURCHASES.select(lambda p: p.shop)
     assert dict(wp.evaluate(shops, {"purchases": ROWS}, engine)) == {"a": 3.0, "b": 1.0}
     assert dict(wp.evaluate(shops, {"purchases": iter(ROWS)}, engine)) == {"a": 3.0, "b": 1.0}
-    with pytest.raises(wp.SourceRejected, match="whose they are"):
+    with pytest.raises(wp.SourceRejected, match="no ids of persons"):
         wp.evaluate(shops, {"purchases": {("a", 1): 1.0}}, engine)
     once = wp.source("once", int, facts=["unit_weights"])
     assert dict(wp.evaluate(once, {"once": [1, 2]}, engine)) == {1: 1.0, 2: 1.0}
@@ -419,7 +419,7 @@ def test_one_file_or_object_under_two_names_is_noticed(tmp_path: pathlib.Path) -
         (folder / "*.parquet", folder),
         (str(folder / "part*.parquet"), folder / "p*.parquet"),
     ):
-        with pytest.warns(wp.errors.WpinqWarning, match=r"'b' is what 'a' protects") as caught:
+        with pytest.warns(wp.errors.WpinqWarning, match=r"'b' has the same data as 'a'") as caught:
             protected_twice(first, second)
         assert len(caught) == 1
         assert caught[0].filename == __file__
@@ -450,9 +450,9 @@ def test_what_a_source_was_before_is_remembered(tmp_path: pathlib.Path) -> None:
         session.protect(first, folder, budget=1, version="3")
         shutil.copy(folder / "part.parquet", folder / "more.parquet")
         session.protect(first, folder, budget=1, version="4")
-        with pytest.warns(wp.errors.WpinqWarning, match=r"'b' is what 'a' protects"):
+        with pytest.warns(wp.errors.WpinqWarning, match=r"'b' has the same data as 'a'"):
             session.protect(other, path, budget=1)
-        with pytest.warns(wp.errors.WpinqWarning, match=r"'c' is what 'a' protects"):
+        with pytest.warns(wp.errors.WpinqWarning, match=r"'c' has the same data as 'a'"):
             session.protect(third, folder / "more.parquet", budget=1)
 
 

@@ -54,7 +54,7 @@ def test_every_aggregate_is_written_by_some_table(people: Query) -> None:
 
 MISTAKES = {
     'people.By("cty").Agg(1, n: Count())': "did you mean 'city'?",
-    'people.By("city")': r"asked for aggregates: \.Agg",
+    'people.By("city")': r"By needs aggregates: \.Agg",
     'people.By("city").NoisyCount(1)': r"only \.Agg\(epsilon",
     "people.By(p => p.age).Agg(1, n: Count())": "give each function a name",
     "people.By(1).Agg(1, n: Count())": "needs the name of a column",

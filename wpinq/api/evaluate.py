@@ -34,35 +34,34 @@ from wpinq.plan.operators.source import Source
 def evaluate(
     query: Query, data: Mapping[str, SourceData], engine: str | None = None, *, exact: bool = False
 ) -> WeightedDataset:
-    """The output of a query on PUBLIC data, without noise.
+    """Evaluate a query on PUBLIC data, without noise.
 
     Parameters
     ----------
     query : Query
-        What to evaluate.
+        The query to evaluate.
     data : mapping
-        For each source name, an iterable of records of weight 1 each, a mapping from record to its number of rows (or
-        its weight, with `weights=True`), or a table, a file, a cursor, a graph or an `EdgeList` as `Session.protect`
-        takes them; where the source declares a person, whatever that takes.
+        For each source name, an iterable of records of weight 1, a mapping from record to its number of rows (or its
+        weight, with `weights=True`), or any other data that `Session.protect` takes. A source with a person takes the
+        same data as in `Session.protect`.
     engine : str, optional
-        "duckdb", "spark" or "reference". Unless given, "duckdb"; with `exact`, "reference".
+        "duckdb", "spark" or "reference". By default "duckdb"; with `exact`, "reference".
     exact : bool
-        Whether to compute in rationals, which only the reference does; weights are then Fractions.
+        Whether to compute in rationals, with the reference engine only; weights are then Fractions.
 
     Returns
     -------
     WeightedDataset
-        Record to weight, in canonical order where DuckDB made it.
+        From record to weight; from DuckDB, in canonical order.
 
     Raises
     ------
     PlanError
-        When a source has no data, a record is not of its type, or the engine cannot run the plan.
+        If a source has no data, a record has another type, or the engine cannot run the plan.
     SourceRejected
-        When a table, a file, a cursor or a graph is not what the source declares, or data do not keep its facts, on
-        which engines rely.
+        If a table, a file, a cursor or a graph does not fit the declaration, or the data break a fact.
     EvaluationFailed
-        When DuckDB could not evaluate it, as for want of memory.
+        If DuckDB could not evaluate the query, for example without enough memory.
 
     Notes
     -----
@@ -121,7 +120,7 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     check_no_columns(given)
     items = computed(
         lambda: list(given.items()) if isinstance(given, Mapping) else [(record, 1) for record in given],
-        f"what gives the rows of {source.source!r} fails: ask it for all of them yourself to see why",
+        f"the iterable of rows for {source.source!r} fails: list it yourself to see why",
     )
     weights: dict[Value, Fraction] = {}
     for place, (record, weight) in enumerate(items):

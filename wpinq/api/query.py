@@ -39,7 +39,7 @@ from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation, grouping
 
 @public
 class Query(Releasable):
-    """A plan under construction: every method gives a new query, without evaluation or cost.
+    """A query over protected sources; each method returns a new query and costs nothing.
 
     Queries are equal when their plans are, in any notation.
     """
@@ -90,7 +90,7 @@ class Query(Releasable):
         return Query(construct(operator, inputs, arguments, _convert))
 
     def read_as(self, reading: str) -> Query:
-        """The same query with a note on how to read its weights, which explain and answers show."""
+        """The same query with words for its weights, which `explain` and answers show."""
         return Query(self.plan, reading)
 
     # --- operators; each says what it does in its own file under plan/operators -------------------------------------
@@ -98,21 +98,21 @@ class Query(Releasable):
     def select(self, function: RecordFunction | None = None, *columns: RecordFunction, **named: object) -> Query:
         """Apply a function to each record, where equal results add their weights: see `Select`.
 
-        One column by name is that column, `select("city")`; several are a record of them, which `named` adds to:
-        `select("city", decade=wp.col("age") // 10)`.
+        `select("city")` gives the values of one column. Several columns, or named ones, give records: `select("city",
+        decade=wp.col("age") // 10)`.
         """
         given = columns if function is None else (function, *columns)
         return self._then(operators.Select, function=selected(given, named))
 
     def with_columns(self, *columns: RecordFunction, **named: object) -> Query:
-        """Records with further columns, or others under names that are there: a `Select`.
+        """Add columns to each record, or replace columns: see `Select`.
 
         Parameters
         ----------
         *columns : Column
             Columns with a name of their own: `(wp.col("age") // 10).alias("decade")`.
         **named : function, Column, or constant
-            Columns by the name that they get.
+            The columns by their new names.
 
         Examples
         --------
@@ -152,8 +152,8 @@ class Query(Releasable):
     ) -> Query:
         """Pair records with equal keys, as pairs without a result function: see `Join`.
 
-        With `on`, a column or columns that both sides have: the result is a record with the columns of both, the right
-        side's with `_right` behind names that the left side has, too.
+        With `on`, one or several columns of both sides, the result is a record with the columns of both. A right column
+        gets the suffix `_right` if the left side has its name too.
         """
         if on is not None and isinstance(other, Query):
             if left_key is not None or right_key is not None:
@@ -227,30 +227,29 @@ class Query(Releasable):
         above: object = None,
         **named: RecordFunction,
     ) -> Grouping:
-        """The records in groups, for aggregates of each.
+        """Group the records by columns, for the aggregates of `agg`.
 
         For example, `by("city", keys=[...]).agg(rows=wp.count(), epsilon=1)`.
 
         Parameters
         ----------
         *columns, **named : str, Column or function
-            What the groups are made by: `by("city", decade=wp.col("age") // 10)`.
+            The columns of the groups: `by("city", decade=wp.col("age") // 10)`.
         keys : iterable, or mapping from columns to iterables, optional
-            The public groups: values of the column, tuples where there are several, or, as a mapping, the values of
-            each column, of which all combinations are taken. Where the query fixes them (categories, bools, `x % n`)
-            they need not be given; a null is a group only where it is given. They must not be chosen from the data.
+            The public groups: values of the column, tuples for several columns, or a mapping from columns to values for
+            all combinations. They are optional if the query fixes them (categories, bools, `x % n`). A null is a group
+            only if given. Never choose them from the data.
         other : value, optional
-            The name of one more group: of all records whose group is none of `keys`. It is measured like any other.
+            The name of a further group for all records outside of `keys`. It is measured like the other groups.
         above : number, optional
-            A threshold of at least 0, chosen without using the data. Then the groups are listed: of the domain
-            that `keys` describes (`wp.digits(5)`, `wp.integers`, `wp.product`, a range or a list; also by column),
-            those whose noisy count is above it. `agg` takes one count then, which lists, and sums and means. See
-            `noisy_count_above`.
+            A threshold of at least 0, chosen without using the data. The groups are then those of the domain `keys`
+            (`wp.digits(5)`, `wp.integers`, `wp.product`, a range or a list; also by column) with a noisy count above
+            it. `agg` then takes one count, for the listing, with sums and means. See `noisy_count_above`.
 
         Returns
         -------
         Grouping
-            Its `agg` requests aggregates.
+            The groups; the method `agg` requests aggregates.
 
         Examples
         --------
@@ -288,40 +287,40 @@ class Query(Releasable):
         measure: Mapping[Any, object] | None = None,
         objective: Objective = "balanced",
     ) -> MarginalTabulation:
-        """Histograms of every few attributes of the records, measured together and made consistent.
+        """Marginals of attributes: histograms that are measured together and made consistent.
 
         Parameters
         ----------
         attributes : sequence of str, Column, function or `wp.attribute`
-            The columns, each with public cells: `wp.attribute("age", bins=[0, 18, 30, 65])`. Alone, the name of a
-            column takes the cells that the query fixes (categories, bools, `x % n`).
+            The columns, each with public cells: `wp.attribute("age", bins=[0, 18, 30, 65])`. The name of a column alone
+            takes the cells that the query fixes (categories, bools, `x % n`).
         order : int
-            How many attributes each marginal is of: 2 for all pairs.
+            The number of attributes of each marginal: 2 for all pairs.
         epsilon : number
-            More than 0: what all of them cost together, for each use of a source and each unit of its weight.
+            More than 0: the cost of all marginals together, for each use of a source and each unit of its weight.
         workload : list of views, optional
-            What is wanted instead, each view by the names of its attributes: `[("age", "city"), ("sex",)]`.
+            The wanted marginals instead of an order, by the names of attributes: `[("age", "city"), ("sex",)]`.
         measure : mapping from views to numbers, optional
-            What is measured, and with which share, in proportion. By default it is planned from the sizes of the
-            attributes, before anything is spent, so that the wanted marginals come out as exact as they may.
+            The measured marginals with their shares, in proportion. By default they are planned for the least error of
+            the wanted marginals, from the sizes of the attributes, before anything is spent.
         objective : {"balanced", "total", "max", "apart"}
-            What the plan is to make small: the errors of large and of small marginals alike, the error of all cells
-            together, the error of the least exact cell, or as "total" with every wanted marginal measured by itself.
+            The error that the plan minimizes: of large and small marginals in balance, of all cells together, or of the
+            worst cell; "apart" is "total" with every wanted marginal measured by itself.
 
         Returns
         -------
         MarginalTabulation
-            What a session releases as `MarginalTables`.
+            The request, which a session releases as `MarginalTables`.
 
         Raises
         ------
         PlanError
-            When the cells of an attribute are neither given nor public, a view is wanted that no measured one contains,
-            or there are too many cells.
+            If the cells of an attribute are neither given nor public, no measured view contains a wanted one, or there
+            are too many cells.
 
         Notes
         -----
-        Privacy cost: epsilon times the uses of each source times its unit weight, once: a record shares its weight out
+        Privacy cost: epsilon times the uses of each source times its unit weight, once. A record divides its weight
         among the measured views, and is in one cell of each. Source: McKenna et al. (HDMM), PVLDB 11(10), 2018,
         section 6.3.
 
@@ -343,14 +342,14 @@ class Query(Releasable):
     # --- cost and explanation -----------------------------------------------------------------------------------------
 
     def uses(self) -> dict[str, int]:
-        """The uses of each source: paths from the root, parts of one partition counted once."""
+        """The number of uses of each source; the parts of a partition count once together."""
         return dict(plan_properties(self.plan).uses)
 
     def stability(self) -> dict[str, Fraction]:
-        """The most that the output moves per unit of weight in each source, as billed.
+        """The largest change of the output for one unit of weight in each source; bills use it.
 
-        Never more than `uses`, and often far less, for increases of one path can be decreases of another, and at one
-        key of a Join both sides share one scale: docs/proofs/stability.md.
+        It is at most `uses`, and often far less: an increase on one path can be a decrease on another, and both sides
+        of a Join share one scale at each key (docs/proofs/stability.md).
 
         Examples
         --------
@@ -375,7 +374,7 @@ class Query(Releasable):
         count: float | None = None,
         width: float | None = None,
     ) -> Accuracy:
-        """The half-width of a NoisyCount at this epsilon, and the epsilon for a wanted one.
+        """The half-width of a NoisyCount at this epsilon, and the epsilon for a wanted half-width.
 
         Examples
         --------
@@ -388,9 +387,9 @@ class Query(Releasable):
         return asked.accuracy(confidence, half_width=half_width, count=count, width=width)
 
     def explain(self, epsilon: EpsilonLike | None = None, engine: str = DEFAULT_ENGINE) -> str:
-        """The plan as a tree, with types, costs, noise and accuracy, and without data.
+        """The plan as a tree with types, costs, noise and accuracy, without data.
 
-        It also has uses, weights left, and the engine.
+        It also shows uses, the weight left at each step, and the engine.
         """
         return explain_plan(self.plan, None if epsilon is None else parse_epsilon(epsilon), self.reading, engine)
 

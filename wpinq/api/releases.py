@@ -30,14 +30,14 @@ from wpinq.sinks.sink import Sink
 class Releasable(Planned):
     """Things that can be released: the methods of a query that give a measurement.
 
-    Where one takes a function, the name of a column stands for it.
+    The name of a column may replace a function of a record.
     """
 
     __slots__ = ()
     reading: str
 
     def measure(self, sink: Sink, epsilon: EpsilonLike, over: Iterable[object] | None = None) -> Measurement:
-        """The release of the query by any sink: the methods below are for the usual ones.
+        """A measurement of the query by any sink; the methods below are for the usual sinks.
 
         Parameters
         ----------
@@ -46,12 +46,13 @@ class Releasable(Planned):
         epsilon : number
             More than 0.
         over : iterable, optional
-            The public keys, where the sink has none of its own; inferred as for `noisy_count`.
+            The public keys, unless the sink fixes them; inferred as for `noisy_count`.
 
         Returns
         -------
         Measurement
-            Privacy cost: ε times the uses of each source times its unit weight, or as the sink bills it.
+            A measurement. Privacy cost: ε times the stability of each source times its unit weight, unless the sink has
+            its own price.
 
         Examples
         --------
@@ -68,7 +69,7 @@ class Releasable(Planned):
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def count(self, epsilon: EpsilonLike) -> ListedMeasurement:
-        """The total weight, plus Laplace noise of scale 1/ε: of a table, its number of rows.
+        """The total weight, for a table the number of rows, plus Laplace noise of scale 1/ε.
 
         Parameters
         ----------
@@ -78,7 +79,7 @@ class Releasable(Planned):
         Returns
         -------
         Measurement
-            Of one number, the answers' `value`. Privacy cost: as for `noisy_count`.
+            A measurement of one number, the answers' `value`. Privacy cost: as for `noisy_count`.
 
         Examples
         --------
@@ -105,15 +106,16 @@ class Releasable(Planned):
         Parameters
         ----------
         epsilon : number
-            More than 0; exact, so that 0.1 is 1/10.
+            More than 0; read exactly, so 0.1 is 1/10.
         over : iterable, optional
-            The public keys to release. Where the query fixes them (constants, `x % n`, bools, partition keys)
-            they are inferred; otherwise a session gives a Release, which answers requested keys.
+            The public keys to release. They are inferred if the query fixes them (constants, `x % n`, bools, partition
+            keys). Otherwise the session gives a Release, which answers requested keys.
 
         Returns
         -------
         Measurement
-            What a session releases. Privacy cost: ε times the uses of each source times its unit weight.
+            A measurement for `session.release`. Privacy cost: ε times the stability of each source times its unit
+            weight.
         """
         return self.measure(NoisyCount(), epsilon, over)
 
@@ -126,8 +128,8 @@ class Releasable(Planned):
     def geometric_count(self, epsilon: EpsilonLike, over: Iterable[object] | None = None) -> Measurement:
         """Every weight plus double-geometric noise, where the plan proves a lattice of weights.
 
-        `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`, g the largest rational that the plan and the facts of its
-        sources prove to divide every weight (Ghosh, Roughgarden, Sundararajan 2009).
+        `out(x) = A(x) + g·k` with `Pr[k] ∝ exp(−ε·g·|k|)`. The plan and the facts of its sources prove that the
+        rational g divides every weight (Ghosh, Roughgarden, Sundararajan 2009).
 
         Parameters
         ----------
@@ -139,12 +141,13 @@ class Releasable(Planned):
         Returns
         -------
         Measurement
-            Privacy cost: as for `noisy_count`; the guarantee is for neighbours with outputs on the same lattice.
+            A measurement. Privacy cost: as for `noisy_count`; the guarantee is for neighbours with outputs on the same
+            lattice.
 
         Raises
         ------
         PlanError
-            When the plan proves no lattice; it names the step that breaks it.
+            If the plan proves no lattice; the message names the step.
 
         Examples
         --------
@@ -158,10 +161,10 @@ class Releasable(Planned):
     def noisy_count_above(
         self, epsilon: EpsilonLike, domain: KeyDomain | Iterable[object], *, above: object, geometric: bool = False
     ) -> Measurement:
-        """The keys of a public domain of any size with a noisy weight above a threshold.
+        """The keys of a large public domain with a noisy weight above a threshold.
 
-        The noise is that of `noisy_count`, drawn for every key of the domain; shown are the keys above. So a count over
-        some of these keys, at the same ε, gives the same values, and is paid for.
+        Every key of the domain has the noise of `noisy_count`, and the keys above the threshold are shown. So a later
+        count over some of these keys, at the same ε, gives the same values and costs nothing.
 
         Parameters
         ----------
@@ -170,15 +173,15 @@ class Releasable(Planned):
         domain : KeyDomain, range or iterable
             The public keys, up to 10¹²: `wp.integers`, `wp.digits`, `wp.product`, a range, or a list.
         above : number
-            The threshold, at least 0, chosen without using the data. Noise alone brings `exp(−above·ε)/2` of the
-            absent keys above it: where that is more than a million keys, a session refuses before it debits.
+            The threshold, at least 0, chosen without using the data. Noise alone lifts a share `exp(−above·ε)/2` of the
+            absent keys above it. If that is more than a million keys, the session refuses before the debit.
         geometric : bool
-            Whether noise is that of `geometric_count` instead.
+            Whether to use the noise of `geometric_count`.
 
         Returns
         -------
         Measurement
-            Privacy cost: that of `noisy_count` (`geometric_count`), once for all listings and counts.
+            A measurement. Privacy cost: that of `noisy_count` (`geometric_count`), once for all listings and counts.
 
         Examples
         --------
@@ -194,7 +197,7 @@ class Releasable(Planned):
         return replace(counted, domain=None, listing=listing_of(domain, above, self.plan.type))
 
     def noisy_sum(self, epsilon: EpsilonLike, value: RecordFunction, lower: float, upper: float) -> ListedMeasurement:
-        """The sum over records of weight times clamped value, plus noise.
+        """The sum of weight times clamped value over all records, plus Laplace noise.
 
         `Σ_x A(x) · min(upper, max(lower, value(x))) + Lap(max(|lower|, |upper|)/ε)`; a null value adds 0.
 
@@ -205,7 +208,7 @@ class Releasable(Planned):
         value : function
             From a record to a number.
         lower, upper : float
-            The public range that values are clamped to.
+            The public range to which values are clamped.
         """
         low, high = check_range(lower, upper)
         plan = self._extended(SelectMany, sum_elements(value, low, high))
@@ -214,19 +217,19 @@ class Releasable(Planned):
     def noisy_average(
         self, epsilon: EpsilonLike, value: RecordFunction, lower: float, upper: float
     ) -> ListedMeasurement:
-        """The average of clamped values, each record counting by its weight.
+        """The noisy average of clamped values, weighted by the weights of records.
 
-        A noisy sum about the middle of the range over a noisy count, both from one query whose records give half
-        their weight to each: noise of scale 2/ε on the count, `(upper − lower)/ε` on the sum.
+        It is a noisy sum around the middle of the range over a noisy count. Each record gives half of its weight to the
+        sum and half to the count, so the noise has scale 2/ε on the count and `(upper − lower)/ε` on the sum.
 
         Parameters
         ----------
         epsilon : number
             More than 0.
         value : function
-            From a record to a number; records where it is null are left out.
+            From a record to a number; records with a null value are left out.
         lower, upper : float
-            The public range that values are clamped to; upper > lower.
+            The public range to which values are clamped; upper > lower.
         """
         low, high = check_range(lower, upper)
         if low == high:
@@ -235,12 +238,12 @@ class Releasable(Planned):
         return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
 
     def most_common(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
-        """The heaviest of public candidates up to noise, with the weight as score.
+        """A noisy choice of the public candidate with the most weight.
 
         Parameters
         ----------
         epsilon : number
-            More than 0. Of two candidates that differ by a weight of w, the lighter is chosen with a chance of
+            More than 0. The lighter of two candidates that differ by a weight of w is chosen with probability
             `exp(−ε·w) / 2`.
         candidates : iterable
             The public records to choose from.
@@ -248,10 +251,10 @@ class Releasable(Planned):
         return self._choose(epsilon, candidates, Choose("weight"))
 
     def quantile(self, *, epsilon: EpsilonLike, q: object, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best cuts the weight at quantile q, up to noise.
+        """A noisy choice of the candidate at quantile q of the weight.
 
         `score(c) = min(0, q·(M+R) − (1−q)·L, (1−q)·(L+M) − q·R)`, with L, M and R the weight before, at and after c.
-        It is 0 where c is the quantile. Null records are nowhere, and records of a weight below 0 weigh nothing.
+        It is 0 if c is the quantile. Null records and negative weights do not count.
 
         Parameters
         ----------
@@ -270,7 +273,7 @@ class Releasable(Planned):
         return self._choose(epsilon, candidates, Choose("quantile", exact))
 
     def median(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
-        """The candidate that best halves the weight: `quantile` at 1/2."""
+        """A noisy choice of the candidate at the median: `quantile` at 1/2."""
         return self.quantile(epsilon=epsilon, q=Fraction(1, 2), candidates=candidates)
 
     def _choose(self, epsilon: EpsilonLike, candidates: Iterable[object], sink: Sink) -> ListedMeasurement:

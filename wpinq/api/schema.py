@@ -29,20 +29,20 @@ _ALWAYS = (
 @public
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A declaration to confirm: what the columns of a table say, and what only the curator can.
+    """A proposed declaration from the columns of a table, with questions for the curator.
 
-    Printed, it shows the statement in Python, the statement in text, and what is to be confirmed.
+    Printed, it shows the statement in Python, the statement in text, and the questions.
 
     Attributes
     ----------
     name : str
-        Of the source.
+        The name of the source.
     record : Type
-        Of its records.
+        The type of its records.
     questions : tuple of str
         Facts that the columns do not show.
     left_out : tuple of str
-        Columns that no field can represent as they are, and why.
+        Columns that no field can represent, with the reason.
     """
 
     name: str
@@ -69,41 +69,40 @@ class Schema:
         doubts = [f"- {words}" for words in self.questions]
         left = ["", "Left out:", *(f"- {words}" for words in self.left_out)] if self.left_out else []
         return "\n".join(
-            [self.python, "", self.text, "", "To confirm, because columns do not show it:", *doubts, *left]
+            [self.python, "", self.text, "", "Confirm these properties, which the columns do not show:", *doubts, *left]
         )
 
 
 def schema(data: object, name: str | None = None) -> Schema:
     """The declaration of a source for a table, from the names and types of its columns.
 
-    It is never from their values. Of a csv file the first line is read, and its fields are str until you say otherwise;
-    of a parquet file the schema in its footer. Facts that would have to be learnt from values are left as questions:
-    whether a field may be null, its categories, and whether pandas made a float of whole numbers with gaps.
+    It reads no values: of a csv file the first line, with all fields as str; of a parquet file the schema in the
+    footer. Properties that depend on values are questions: nulls, categories, and integers with gaps that pandas
+    stores as floats.
 
     Parameters
     ----------
     data : object
         A table of pandas, polars, Arrow, DuckDB, numpy or Spark, the path of a csv, tsv or parquet file, or a
-        `wpinq.data.CsvFile`. The types of a lazy frame of polars are those that polars finds; where it scans a csv
-        file it reads rows for them: offer the path instead.
+        `wpinq.data.CsvFile`. For a lazily scanned csv file, polars reads rows to find the types: pass the path instead.
     name : str, optional
-        Of the source. By default, the name of the file, or "data".
+        The name of the source. By default, the name of the file, or "data".
 
     Returns
     -------
     Schema
-        To print, edit and confirm; `schema(...).source(unit=...)` takes it as it is.
+        A declaration to print, edit and confirm; `schema(...).source(unit=...)` accepts it unchanged.
 
     Raises
     ------
     SourceRejected
-        When there are no columns that can be fields, or a file cannot be read.
+        If no column can be a field, or the file cannot be read.
     PlanError
-        When the name cannot be that of a source.
+        If the name is no valid name of a source.
 
     Notes
     -----
-    Privacy cost: none, it reads no values. What columns are called is for the curator to publish.
+    Privacy cost: none, because no values are read. The curator decides whether to publish the names of columns.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def schema(data: object, name: str | None = None) -> Schema:
     <BLANKLINE>
     source trips(start: str, minutes: int, fare: float, kind: str);
     <BLANKLINE>
-    To confirm, because columns do not show it:
+    Confirm these properties, which the columns do not show:
     - the unit: the protected unit in words (unit=, unit_weight=); a bound on the total weight (cap=); facts
     - null: no field may be null unless you declare it, as int | None (in text int?)
     - fare: pandas also makes this kind of whole numbers with gaps: where it did, ...

@@ -55,7 +55,7 @@ def simulate(
 def simulate(
     measurement: Measurement | Compound, data: Mapping[str, SourceData], seed: int, engine: str = DEFAULT_ENGINE
 ) -> Any:
-    """The answers of a session, simulated over PUBLIC data with a seed, for experiments.
+    """Simulate the answers of a session on PUBLIC data, with a seed.
 
     It protects nothing.
 
@@ -66,23 +66,23 @@ def simulate(
     data : mapping
         As for `evaluate`.
     seed : int
-        Of the generator of bytes; equal seeds give equal answers.
+        The seed of the noise; equal seeds give equal answers.
     engine : str
         "duckdb" or "reference".
 
     Returns
     -------
     Answers, Table or MarginalTables
-        Stamped as simulated.
+        Answers with the stamp of a simulation.
 
     Raises
     ------
     PlanError
-        When the measurement has no domain.
+        If the measurement has no domain.
 
     Notes
     -----
-    Privacy cost: not applicable: seeded noise from a plain generator is no protection.
+    Privacy cost: not applicable. Seeded noise protects nothing.
 
     Examples
     --------

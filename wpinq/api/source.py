@@ -42,7 +42,7 @@ def source(
     keys_at_most: object = None,
     **fields: object,
 ) -> Query:
-    """A protected dataset by name: a query without data until `Session.protect` gives them.
+    """Declare a protected dataset; `Session.protect` gives its data.
 
     Parameters
     ----------
@@ -52,48 +52,48 @@ def source(
         The type of a record: `int`, `str`, `list[str]`, or a mapping from field names to types. Instead, fields
         can be given as keywords: `source("edges", src=int, dst=int)`.
     unit : str
-        What one protected unit is, in words; every bill prints it. By default "one record", or "one person".
+        The protected unit in words, as every bill prints it. By default "one record" or "one person".
     unit_weight : number
-        The total weight by which one protected unit can change the dataset; more than 0, by default 1. Where the
-        unit is a person it follows, and is not to be given.
+        The total weight by which one protected unit can change the dataset: more than 0, by default 1. For a person
+        it follows from `at_most` and cannot be given.
     weights : bool
-        Whether data may give records any weights, also negative ones, in a mapping. Otherwise each record counts equal
-        rows, and data with other weights are refused.
+        Whether a mapping may give records any weights, also negative ones. Otherwise the weight of a record is its
+        number of equal rows, and data with other weights are refused.
     cap : number
         A public bound on the total weight of the dataset. It sets the slack that covers floating-point error, and
         data beyond it are refused.
     facts : iterable of str
-        What all data for this source must satisfy: "nonnegative", "unit_weights", "symmetric", "simple". Enforced when
-        data are protected; each narrows the neighbours that the guarantee covers.
+        Properties of all data of this source: "nonnegative", "unit_weights", "symmetric", "simple". They are checked
+        when data are protected. Each narrows the guarantee to datasets with the property.
     records_at_most : int
-        A public upper bound on how many records the dataset has. Like `keys_at_most` it is checked when data are
-        protected, fixed with the account, and bounds the work of plans (`explain`); it cuts no rows and changes no
-        bill. Take it from public knowledge: a bound that equals the true number publishes it.
+        A public upper bound on the number of records. Like `keys_at_most`, it is checked when data are protected and
+        fixed with the account. It bounds the work of plans (`explain`), cuts no rows and changes no bill. Take it from
+        public knowledge: a bound that equals the true number publishes it.
     keys_at_most : mapping
-        Fields to the most records with one value there: `{"src": 500, ("src", "dst"): 3}`.
+        From fields to the largest number of records with one value of them: `{"src": 500, ("src", "dst"): 3}`.
     person : str
-        The column with the ids of people, int or str and never null: one person, with all rows, is then the protected
-        unit. Ids are in the records only where a field has this name, too.
+        The column with the ids of people, int or str and never null. The protected unit is then one person with all
+        rows. Records contain the ids only if a field has this name, too.
     at_most : int
-        How many rows of one person count, which `person` requires. Further rows are left out, by a fixed rule
+        The number of rows that count for one person; required with `person`. Further rows are left out, by a fixed rule
         that reads the declared fields of that person's rows alone. One person then weighs up to `at_most`, the unit
-        weight. Choose it by public knowledge, or buy it (`rows_per_person`), never from the data.
+        weight. Choose it from public knowledge, or buy it (`rows_per_person`), never from the data.
     nested : bool
-        Whether a record is one person: the list of its rows, in canonical order, of weight 1, the unit weight.
+        Whether a record is one person of weight 1: the list of that person's rows in canonical order.
     account : str
-        The account that several tables of the same people share; a release pays there for all of them, in sum.
+        The account that several tables of the same people share; a release pays it the sum over the tables.
     **fields : type
-        The fields. The four names above are fields where a type stands after them, as in `account=int`.
+        The fields. The four names above are fields if their value is a type, as in `account=int`.
 
     Returns
     -------
     Query
-        The dataset as it is.
+        The dataset, unchanged.
 
     Raises
     ------
     ExpressionError, PlanError
-        When the schema or a declaration makes no sense.
+        For an unfit schema or declaration.
 
     Examples
     --------
@@ -170,13 +170,13 @@ def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.9
     Parameters
     ----------
     source : Query
-        A source of people in nested form, `wp.source(..., person=..., at_most=..., nested=True)`. Its `at_most`, of
-        public knowledge, is the most that can come out: people with more rows count as having so many. A large one
-        costs nothing, for a person is one record of weight 1.
+        A source of people in nested form, `wp.source(..., person=..., at_most=..., nested=True)`. Its public `at_most`
+        is the largest possible result: people with more rows count as people with that many. A large bound costs
+        nothing, because a person is one record of weight 1.
     epsilon : number
-        More than 0: what it costs, once.
+        More than 0: the cost, once.
     quantile : number
-        Between 0 and 1: the share of people who are to keep all their rows.
+        Between 0 and 1: the share of people with all their rows kept.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.9
     Raises
     ------
     PlanError
-        When the source is not of people in nested form.
+        For a source that has no people in nested form.
 
     Notes
     -----

@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
     wanted = "show the epsilon that gives this half-width"
     made.add_argument("--half-width", type=float, metavar="NUMBER", help=wanted)
     made.add_argument("--count", type=float, metavar="NUMBER", help="an assumed number of records for averages")
-    width = "an assumed maximum of common neighbours of two vertices; for stars, of the degree"
+    width = "the assumed most common neighbours of two vertices; for stars, the highest degree"
     made.add_argument("--width", type=float, metavar="NUMBER", help=width)
     made.set_defaults(command=run)
 
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> None:
         print(f"The bill of all, released together:\n{Bill(program.releases)}")
         stated = {"half_width": options.half_width, "count": options.count, "width": options.width}
         if options.accuracy or set(stated.values()) != {None}:
-            print(f"\nExpected accuracy:\n{accuracy(program.releases, options.confidence, **stated)}")
+            table = str(accuracy(program.releases, options.confidence, **stated)).replace("width=…", "--width")
+            print(f"\nExpected accuracy:\n{table.replace('count=…', '--count')}")
         return
     for name, query in program.queries.items():
         print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")

@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
 
 def _add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", type=Path, metavar="LEDGER")
-    of_analyst = "the name of an untrusted analyst, for their budgets within those of accounts"
+    of_analyst = "the name of an analyst, to show or set that analyst's budgets"
     parser.add_argument("--analyst", metavar="ANALYST", help=of_analyst)
     add_expected_head(parser)
     parser.add_argument("--json", action="store_true", help="print as JSON")
@@ -130,7 +130,7 @@ def _print(options: argparse.Namespace, ledger: Ledger) -> None:
     for line in _promised(accounts):
         print(line)
     for name, times in more.items():
-        print(f"enough for {times} more of {name}")
+        print(f"further releases of {name}: {times}")
     for event in history:
         print(f"  {event}")
     for entry, digest, plan in plans:

@@ -43,7 +43,7 @@ def output_files(given: Sequence[str], releases: Collection[str]) -> dict[str, P
 def checked_output(path: Path, option: str) -> Path:
     """A file of rows that can be written; refused otherwise, before anything is spent."""
     if path.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"{option} {path}: the ending says the format, so name a .csv or a .parquet file")
+        raise UsageError(f"{option} {path}: the ending gives the format: name a .csv or .parquet file")
     check_writable(path)
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise UsageError(f"{option} {path}: parquet needs pyarrow: {install('tables')}; a .csv file needs nothing")

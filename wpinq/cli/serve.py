@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
     if action and action[0] not in (known := ("list", *_ACTIONS)):
         raise UsageError(f"there is no action {action[0]!r} after the configuration: {suggest(action[0], known)}")
     if action not in ([], ["list"]) and (len(action) != 2 or action[0] not in _ACTIONS):
-        raise UsageError(f"after the configuration comes list, or one of {', '.join(_ACTIONS)}, and a name")
+        raise UsageError(f"after the configuration, give list, or one of {', '.join(_ACTIONS)} with a name")
     from wpinq.service.config import read_configuration
 
     check_readable(Path(path))
@@ -112,7 +112,7 @@ def _list_users(configuration: Configuration) -> None:
         for user in users.all():
             print(f"{user.name}, {user.role} since {user.added}{'' if user.admitted else ', removed'}")
             for token in user.tokens:
-                print(f"  a token of {token.made}, {'without end' if token.expires is None else f'to {token.expires}'}")
+                print(f"  token of {token.made}, {'no expiry' if token.expires is None else f'until {token.expires}'}")
 
 
 def _change_user(service: Configuration, action: str, name: str, budgets: Budgets, options: argparse.Namespace) -> None:
@@ -194,5 +194,5 @@ def _trial_source(path: str, options: argparse.Namespace) -> tuple[str, str | No
         # The data of a trial are public, and so are types that are read off its rows.
         with opened() as connection, suppress(duckdb.Error):
             named = schema(connection.read_csv(glob.escape(path), sample_size=-1), named.name)
-    table = named.source(unit="one row", facts=["whole_weights"], records_at_most=_TRIAL_ROWS if most is None else most)
+    table = named.source(unit="one row", records_at_most=_TRIAL_ROWS if most is None else most)
     return write_source(table.plan.operator), None

@@ -201,8 +201,8 @@ def add_parser(commands: Any) -> None:
         "the share of epsilon of each measurement, all or none (optional with tags: triangle_count, largest_degree)"
     )
     measured("--share", action="append", metavar="NAME=SHARE", help=shares)
-    measured("--max-nodes", type=int, metavar="N", help="a public bound; with tags, for feasibility only")
-    measured("--max-degree", type=int, metavar="D", help="a public bound (default: from released degrees)")
+    measured("--max-nodes", type=int, metavar="N", help="a public bound on nodes; with tags, for feasibility only")
+    measured("--max-degree", type=int, metavar="D", help="a public bound on degrees (default: from released degrees)")
     ends = "the columns of an edge: names in a csv, tsv or parquet file, positions in text, as 1,2"
     measured("--columns", metavar="ONE,OTHER", help=ends)
     measured("--comments", metavar="SIGNS", help="the characters that begin comments at the head of text (default #%%)")
@@ -221,14 +221,14 @@ def add_parser(commands: Any) -> None:
     walked("--outside", action="store_true", help="score unreleased records as if released as 0")
     walked("--chains", type=int, metavar="N", default=1, help="the number of chains (default 1)")
     walked("--seed", type=int, metavar="N", default=0, help="the seed of all public randomness (default 0)")
-    walked("--chunk", type=int, metavar="N", help="steps between progress reports (default: a fiftieth)")
+    walked("--chunk", type=int, metavar="N", help="steps between progress reports (default: 1/50 of them)")
     walked("--checkpoint-every", type=int, metavar="N", default=10, help="chunks between checkpoints (default 10)")
     walked("--no-statistics", action="store_true", help="do not trace triangles and clustering")
     kept = made.add_argument_group("output")
     kept.add_argument("--report", type=Path, metavar="FILE", help="the report (default: OUT.json)")
     kept.add_argument("--folder", type=Path, metavar="FOLDER", help="for answers and checkpoints (default: OUT.run)")
     kept.add_argument("--resume", action="store_true", help="resume the run in the folder with its original options")
-    kept.add_argument("--plots", type=Path, metavar="FOLDER", help="for plots of the synthetic graph and the chains")
+    kept.add_argument("--plots", type=Path, metavar="FOLDER", help="a folder for plots of the graph and the chains")
     kept.add_argument("--quiet", action="store_true", help="no progress on stderr")
     made.set_defaults(command=lambda options: run(options, defaults))
 

@@ -111,7 +111,7 @@ def _type(word: str, given: str) -> types.Type:
     scale = _DECIMAL.fullmatch(word)
     if scale is None:
         known = [*_TYPES, "decimal(2)"]
-        raise UsageError(f"--attribute {given}: there is no type {word!r} to read a column as; {suggest(word, known)}")
+        raise UsageError(f"--attribute {given}: there is no column type {word!r}; {suggest(word, known)}")
     return types.decimal(int(scale[1]))
 
 
@@ -177,7 +177,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
     many = "a rough public number of records; measurements that it shows to be infeasible are refused"
     measured.add_argument("--records", type=float, metavar="N", help=many)
-    measured.add_argument("--name", metavar="NAME", help="its name in the ledger (default: the file name)")
+    measured.add_argument("--name", metavar="NAME", help="the source name in the ledger (default: the file name)")
     measured.add_argument("--unit", metavar="WORDS", help="the protected unit (default: one row, or one person)")
     measured.add_argument("--person", metavar="COLUMN", help="the column of person ids; the unit is then one person")
     measured.add_argument("--at-most", type=int, metavar="N", help="the maximum number of rows counted per person")
@@ -187,13 +187,13 @@ def add_parser(commands: Any) -> None:
     drawn = made.add_argument_group("rows")
     models = ["mixture", "tree", "full-table"]
     drawn.add_argument("--model", choices=models, default="mixture", help="the model (default: mixture)")
-    drawn.add_argument("--draw", type=int, metavar="N", help="the rows (default: the noisy number of records)")
+    drawn.add_argument("--draw", type=int, metavar="N", help="the number of rows (default: the noisy total of records)")
     each = "N weighted rows per record instead"
     drawn.add_argument("--weighted-rows", type=int, nargs="?", const=10, metavar="N", help=each)
     drawn.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of all public randomness (default 0)")
     kept = made.add_argument_group("output")
     kept.add_argument("--report", type=Path, metavar="FILE", help="the report (default: OUT.json)")
-    kept.add_argument("--marginals", type=Path, metavar="FILE", help="the answers (default: OUT.marginals.json)")
+    kept.add_argument("--marginals", type=Path, metavar="FILE", help="released marginals (default: OUT.marginals.json)")
     kept.add_argument("--page", type=Path, metavar="FILE.html", help="a page of plots and tables")
     once = [each for each in measured._group_actions if each.dest != "from_marginals"]
     made.set_defaults(command=run, once=once)
@@ -238,7 +238,7 @@ def run(options: argparse.Namespace) -> None:
         raise arguments.NotSaved(f"out of memory; the marginals are kept. {again}") from None
     except WpinqError as error:
         if options.from_marginals is None:
-            arguments.tell(f"wpinq: the marginals are paid for and kept. {again}")
+            arguments.tell(f"wpinq: the marginals are paid and stored. {again}")
         raise error
 
 
@@ -349,7 +349,7 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
         if name not in [each.name for each in attributes]:
             raise UsageError(f"--drop-other {name}: there is no such attribute")
     if options.marginal and options.order is not None:
-        raise UsageError("--order wants all marginals of an order, --marginal these: give one of them")
+        raise UsageError("--order means all marginals of an order, --marginal single ones: give one of them")
     workload = [tuple(given.split(",")) for given in options.marginal] or None
     wanted = {"order": options.order, "workload": workload, "records": options.records}
     return plan_table(declared, attributes, options.epsilon, **wanted)

@@ -24,7 +24,7 @@ class EngineDataset:
 
 @public
 class WeightedDataset(Mapping[Value, Any]):
-    """A public weighted dataset: records with real weights, absent records weighing 0.
+    """A public weighted dataset: records with real weights; absent records weigh 0.
 
     Zero weights are dropped; `dataset[x]` of an absent record is 0. Weights are floats, or Fractions from an
     exact evaluation. (Paper, section 2.1.)

@@ -37,54 +37,52 @@ _SIGNS = re.compile(r"[^\w\s+\-.,;'\"]*")
 @public
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeList:
-    r"""A graph, or a file or table of its edges, and how to read it.
+    r"""The edges of a graph, file or table, with options for reading them.
 
-    A text file, plain or gzip, has an edge to a line: two node identifiers, with blanks or tabs between, and as many
-    columns in each line as in the first. Names may be quoted as csv has them. Lines above the first edge that begin
-    with `#` or `%` are comments. Files of Matrix Market, METIS (named .graph), Pajek, GML and GraphML are read as the
-    graphs that they hold; other formats of graphs are refused by name. Of csv and parquet files, of tsv files with a
-    line of names, and of tables two columns are read. Of a graph object its edges are read, each undirected one once;
-    nodes without edges and the attributes of edges and nodes are ignored. In a sparse matrix each entry is an edge,
-    which must be 1, from its row to its column; of an undirected graph it is symmetric, or holds one half.
+    A text file, plain or gzip, has one edge on each line: two node identifiers between blanks or tabs, with as many
+    columns as on the first line. Names may be quoted as in csv. Lines above the first edge that begin with `#` or `%`
+    are comments. Matrix Market, METIS (named .graph), Pajek, GML and GraphML files are read as graphs; other graph
+    formats are refused by name. In csv and parquet files, tsv files with a line of names, and tables, two columns are
+    read. A graph object gives its edges, each undirected one once; isolated nodes and attributes are ignored. Each
+    entry of a sparse matrix is 1, for an edge from its row to its column; the matrix of an undirected graph is
+    symmetric, or holds one half.
 
-    The form that is read is told on stderr, where that is a terminal: it never says how many there are of anything.
+    On a terminal, stderr shows the form, and never a number of lines or edges.
 
     Parameters
     ----------
     graph : object
-        The path of a file; a graph of networkx or igraph, or some of its edges (`graph.edges`, `graph.es`), where
-        nodes of igraph are the names of vertices, or their numbers where they have no names; a matrix of scipy.sparse;
-        a numpy array of two columns, a table, or rows of two nodes.
+        The path of a file; a graph of networkx or igraph, or its edges (`graph.edges`, `graph.es`); a matrix of
+        scipy.sparse; a numpy array of two columns, a table, or rows of two nodes. Nodes of igraph are vertex names, or
+        numbers if unnamed.
     directed : bool, optional
-        False puts each edge in canonical order, the smaller node first, so that `(a, b)` and `(b, a)` are
-        duplicates of one another. Unless told, a graph object or file is what it says of itself, and all else is
-        directed; of a matrix it must be told.
+        False puts the smaller node of each edge first, so that `(a, b)` and `(b, a)` are duplicates. By default graph
+        objects and files decide, a matrix needs the option, and other data are directed.
     loops : {"keep", "drop", "refuse"}
-        What to do with an edge from a node to itself.
+        The treatment of edges from a node to itself.
     duplicates : {"keep", "drop", "refuse"}
-        What to do with an edge that stood there before. Kept duplicates add up to one record of a larger weight, so
-        that one unit is one line of the file and no longer one edge of the graph: that has to be said.
+        The treatment of repeated edges. Kept duplicates add up to one record of a larger weight, so the unit is one
+        line of the file and not one edge of the graph: declare it so.
     columns : pair of str or int, optional
-        The columns of a csv, tsv or parquet file or of a table that hold the two ends of an edge. Unless told, those
-        with the names of the source's fields. Of text without names their places, from 1: then further columns may be
-        missing from some lines. Of a Matrix Market file (1, 2), which leaves weights out.
+        The columns of a csv, tsv or parquet file or of a table with the two ends of an edge; by default those named
+        like the fields of the source. For text without names, positions from 1; other columns may then be missing on
+        some lines. For a Matrix Market file (1, 2), which drops weights.
     comments : str, optional
-        The signs that comments at the head of a text file begin with, "#%" unless told; "" where there are none.
+        The signs that begin comments at the head of a text file, by default "#%"; "" for none.
 
     Raises
     ------
     PlanError
-        When an option is not one of those.
+        For an unknown option.
 
     Notes
     -----
-    Reading costs no privacy: nothing is released. Dropping edges changes what is protected, which is the curator's
-    choice and made before.
+    Reading costs no privacy, because nothing is released. The curator decides beforehand whether to drop edges.
 
-    Where a source declares a person, each line is one person's: of the id in a column beside the ends (csv, parquet,
-    tables), or of one end, whose edges those then are that name it there; an undirected edge is of neither end. Loops,
-    the order of ends and duplicates are settled among the lines of each person before they are cut. Then equal edges
-    of several people are dropped to one, kept, or refused.
+    If a source declares a person, each line belongs to one person: to the id in a column beside the ends (csv, parquet,
+    tables), or to one of the ends. An undirected edge belongs to neither end. The options for loops, direction and
+    duplicates apply to the lines of each person before the cut. Then equal edges of several people are dropped to one,
+    kept, or refused.
 
     Examples
     --------
@@ -130,19 +128,19 @@ class EdgeList:
 
     @property
     def path(self) -> Path | None:
-        """The file, where it is one."""
+        """The path of the file; None for other data."""
         return Path(self.graph) if _is_path(self.graph) else None
 
     @property
     def is_directed(self) -> bool:
-        """Whether (a, b) and (b, a) are two edges: as told, or as the graph or file says of itself."""
+        """Whether (a, b) and (b, a) are two edges: by the option, or by the graph or file."""
         with suppress(SourceRejected, PlanError), ExitStack() as stack:  # which is refused when it is read
             return self._in_file(stack, again=True)[1] is not False if self.directed is None else self.directed
         return True
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What a source of these edges can promise, whatever they are: from how they are read alone.
+        """The facts of a source of these edges, which follow from the options of reading alone.
 
         Examples
         --------
@@ -192,8 +190,8 @@ class EdgeList:
             place = person.id_field(type_)
             if place is not None and names[place] != person.column and person.column in self._offered_names():
                 raise SourceRejected(
-                    f"whose an edge is could be said by {person.column!r} of the data or by {names[place]!r}, which is "
-                    "read as the field of that name: rename one"
+                    f"the owner of an edge may be {person.column!r} of the data or {names[place]!r}, which is read as "
+                    "the field of that name: rename one"
                 )
             if place is None:
                 names, types = (*names, person.column), (*types, ID)
@@ -246,13 +244,13 @@ class EdgeList:
         column = person.column
         if column in ends and not directed:
             raise SourceRejected(
-                f"an undirected edge is not {column!r}'s alone: offer each in both directions with directed=True, as "
-                "graph.to_directed() has them, or name a column of ids beside the ends"
+                f"an undirected edge belongs to both ends, not only {column!r}: offer both directions with "
+                "directed=True, as from graph.to_directed(), or name a column of ids beside the ends"
             )
         if column not in ends and (nameless or is_graph(self.graph)):
             raise SourceRejected(
-                f"the data do not say whose they are, for edges have no {column!r}: offer a table with this column, as "
-                f"networkx.to_pandas_edgelist makes it, or declare the end whose edges they are, as person={ends[-2]!r}"
+                f"the edges have no column {column!r} with the ids of persons: offer a table with this column, as from "
+                f"networkx.to_pandas_edgelist, or declare an end as the person, as person={ends[-2]!r}"
             )
 
     def _rows(self, connection: Any, type_: TupleOf, stack: ExitStack) -> Relation:

@@ -92,15 +92,15 @@ def enforce_content(connection: Any, most: int, held: StoredColumns) -> None:
     with held.attached(connection, "checking") as table:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(columns)} LIMIT 1").fetchall():
             raise SourceRejected(
-                f"Refused as a whole, the data: a text or a list is larger than the {most:,} code points that the "
-                "limits of untrusted mode take, a list as it is written. Raise Limits(max_record_bytes=...), or cut "
+                f"Cannot read the data: a text, or a list as text, has more than the {most:,} code points that the "
+                "limits of untrusted mode allow. Raise Limits(max_record_bytes=...), or cut "
                 "the data"
             )
 
 
 def broken_size(words: str) -> str:
     """The message for data beyond a bound: that it does not hold, and nothing of the data."""
-    return f"Refused as a whole, the data: the source declares {words}, and they do not keep to it"
+    return f"Cannot read the data: they break the declaration of {words}"
 
 
 def refuse_records(connection: Any, unkept: str, held: StoredColumns, relation: Relation, reason: str) -> None:
@@ -118,7 +118,7 @@ def refuse_records(connection: Any, unkept: str, held: StoredColumns, relation: 
         for _, number, first in listed(connection, found):
             tally.add(first, {reason: number})
     tally.refuse("the data", noun=relation.noun, first=relation.first)
-    raise SourceRejected(f"Refused as a whole, the data: {reason}. Which rows they are cannot be found again.")
+    raise SourceRejected(f"Cannot read the data: {reason}. The rows cannot be found again.")
 
 
 def same_reversed(type_: Type, other: str = "b") -> str:

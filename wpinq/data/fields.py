@@ -58,7 +58,7 @@ def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
     if not types or (columns.names is None and left_out):
         raise SourceRejected("no column of the table can be a field: rename or convert those that you want")
     if columns.library == "csv":
-        asked.append("all fields are str: say which are int, float, bool, datetime.date or of another type")
+        asked.append("all fields are str: declare int, float, bool, datetime.date or another type where it fits")
     return types[0] if columns.bare else TupleOf(tuple(names), tuple(types)), asked, left_out
 
 

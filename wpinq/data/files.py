@@ -82,7 +82,7 @@ def parquet_files(path: Path) -> list[Path] | None:
 _LOGS = (
     ("_delta_log", "Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
     ("metadata/*.metadata.json", "Iceberg", "the scan of pyiceberg's table, catalog.load_table(name).scan()"),
-    (".hoodie", "Hudi", "what Hudi's own reader gives, as a frame"),
+    (".hoodie", "Hudi", "the frame of Hudi's own reader"),
 )
 """For each format of tables with a log: where the log is in the folder of a table, and what reads the table."""
 
@@ -93,8 +93,8 @@ def check_no_log(files: Iterable[Path], offered: Path | str) -> None:
         for log, name, reader in _LOGS:
             if any(folder.glob(log)):
                 raise SourceRejected(
-                    f"{offered} is part of a table of {name}, whose log says what counts of its files and rows: "
-                    f"without it, what was deleted comes back. Offer {reader}"
+                    f"{offered} is part of a table of {name}, whose log lists the valid files and rows: "
+                    f"without it, deleted rows come back. Offer {reader}"
                 )
 
 
@@ -213,7 +213,7 @@ def identities(path: str | os.PathLike[str]) -> frozenset[object]:
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """A csv file of any name, the first line of which names its columns.
+    """A csv file of any name; its first line has the column names.
 
     Parameters
     ----------
@@ -265,8 +265,8 @@ def file_relation(connection: Any, data: str | os.PathLike[str], type_: Type, st
     file = as_csv(data, fields)
     if file and file is not data and file.delimiter == "\t" and {*fields}.isdisjoint(csv_names(file)):
         raise SourceRejected(
-            f"the first line of {path} names no field: where it is an edge, offer EdgeList(path, columns=(1, 2)); "
-            "where it names columns, name them as the fields, or of fields without names offer "
+            f"the first line of {path} names no field: if it is an edge, offer EdgeList(path, columns=(1, 2)); if "
+            "it names columns, name them like the fields; for fields without names, offer "
             "wpinq.data.CsvFile(path, '\\t')"
         )
     return None if file is None else _csv_relation(connection, file, type_, stack)
@@ -484,8 +484,8 @@ def _check_folder_names(missing: Sequence[str], files: Sequence[Path]) -> None:
     if named := [name for name in missing if any(part.startswith(f"{name}=") for part in parts)]:
         raise SourceRejected(
             f"no column of the files is named {', '.join(map(repr, named))}, only folders are "
-            f"({', '.join(f'{name}=...' for name in named)}), and what stands in names of folders is not read: offer a "
-            "relation that reads it, as duckdb.sql(\"SELECT * FROM read_parquet('.../**/*.parquet', "
+            f"({', '.join(f'{name}=...' for name in named)}), and names of folders are not read: offer a relation "
+            "that reads them, as duckdb.sql(\"SELECT * FROM read_parquet('.../**/*.parquet', "
             'hive_partitioning=true)")'
         )
 

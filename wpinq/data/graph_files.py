@@ -157,7 +157,7 @@ def _graphml(text: str, *_: object) -> _Found:
     if re.search(r"<!(?!--|\[CDATA\[)", text):
         raise UnfitValue("has a DOCTYPE or declares entities, which are not read: leave them out")
     if not all(map(_EDGE_DEFAULT.search, re.findall(r"<(?:\w+:)?graph\b[^>]*", text))):
-        raise UnfitValue('does not say what an edge is: write edgedefault="directed" or "undirected" into <graph>')
+        raise UnfitValue('has no direction of edges: write edgedefault="directed" or "undirected" into <graph>')
     graph = import_module("networkx").parse_graphml(text, force_multigraph=True)
     return _all_edges(graph, text, r"<(?:\w+:)?edge\b", {})
 
@@ -233,7 +233,7 @@ def read_graph_file(path: Path, file: Any, directed: bool | None, columns: tuple
     if not callable(read):
         raise SourceRejected(f"{path} is {name}, and no edge list: {read}")
     if columns is not None and (read is not _matrix_market or columns != (1, 2)):
-        raise PlanError("columns by place are told of edge lists in text, and (1, 2) of Matrix Market: leave them out")
+        raise PlanError("columns by position are for edge lists in text, and (1, 2) for Matrix Market: leave them out")
     why = "cannot be read as such: it is damaged, no UTF-8 text, or of another form"
     try:
         file.seek(0)
@@ -244,7 +244,7 @@ def read_graph_file(path: Path, file: Any, directed: bool | None, columns: tuple
             found = read(text, re.match(sign, text).end(), columns is not None)  # type: ignore[union-attr]
         if found[0] is not None or directed is not None:
             return FoundEdges(path, name, *found)
-        why = "does not say what an edge is: say directed=True for one from each row to a column, or directed=False"
+        why = "does not say if edges are directed: give directed=True (from row to column) or directed=False"
     except UnfitValue as unfit:
         why = str(unfit)
     except ImportError:

@@ -152,7 +152,7 @@ def _sparse_edges(data: Any, directed: bool | None) -> GraphEdges | None:
         return None
     if directed is None:
         raise SourceRejected(
-            f"{what} does not say what an edge is: say directed=True for one from row to column, or False"
+            f"{what} does not say if edges are directed: give directed=True (from row to column) or False"
         )
     entries = data.tocoo()
     if not (entries.data == 1).all():

@@ -103,8 +103,8 @@ def read_source(
         )
     if person is not None and isinstance(data, Mapping):
         raise SourceRejected(
-            "the data do not say whose they are: offer rows by field name, a table, csv or parquet, with the ids of "
-            f"people in a column {person.column!r}; weights of their own have none"
+            "the data have no ids of persons: offer rows by field name, a table, csv or parquet, with the ids of "
+            f"people in a column {person.column!r}; mappings to weights have none"
         )
 
     def read() -> StoredColumns | None:
@@ -218,15 +218,15 @@ class Origins:
         for name, before in list(self._by_source.items()):
             if any(each.account != source.account and origin.same(each) for each in list(before)):
                 warn(
-                    f"what is protected as {source.source!r} is what {name!r} protects, or did, from another account: "
-                    "who is in it loses what both spend. Protect it once, or, where a person is the unit, let both "
-                    'share one account: account="..."'
+                    f"{source.source!r} has the same data as {name!r}, under another account: each person in them "
+                    "loses the sum of both. Protect the data once, or, with a person as the unit, share one "
+                    'account: account="..."'
                 )
         undirected = "undirected" in unit.lower() and {"symmetric", "simple"}.isdisjoint(source.facts)
         if undirected and source.unit_weight < 2 and may_be_directed(data, source.record):
             warn(
-                f"the unit of {source.source!r} is undirected, and its data are read as directed: what stands there as "
-                "(a, b) and as (b, a) is two units. Declare it simple, or offer an EdgeList with directed=False"
+                f"the unit of {source.source!r} is undirected, and its data are read as directed: an edge "
+                "listed as (a, b) and (b, a) is two units. Declare `simple`, or offer an EdgeList with directed=False"
             )
         return origin
 

@@ -56,8 +56,8 @@ class Tally:
         reasons = "; ".join(f"{reason} ({times})" for reason, times in self.reasons.most_common())
         amount = f"1 {noun} is" if count == 1 else f"{count} {noun}s are"
         raise SourceRejected(
-            f"Refused as a whole, {what}: {amount} unfit, at {noun} {places}{more}, counted from {first}. "
-            f"Reasons: {reasons}. Correct or leave out what is named here, and start again.{advice}",
+            f"Cannot read {what}: {amount} unfit, at {noun} {places}{more}, counted from {first}. "
+            f"Reasons: {reasons}. Nothing was stored: correct or leave out the {noun}s named here.{advice}",
             tuple(self.first),
         )
 

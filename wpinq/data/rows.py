@@ -56,8 +56,8 @@ def check_unread(data: object, result: object = None) -> None:
     again = reference is not None and reference() is data and before is result
     if again or (inspect.isgenerator(data) and inspect.getgeneratorstate(data) == inspect.GEN_CLOSED):
         raise SourceRejected(
-            f"this {type(data).__qualname__} gives its rows once, and was read already: what is left would be "
-            "protected as if it were all. Make it anew, or offer what can be read again: a list, a table or a file"
+            f"this {type(data).__qualname__} gives its rows once and was read already: only the rest of them "
+            "would be protected. Make a new one, or offer a list, a table or a file"
         )
 
 
@@ -82,10 +82,10 @@ def _forget(place: int, gone: weakref.ref[Any]) -> None:
 
 _T = TypeVar("_T")
 _PIECE = 100_000
-_FAILS = "what gives the rows fails: ask it for all of them yourself to see why"
+_FAILS = "the iterable of rows fails: list it yourself to see why"
 NO_ROWS = (
-    "{} without rows may have been read before: make it anew. Where there are none, offer what can be read again: an "
-    "empty list, a table in memory or a file"
+    "{} without rows may have been read before: make a new one. If there are no rows, offer an empty list, a table in "
+    "memory or a file"
 )
 """What is said of what gives its rows once, and gave none."""
 _ANY_RESULT = object()
@@ -99,7 +99,7 @@ def check_no_columns(rows: object) -> None:
     """Refuse a tuple of arrays, which may be rows or, as numpy has coordinates, columns."""
     if isinstance(rows, tuple) and any(getattr(row, "ndim", 0) for row in rows):
         raise SourceRejected(
-            "a tuple of arrays may be of rows or of columns: offer numpy.column_stack((…)), or a list of rows"
+            "a tuple of arrays may hold rows or columns: offer numpy.column_stack((…)), or a list of rows"
         )
 
 
@@ -227,7 +227,7 @@ def _fields(row: Any, type_: TupleOf, only_by_name: bool) -> Sequence[object]:
     if isinstance(row, Mapping):
         return by_name(row, type_)
     if only_by_name:
-        raise UnfitValue("a row without field names, which does not say whose it is")
+        raise UnfitValue("a row without field names, and so without an id")
     if not isinstance(row, (tuple, list)):
         raise UnfitValue(f"not a record: give a tuple, a list or a mapping with {width} fields")
     if len(row) != width:

@@ -78,7 +78,7 @@ def source_data(
     if options is None:
         if table:
             return table
-        no_edges = f"{path} is no csv or parquet file by its name; if it is an edge list, say what an edge is: {either}"
+        no_edges = f"{path} is no csv or parquet file by its name; for an edge list, give its direction: {either}"
         raise UsageError(unread_format(path) or no_edges)
     told = spelled("edge_list", name)
     chosen: dict[str, Any] = {}
@@ -87,10 +87,10 @@ def source_data(
         if given is None:
             raise UsageError(f"{told} has no option {option!r}; it has {', '.join(EDGE_OPTIONS)}, comments=SIGNS")
         if chosen.keys() & given.keys():
-            raise UsageError(f"{told}: {option!r} decides what another option has decided; keep one")
+            raise UsageError(f"{told}: {option!r} contradicts or repeats another option; keep one")
         chosen |= given
     if "directed" not in chosen:
-        raise UsageError(f"{told} must say what an edge is: directed or undirected")
+        raise UsageError(f"{told} needs directed or undirected")
     ends = None if columns is None else edge_columns(columns, table or path, spelled("columns", name))
     return EdgeList(table or path, **chosen, columns=ends)
 

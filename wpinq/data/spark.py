@@ -297,7 +297,7 @@ def _fault(dataset: Any, declared: Source) -> str:
             return f"has {twice}, where the source declares unit_weights" if fact == "unit_weights" else f"has {reason}"
     for words, query in size_breaches(declared.sizes, "{held}", declared.record):
         if found(query):
-            return f"does not keep to what the source declares, {words}"
+            return f"breaks the declaration of {words}"
     return ""
 
 

@@ -159,7 +159,7 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
         price = far if moved < count else _short(count)
         yield f"Uses {name} {often}{sharper}: a release costs epsilon x {price}{factor}{cost}."
         if sharper:
-            yield f"{far} instead of {_short(count)} by: {'; '.join(certificate.rules)}."
+            yield f"{far} instead of {_short(count)} due to: {'; '.join(certificate.rules)}."
         yield f"Protects {declared.unit}{declared.rows_of_unit} of {name}."
         shared.setdefault(declared.account, []).append(name)
     factors = charges(certificate.stability, certificate.sources)
@@ -211,7 +211,7 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing
         yield f"Keys: {listing.words}. The 95 % is of all keys of that domain;"
         yield "the interval of a listed key gives its own error."
     elif domain is None:
-        yield "Keys: give them with over=..., or query a Release key by key."
+        yield "Keys: the query fixes none; give them with over=..., or request them from a Release."
     else:
         yield f"Keys: {len(domain)}, known from the query itself."
 

@@ -46,7 +46,7 @@ class Plottable(Protocol):
 
 
 def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None = None) -> Axes:
-    """Every answer with its interval.
+    """A plot of answers with their intervals.
 
     Numbers are placed at their value, other keys side by side in the order of `answers.keys`. Points and bars are the
     estimates and intervals of `Answers.rows`, each interval for itself: of many answers, a share of 1 − confidence is
@@ -55,7 +55,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
     Parameters
     ----------
     answers : Answers
-        What was released.
+        The released answers.
     confidence : float
         Strictly between 0 and 1.
     axes : matplotlib Axes, optional
@@ -109,7 +109,7 @@ def plot_answers(answers: Plottable, confidence: float = 0.95, axes: Axes | None
 def plot_estimates(
     keys: tuple[Any, ...] | None, rows: Sequence[Any], name: str, title: str, axes: Axes | None, label: str = ""
 ) -> Axes:
-    """Estimates with their intervals, by their keys, or the only one, which has a name alone."""
+    """A plot of estimates with their intervals, by key."""
     ends = [
         # the interval of a listed key may have no low end: its bar goes down to 0
         (row.estimate - (row.low if np.isfinite(row.low) else 0.0), row.high - row.estimate)

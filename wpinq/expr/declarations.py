@@ -85,7 +85,7 @@ No record has them: they identify the person of a row.
 AT_MOST_LIMIT = 1_000_000
 """The most rows that a source may take of one person."""
 
-NO_ID = "null where the id of a person is due (leave out the rows of nobody, or give each an id of its own)"
+NO_ID = "null as the id of a person (leave out these rows, or give each an id of its own)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,7 @@ class Person:
         """
         if not isinstance(row, TupleOf) or row.nullable or not row.names or None in row.names:
             raise PlanError(
-                f"rows that say whose they are have named fields, beside a column {self.column!r}: declare fields, as "
-                "in page=str"
+                f"rows of persons have named fields, beside a column {self.column!r}: declare fields, as in page=str"
             )
         if self.column not in row.names:
             return None

@@ -98,7 +98,7 @@ class Column:
     def _mend_attribute(self, name: str) -> str:
         shown = f'wp.col("{self.column_name}")' if self.column_name else "column"
         if name in _AGGREGATES:
-            return f"aggregates are asked of a query: people.agg(x=wp.{_AGGREGATES[name]}, epsilon=0.1)"
+            return f"an aggregate belongs to a query: people.agg(x=wp.{_AGGREGATES[name]}, epsilon=0.1)"
         if name in _METHODS:
             return _METHODS[name].format(shown)
         near = nearest(name, [*IN_PYTHON, "alias"])
@@ -108,7 +108,7 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """The column of this name: a function of a record that is written without a lambda.
+    """The column of this name, for expressions without a lambda.
 
     Parameters
     ----------

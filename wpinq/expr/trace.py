@@ -292,8 +292,8 @@ def as_function(given: object) -> UserFunction:
     if isinstance(given, str):
         if not given.isidentifier():
             raise ExpressionError(
-                f"{reprlib.repr(given)} names no column: what is more than a name is written `lambda r: r.age > 30`, "
-                'or `wp.col("age") > 30`'
+                f"{reprlib.repr(given)} is no column name: write an expression as `lambda r: r.age > 30` or "
+                '`wp.col("age") > 30`'
             )
         return lambda record: _column(record, given)
     if isinstance(given, (list, tuple)) and given and all(isinstance(part, str) or callable(part) for part in given):

@@ -143,7 +143,7 @@ def decimal(scale: int) -> DecimalOf:
 
 
 def category(*values: str) -> CategoryOf:
-    """The type of strings out of a public list, for declarations and casts.
+    """The type of strings from a public list, for declarations and casts.
 
     Parameters
     ----------

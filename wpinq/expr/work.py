@@ -89,8 +89,8 @@ class _Measure:
         steps, held = self.of_body(function.body, bound)
         if steps.degree > 1:
             raise ExpressionError(
-                "lists or texts that nothing bounds stand inside one another, so the work would grow faster than what "
-                "a record holds: bound one of them, as in F.first(items, 20), or give a limit"
+                "lists or texts without a bound are nested, so the work would grow faster than the size of a "
+                "record: bound one of them, as in F.first(items, 20), or give a limit"
             )
         content = held.content.factor if _unbounded(function.type) else 0
         return CallWork(steps.factor, max(held.text.factor, content), self.calls)
@@ -106,7 +106,7 @@ class _Measure:
     def of_call(self, expr: Expr, known: dict[bytes, _Held], bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
         self.calls += 1
         if self.calls > CALLS_LIMIT:
-            raise ExpressionError(f"the function has more than {CALLS_LIMIT:,} calls, with what it maps written out")
+            raise ExpressionError(f"the function has more than {CALLS_LIMIT:,} calls, with those of mapped functions")
         if isinstance(expr, Constant):
             content = Amount.of(content_of(expr.value))
             return Amount.of(1), _Held(Amount.of(_longest(expr.value)), content, _counts(expr.type, content))

@@ -33,33 +33,33 @@ from wpinq.sinks.largest_degree import LargestDegree
 def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
     """The number of triangles, by the ladder mechanism.
 
-    `Pr[x] ∝ exp(−ε·j/2)` for every integer x on rung j of the ladder of the graph: rung 0 is the count, and each
-    further rung the next integers on either side, as many as one edge can change the count by in a graph j − 1 edges
-    away.
+    `Pr[x] ∝ exp(−ε·j/2)` for every integer x on rung j of the ladder of the graph. Rung 0 is the count. Each further
+    rung has the next integers on both sides, as many as the largest change of the count by one edge in a graph j − 1
+    edges away.
 
     Parameters
     ----------
     edges : Query
-        A source of edges with the fact "unit_weights", as it is or after `where`, `symmetrize`, `union` with its
-        reverse. The graph has an edge {a, b} where (a, b) or (b, a) is there; loops are no edges.
+        A source of edges with the fact "unit_weights", also after `where`, `symmetrize`, or `union` with its reverse.
+        The graph has the edge {a, b} if (a, b) or (b, a) is present; loops are no edges.
     epsilon : number
-        More than 0: what one edge costs, whichever way the plan puts both directions together.
+        More than 0: the cost of one edge, for any way of combining both directions in the plan.
     interval_share : number, optional
-        The share of epsilon, between 0 and 1, that buys an interval: with it, the most neighbours that two vertices
-        have in common are released too, with noise. Without it the answers have no interval, for how much noise there
-        is depends on the graph.
+        The share of epsilon, between 0 and 1, that buys an interval. It pays for a noisy maximum of the common
+        neighbours of two vertices. Without it the answers have no interval, because the amount of noise depends on the
+        graph.
 
     Returns
     -------
     Measurement
-        Keys "count" and, with an interval, "common neighbours"; `value` is the count, at least 0. Privacy cost: ε times
-        the unit weight of the source, and half of that where it is `symmetric`, for both records of an edge change
-        together.
+        A measurement with the keys "count" and, with an interval, "common neighbours"; `value` is the count, at least
+        0. Privacy cost: ε times the unit weight of the source, and half of that if it is `symmetric`, because both
+        records of an edge change together.
 
     Raises
     ------
     PlanError
-        When a record of the source is not one edge of the graph; it says what to do.
+        If a record of the source is not one edge of the graph; the message has a remedy.
 
     Notes
     -----
@@ -84,7 +84,7 @@ def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | 
 
 
 def star_count(edges: Query, k: int, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:
-    """The number of k-stars, each a vertex with k of its neighbours, by the ladder mechanism.
+    """The number of k-stars (a vertex with k neighbours), by the ladder mechanism.
 
     `Σ_v C(d_v, k)`, with the noise of `triangle_count` over the ladder of k-stars.
 
@@ -136,10 +136,10 @@ def four_clique_count(edges: Query, epsilon: EpsilonLike, interval_share: object
 
 
 def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
-    """The largest degree of the graph: how many neighbours the vertex has that has most.
+    """The largest degree of the graph, as a noisy integer.
 
-    One edge moves it by at most 1, whatever the graph: double-geometric noise, `Pr[x] ∝ exp(−ε·|x − degree|)` for every
-    integer x.
+    One edge changes it by at most 1 in any graph, so the noise is double-geometric: `Pr[x] ∝ exp(−ε·|x − degree|)` for
+    every integer x.
 
     Parameters
     ----------
@@ -149,13 +149,13 @@ def largest_degree(edges: Query, epsilon: EpsilonLike) -> ListedMeasurement:
     Returns
     -------
     Measurement
-        Key "largest degree"; `value` is the answer, at least 0, and its interval comes at no further cost, for the
-        noise is public. Privacy cost: as for `triangle_count`.
+        A measurement with the key "largest degree"; `value` is the answer, at least 0. Its interval is free, because
+        the noise is public. Privacy cost: as for `triangle_count`.
 
     Raises
     ------
     PlanError
-        When a record of the source is not one edge of the graph; it says what to do.
+        If a record of the source is not one edge of the graph; the message has a remedy.
 
     Notes
     -----
@@ -200,7 +200,7 @@ NODE_WEIGHT = Fraction(1, 2)
 
 
 def path_weight(middle: SupportsIndex) -> Fraction:
-    """What a path weighs in `paths`: `1/(2·d_b)`, d_b the degree of its middle vertex.
+    """The weight of a path in `paths`: `1/(2·d_b)` for a middle vertex of degree d_b.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def triangle_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
 
 
 def square_weight(degrees: Sequence[SupportsIndex]) -> Fraction:
-    """What a square adds in `squares_by_degree`.
+    """The weight of one square in `squares_by_degree`.
 
     `2/(f(b,c) + f(d,a)) + 2/(f(a,b) + f(c,d))` with `f(p, q) = p²(q − 1) + q²(p − 1)`   (after paper, equation (6))
 
@@ -315,16 +315,16 @@ def count_noise_scale(item_weight: Fraction, epsilon: EpsilonLike, uses: int = 1
     Parameters
     ----------
     item_weight : Fraction
-        What one item adds to its record, more than 0: `triangle_weight(record)` and its like.
+        The weight of one item in its record, more than 0, such as `triangle_weight(record)`.
     epsilon : number
-        More than 0: the epsilon of the NoisyCount; or, with `uses`, the whole cost to the source.
+        More than 0: the epsilon of the NoisyCount or, with `uses`, the whole cost to the source.
     uses : int
-        The uses of the source that epsilon pays for: `query.uses()`; 1 where epsilon is that of the NoisyCount.
+        The uses of the source that epsilon pays for, from `query.uses()`; 1 for the epsilon of the NoisyCount.
 
     Returns
     -------
     Fraction
-        Exact, but for the slack for floating-point error that a session adds (parts in 10⁶ or less).
+        The exact scale, without the slack of a session for floating-point error (at most about 10⁻⁶).
 
     Raises
     ------

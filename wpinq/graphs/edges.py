@@ -42,14 +42,14 @@ def read_edges(
         A file, a graph of networkx or igraph, a sparse matrix, pairs: what `EdgeList` takes. Whether a file is gzip
         is read from the file itself.
     directed : bool, optional
-        False puts each edge in canonical order, the smaller node first. Unless told, as a graph object says of itself.
+        False puts the smaller node of each edge first. By default a graph object decides.
     loops, duplicates : {"keep", "drop", "refuse"}
         What to do with an edge from a node to itself, and with one that stood there before. A public graph is read as
         the file has it; an `EdgeList` offered for protection refuses duplicates unless told.
     columns : pair of str or int, optional
         The columns of a csv, tsv or parquet file, or of a table, by name; of text by place, from 1.
     comments : str, optional
-        The signs that comments at the head of a text file begin with, "#%" unless told.
+        The signs that begin comments at the head of a text file, by default "#%".
     node : {int, str}
         The type of the node identifiers.
 
@@ -83,7 +83,7 @@ def read_edges(
 
 
 def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
-    """Write the edges of a public graph, one to a line with a tab between, in the order given.
+    """Write the edges of a public graph in their order, one on each line, with a tab.
 
     The same edges give the same bytes, gzip included (no time stamp). Sort a set first: it has no order.
 

@@ -85,7 +85,7 @@ def fit_degree_sequence(sequence: Any, ccdf: Any, sequence_scale: float = 1.0, c
 
 
 def isotonic_degree_sequence(sequence: Any) -> Floats:
-    """The non-increasing row of numbers nearest in squares to a noisy degree sequence.
+    """The non-increasing sequence nearest to a noisy degree sequence, by least squares.
 
     Minimises Σ (v[x] − d[x])² over d[0] ≥ d[1] ≥ …: `isotonic_l2` of the row turned round, in linear time.
 
@@ -117,7 +117,7 @@ def isotonic_degree_sequence(sequence: Any) -> Floats:
 
 
 def degree_sequence_from_ccdf(ccdf: Any) -> Integers:
-    """The degree sequence that a noisy CCDF implies alone.
+    """The degree sequence that fits a noisy CCDF.
 
     The CCDF is made non-increasing (isotonic regression), rounded to counts ≥ 0 and transposed:
     d[x] = #{y : c[y] > x}.

@@ -38,25 +38,25 @@ def ends(edges: Query) -> Query:
 
 
 def symmetrize(undirected: Query) -> Query:
-    """Every edge in both directions, from edges that stand once each.
+    """Every edge in both directions, from edges that occur once.
 
     `out((a, b)) = A((a, b)) + A((b, a))`
 
     Parameters
     ----------
     undirected : Query
-        Edges in one direction each. An edge that stands in both directions comes out with weight 2.
+        Edges in one direction each. An edge in both directions gets weight 2.
 
     Returns
     -------
     Query
-        Records as they came, of weight 1 where the edge stood once. Uses of the source: 2, and so every recipe costs
-        double from there; that is the price of protecting an undirected edge as a whole.
+        The same records, of weight 1 if the edge occurred once. Uses of the source: 2, so every recipe costs double.
+        This is the price of protecting an undirected edge as a whole.
 
     Notes
     -----
-    Source: paper, section 3.3. A source that holds both directions already needs no `symmetrize`: it declares
-    `unit_weight=2` to protect undirected edges, which costs the same.
+    Source: paper, section 3.3. A source with both directions needs no `symmetrize`. It declares `unit_weight=2` to
+    protect undirected edges, at the same cost.
 
     Examples
     --------
@@ -72,12 +72,13 @@ def symmetrize(undirected: Query) -> Query:
 def nodes(edges: Query) -> Query:
     """The nodes that have an edge.
 
-    `out(a) = 1/2`: each edge shares its weight between its ends, and half a unit of what a node gathers is kept.
+    `out(a) = 1/2`: each edge shares its weight between its ends, and half a unit of a node's weight is kept.
 
     Returns
     -------
     Query
-        One record a node, of weight 1/2. Uses: 1. `nodes(edges).select(lambda a: "nodes")` weighs half their number.
+        One record for each node, of weight 1/2. Uses: 1. `nodes(edges).select(lambda a: "nodes")` weighs half their
+        number.
 
     Notes
     -----
@@ -106,7 +107,7 @@ def degrees(edges: Query) -> Query:
 
     Notes
     -----
-    Source: paper, section 3.2. One edge more changes the record of either end, which is why GroupBy halves.
+    Source: paper, section 3.2. One more edge changes the record of each end, so GroupBy halves the weight.
 
     Examples
     --------
@@ -183,7 +184,7 @@ def paths(edges: Query) -> Query:
     Returns
     -------
     Query
-        Records `(a, b, c)`; each path stands in both directions. Uses: 2.
+        Records `(a, b, c)`; each path occurs in both directions. Uses: 2.
 
     Notes
     -----
@@ -256,7 +257,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
     edges : Query
         Symmetric edges of weight 1.
     bucket : int
-        At least 1. Degrees d are replaced by `⌊d / bucket⌋`: fewer, heavier records (20 in the paper).
+        At least 1. `⌊d / bucket⌋` replaces the degree d, for fewer and heavier records (20 in the paper).
 
     Returns
     -------
@@ -266,7 +267,7 @@ def triangles_by_degree(edges: Query, bucket: int = 1) -> Query:
     Raises
     ------
     PlanError
-        When bucket is no integer of at least 1.
+        If bucket is no integer of at least 1.
 
     Notes
     -----
@@ -313,9 +314,9 @@ def squares_by_degree(edges: Query) -> Query:
 
     Notes
     -----
-    Source: paper, section 3.4 (equations (5) and (6), Theorem 3), but for the last step. The paper sorts the four
-    degrees; what a square weighs depends on their order around it, so sorting mixes weights. This keeps the order,
-    and `graphs.squares_from_weight` gives counts exactly.
+    Source: paper, section 3.4 (equations (5) and (6), Theorem 3), except for the last step. The paper sorts the four
+    degrees, which mixes weights, because the weight of a square depends on their order around it. This recipe keeps the
+    order, so `graphs.squares_from_weight` gives counts exactly.
 
     Examples
     --------

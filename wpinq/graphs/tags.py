@@ -95,7 +95,7 @@ def half_edges(edges: Query) -> Query:
 
 
 def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
-    """Each node with tags that weigh as its degree does.
+    """Each node with tags that share the weight of its degree.
 
     `out((a, i)) = t_i(d_a) = clamp(d_a − C_i, 0, C_{i+1} − C_i) / 2`
 
@@ -126,7 +126,7 @@ def degree_tags(edges: Query, limits: Sequence[int]) -> Query:
 
 
 def degree_mass_by_tag(edges: Query, limits: Sequence[int]) -> Query:
-    """How much degree there is between limits.
+    """The total degree between limits.
 
     `out(i) = Σ_a t_i(d_a)`
 

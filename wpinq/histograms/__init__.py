@@ -1,4 +1,4 @@
-"""Histogram strategies as query programs, and the inference that makes their answers sharp.
+"""Histogram strategies as queries, and inference that lowers the error of their answers.
 
 Only releasing what `measure` of a strategy gives costs privacy, as the plan's bill says. All else works on released
 answers, on public guesses or on no data at all: its privacy cost is none.

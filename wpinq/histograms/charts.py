@@ -37,7 +37,7 @@ _MOST_OUTLINED = 100
 def plot_estimate(
     estimate: Any, interval: Any = None, truth: Any = None, answers: Answers | None = None, axes: Axes | None = None
 ) -> Axes:
-    """The estimated count of each bin, with intervals, and the truth where it is public.
+    """A plot of the estimated count of each bin, with intervals, and a public truth.
 
     Bin i spans i − ½ to i + ½. AnswersError when the numbers are not finite, are not one a bin, or a lower end lies
     above its upper end.
@@ -52,7 +52,7 @@ def plot_estimate(
     truth : array-like, optional
         PUBLIC data only: the true counts are drawn as they are. For experiments; never give it protected counts.
     answers : Answers, optional
-        What the estimate was made from. The plot then says so, and is stamped when they are simulated.
+        The answers behind the estimate, which the plot then names; it is stamped for simulated answers.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def plot_error_by_range_size(
     sizes: Sequence[int] | None = None,
     axes: Axes | None = None,
 ) -> Axes:
-    """The expected squared error of a range, by its number of bins, for strategies side by side.
+    """A plot of the expected squared error of strategies, by the number of bins of a range.
 
     No data are used.
 
@@ -171,7 +171,7 @@ def _sizes(sizes: Any, domain: int) -> list[int]:
 
 
 def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes: Axes | None = None) -> Axes:
-    """The tree of ranges: a rectangle for each node over the bins that it sums, the root on top.
+    """A plot of the tree of ranges, with a rectangle for each node over its bins.
 
     Node i of height h spans the bins from `i · k^h` on. The colour is the node's value per bin, so that a node and its
     children have one colour where the counts are even, and noise stands out at the leaves. Levels of at most 10 nodes
@@ -185,7 +185,7 @@ def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes:
     branching : int
         The branching factor k, at least 2.
     answers : Answers, optional
-        What estimated values were made from. The plot then says so, and is stamped when they are simulated.
+        The answers behind the values, which the plot then names; it is stamped for simulated answers.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def simulated_error(
     draws: int = 20,
     seed: int = 0,
 ) -> float:
-    """The mean total squared error of a workload, were the guess the data.
+    """The mean total squared error of a workload, simulated on a public guess.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def simulated_error(
     nonnegative : str, optional
         As for `strategy.infer`.
     draws, seed : int
-        How many simulated releases, and the seed of their noise.
+        The number of simulated releases, and the seed of their noise.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def simulated_error(
 
 
 def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
-    """The mean total squared error of sorted counts, were the guess the data.
+    """The mean total squared error of sorted counts, simulated on a public guess.
 
     `Sorted.error_bound` bounds it for all data.
 
@@ -114,7 +114,7 @@ def simulated_sorted_error(strategy: Sorted, epsilon: object, guess: Any, draws:
 
 
 def simulated_distance(strategy: CountOfCounts, epsilon: object, guess: Any, draws: int = 20, seed: int = 0) -> float:
-    """The mean earth mover's distance of a count of counts from a guess, were it the data.
+    """The mean earth mover's distance of a count of counts, simulated on a public guess.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Choice:
     mean : float
         The same for each query.
     reason : str
-        What it is made of.
+        The composition of the strategy.
     """
 
     strategy: LinearStrategy | Marginals
@@ -203,7 +203,7 @@ class Ranking:
     choices : tuple of Choice
         All candidates.
     basis : str
-        What the errors are: exact for every dataset alike, or simulated on a guess.
+        The basis of the errors: exact for every dataset, or simulated on a guess.
     nonnegative : bool
         Whether the plan of the `source` that was given proves that no bin weighs less than 0.
     """
@@ -224,7 +224,7 @@ class Ranking:
         return self.best.measure(source, epsilon, bin, mechanism)
 
     def infer(self, answers: Any, nonnegative: Nonnegative = "declared") -> Floats | Any:
-        """The histogram by the best strategy, non-negative where the data are declared to be.
+        """The histogram by the best strategy; non-negative if the plan proves it.
 
         Where that is `Marginals`, consistent marginals, which stay unbiased whatever is declared.
 
@@ -314,7 +314,7 @@ def choose(
         A public histogram to simulate such errors on: an earlier release, another place, an assumed shape. Never the
         protected data.
     draws : int
-        How many simulated releases each; few of them leave near strategies in the wrong order.
+        The number of simulated releases of each; with few, similar strategies may be in the wrong order.
     mechanism : {"laplace", "geometric", "automatic"}
         As `strategy.measure` will be called with: errors are those of each candidate's own noise. Other than "laplace"
         it needs a source, whose plan decides the lattice.

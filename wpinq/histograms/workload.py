@@ -171,7 +171,7 @@ class Prefixes(Ranges):
 
 
 class AllRanges(Ranges):
-    """Every non-empty range, all `n(n + 1)/2` of them, in order of start, then stop.
+    """All `n(n + 1)/2` non-empty ranges, in order of start, then stop.
 
     Examples
     --------

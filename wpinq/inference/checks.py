@@ -62,7 +62,7 @@ def count_of(
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise error(f"{what} must be an integer of at least {least}, not {described(value)}")
     if value > most:
-        raise error(f"{what} must be at most {most}: what is asked for is too large")
+        raise error(f"{what} must be at most {most}")
     return value
 
 

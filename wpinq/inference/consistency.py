@@ -71,7 +71,7 @@ def tree_least_squares(tree: Tree, values: Sequence[Any], precisions: Sequence[A
 
 
 def mean_consistency(tree: Tree, values: Sequence[Any], epsilons: Any | None = None) -> list[Floats]:
-    """Noisy numbers at every node of a tree, moved as little as needed for consistency.
+    """Consistent numbers at every node of a tree, nearest to noisy ones.
 
     Then children sum to their parent. Bottom up, a node's own number and the sum of its children's are averaged by
     inverse variance. Top down, what a parent has beyond its children is shared among them, by their variance; evenly

@@ -76,7 +76,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bootstrap:
-    """Intervals by parametric bootstrap: approximate, their coverage is not guaranteed.
+    """Approximate intervals by parametric bootstrap, without a guaranteed coverage.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
 
 
 def out_of_range_probability(count: Any, records: int, scale: float) -> Any:
-    """The chance that the noisy value of a count leaves 0 … n.
+    """The probability of a noisy count outside of 0 … n.
 
     `½ e^{−a/b} + ½ e^{−(n−a)/b}`, largest at a = 0 and a = n, `½ (1 + e^{−n/b})`, and least in the middle.
 

@@ -74,7 +74,7 @@ def zero_subtrees(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
 
 
 def project_tree(tree: Tree, levels: Sequence[Floats]) -> list[Floats]:
-    """A consistent tree made non-negative from the top down, every node keeping its total.
+    """A consistent tree made non-negative from the top down; totals are kept.
 
     The root is cut at 0; then, family by family, the children become the nearest non-negative numbers that sum to
     their parent: `project_to_total`. Cutting the leaves alone would add up to a large bias on long ranges.

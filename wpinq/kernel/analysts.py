@@ -77,11 +77,11 @@ class Budgets:
         return found[account]
 
     def remaining(self, source: str) -> Epsilon:
-        """The epsilon that is left of the budget for a source."""
+        """The remaining epsilon of a source."""
         return self.balance(source).remaining
 
     def spent(self, source: str) -> Epsilon:
-        """The epsilon that was spent of the budget for a source, ever."""
+        """The spent epsilon of a source, over all versions and sessions."""
         return self.balance(source).spent
 
     def history(self) -> tuple[Event, ...]:
@@ -105,7 +105,7 @@ class Budgets:
         return bill_of(measurements, dict(self._declared), fresh)
 
     def affords(self, measurements: Together) -> int:
-        """The number of fresh releases of these measurements together that the budgets cover.
+        """The number of new releases of these measurements that the budgets cover.
 
         It is a lower bound: measurements that are already in the ledger cost less. So do parts of partitions for
         which others paid more.

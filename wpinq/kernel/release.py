@@ -24,11 +24,11 @@ from wpinq.sinks.count_above import Listing, shown_keys
 
 @public
 class Release:
-    """A measurement that was paid for, without a list of keys, which answers requested keys.
+    """A paid measurement without a list of keys; it answers each requested public key.
 
-    Every key has an answer, whether or not its record is in the data: an absent record weighs 0 and gets noise
-    like any other, drawn once and remembered in the ledger for ever. So a Release cannot say which keys there are:
-    `len`, `in`, iteration, `keys`, `==` and pickling raise. It belongs to its session. (Paper, section 2.2.)
+    Every key has an answer, also without a record in the data: an absent record weighs 0 and gets the same noise, drawn
+    once and stored in the ledger. So a Release cannot list the existing keys: `len`, `in`, iteration, `keys`, `==` and
+    pickling raise. It belongs to its session. (Paper, section 2.2.)
 
     Examples
     --------
@@ -64,8 +64,7 @@ class Release:
 
         Notes
         -----
-        Privacy cost: none beyond what the release cost. Each key of the domain has its own noise already, in
-        principle; a request draws it.
+        Privacy cost: none beyond that of the release. Each key has its own noise, which a request draws.
         """
         return self._answer(check_domain(keys, self.measurement.plan.type))
 
@@ -82,7 +81,7 @@ class Release:
 
     @property
     def keys(self) -> NoReturn:
-        """Refused: the keys that there are would reveal records."""
+        """Refused, because the existing keys would reveal records."""
         self._refuse()
 
     items = values = keys
@@ -116,7 +115,7 @@ class Releaser:
             raise SessionError("this session is closed: open wp.Session(ledger) again, and protect the data again")
 
     def release(self, measurements: Together, fresh: bool, label: str | None, analyst: str | None = None) -> Any:
-        """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.
+        """Release measurements: debit all of them or none, evaluate, add noise, and answer.
 
         A named analyst pays in addition to the sources, and is shown nothing of the requests of others.
         """

@@ -33,32 +33,32 @@ from wpinq.runtime.public import public
 
 @public
 class Session(Budgets, Releasing):
-    """Keeps protected data, spends their budgets, and releases noisy answers.
+    """A session: it holds protected data, spends budgets, and releases noisy answers.
 
     Parameters
     ----------
     ledger : path, Ledger or None
-        Where budgets are kept. A path makes them durable and shared between processes; None keeps them in memory,
-        for as long as the session lives. An empty file is no ledger.
+        The ledger of budgets. A path makes it durable and shared between processes; None keeps it in memory until the
+        session is closed. An empty file is no ledger.
     expected_head : str, optional
-        A head that the ledger has had, as `head` gave it: a ledger that lost this entry, by an older copy in its place,
-        is refused, and none is made.
+        An earlier head of the ledger, from `head`. A ledger without this entry, such as an older copy, is refused, and
+        no new ledger is created.
     engine : str
-        What evaluates plans: "duckdb", "spark" or "reference". It stays open, with the data that it was shown, until
-        the session is closed.
+        The engine of plans: "duckdb", "spark" or "reference". It stays open, with the data, until the session ends.
     memory_limit : str, optional
-        Of DuckDB, "2GB": beyond it intermediate results spill to nameless files. Most of the machine's unless given.
+        The memory of DuckDB, such as "2GB", by default most of the machine's. Beyond it, DuckDB spills to
+        unnamed files.
     threads : int, optional
-        Of DuckDB; as many as the machine has unless given.
+        The threads of DuckDB; by default all cores.
     on_step : callable, optional
-        Called with the name of each operator before it runs, for progress displays; never a count or a size.
+        A function for progress displays, called with the name of each operator before it runs.
     progress : bool
-        Whether to show these names and the time on a progress bar. Times depend on the data: for the curator's eyes.
+        Whether to show a progress bar with names and times. Times depend on the data: for the curator only.
     sandbox : Limits, optional
-        Answers analysts who are not trusted: plans are admitted by bounds that sources declare, evaluated in a child
-        process under limits, and answered at a moment that was fixed before. docs/service.md.
+        The limits of untrusted mode: plans are admitted by declared bounds, evaluated in a restricted child process,
+        and answered at a moment fixed before. See docs/service.md.
     on_suspended : callable, optional
-        Called in the sandbox with the names of accounts that a failed evaluation suspended, for the curator.
+        A function for the curator, called with the names of accounts that a failed evaluation suspended.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Session(Budgets, Releasing):
         self._releaser.check_open()
 
     def close(self) -> None:
-        """Close the session: free the data and the ledger, after which its releases stop answering."""
+        """Close the session: free the data and the ledger, and end its `Release` objects."""
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
         self._releaser.closed = True
@@ -148,82 +148,81 @@ class Session(Budgets, Releasing):
         unit: str | None = None,
         version: str | None = None,
     ) -> None:
-        """Take data under protection, as a source with a budget.
+        """Check the data of a source, and protect them under a budget.
 
         Parameters
         ----------
         source : Query
             A query made by `wp.source` (or a program's source).
         data : rows, mapping, data frame or path
-            Rows, each of weight 1; a mapping from record to its number of rows, or to its weight where the source has
-            `weights=True`; a pandas, polars or Arrow table; a path to a csv, parquet or edge-list file; an `EdgeList`.
-            With engine="spark" also a Spark frame, and a path of parquet that Spark reads; their rows stay there. Where
-            the source declares a person, rows by field name, a table or a file with the column of ids. Refused as a
-            whole when any part is unfit.
+            Rows, each of weight 1; a mapping from record to its number of rows, or to its weight with `weights=True`; a
+            pandas, polars or Arrow table; a path to a csv, parquet or edge-list file; an `EdgeList`. With
+            engine="spark" also a Spark frame or parquet path; its rows stay in Spark. A source with a person needs rows
+            by field name, a table, or a file with the column of ids. Data with any unfit part are refused as a whole.
         budget : number
-            The total epsilon that releases may ever spend on this source. Where the ledger knows the source, what
-            was spent stays spent and the budget must be the one it knows: `set_budget` changes it, on record. Tables
-            that share an account share its budget, and each states the same.
+            The total epsilon that releases may ever spend on this source. For a source in the ledger it must equal the
+            recorded budget, and the spent amount stays: `set_budget` changes budgets, on record. Tables of one account
+            all state its budget.
         unit : str, optional
-            What one protected unit is, in words, when the declaration does not say; the session's bills print it.
+            The protected unit in words, if the declaration has none; the session's bills print it.
         version : str, optional
-            The curator's word for this state of the data. Releases replay for free under the same version, in later
-            sessions too, so it must change whenever the data do. Without it nothing replays beyond this call.
+            A name for this state of the data. Releases replay for free under the same version, also in later sessions,
+            so changed data need another version. Without a version, nothing replays beyond this call.
 
         Raises
         ------
         SourceRejected
-            When the data are unfit; with the positions of the first offending rows.
+            For unfit data, with the positions of the first unfit rows.
         EpsilonError
-            When the budget is no epsilon, or below 1e-9: it is kept in whole nano-epsilon, rounded down.
+            For a budget that is no epsilon, or below 1e-9: budgets are whole nano-epsilon, rounded down.
         LedgerError
-            When the ledger knows the source with another declaration or budget; found before the data are read.
+            For a source in the ledger with another declaration or budget, before the data are read.
         SessionError
-            When a version is given again for other data, as far as this session can tell.
+            For a version that this session has used for other data.
 
         Warns
         -----
         WpinqWarning
-            When the file, frame, array or graph is protected under another name (lists and dicts are not known again),
-            or a list is read as directed under an undirected unit: for the curator, found without reading the data.
+            If the file, frame, array or graph is protected under another name (lists and dicts are not recognised), or
+            a list is read as directed under an undirected unit. It is for the curator, and no data are read for it.
         """
         self._check_open()
         self._protector.take(source, data, budget, unit, version)
 
     def set_budget(self, source: str, budget: EpsilonLike, *, analyst: str | None = None) -> None:
-        """Change a source's budget: a recorded act of the curator, never below what is spent.
+        """Change the budget of a source, on record; it is never below the spent amount.
 
         Parameters
         ----------
         source : str
-            Its name, or that of an account.
+            The name of a source or an account.
         budget : number
-            Epsilon; 0 for what is spent, so that nothing is left.
+            Epsilon; 0 sets the budget to the spent amount, so that nothing is left.
         analyst : str, optional
-            Give the budget to this analyst instead, within the source's: see `analyst`.
+            The analyst whose budget is set, within that of the source: see `analyst`.
         """
         self._check_open()
         self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
 
     def set_stretch(self, times: float) -> None:
-        """Set the factor by which releases of untrusted mode get more time from here on.
+        """Multiply the time of later releases in untrusted mode by a factor.
 
-        It must be found without looking at the data, or at how long others looked at them.
+        The factor must not depend on data, nor on the duration of earlier evaluations.
         """
         if not isinstance(self._evaluator, SandboxedEvaluator):
             raise SessionError("this session has no limits: open it with Session(..., sandbox=wp.Limits())")
         self._evaluator.stretch = times
 
     def resume(self, source: str) -> bool:
-        """Resume a source that a failed evaluation suspended: a recorded act of the curator.
+        """Resume a source that a failed evaluation suspended, on record.
 
-        Each time is one bit more that an analyst may have learnt of the data, outside of every epsilon: find out first
-        what was requested (`history`), and whether limits or declarations have to change.
+        Each suspension may reveal one bit of the data that no epsilon covers. First check the requests (`history`), and
+        whether limits or declarations have to change.
 
         Parameters
         ----------
         source : str
-            Its name, or that of its account: all tables of an account are suspended and resumed together.
+            The name of the source or its account; all tables of an account are suspended and resumed together.
 
         Returns
         -------
@@ -239,10 +238,10 @@ class Session(Budgets, Releasing):
         return tuple(sorted(self._ledger.suspended()))
 
     def suspend(self, source: str) -> None:
-        """Suspend a source until `resume`: on record, before this returns.
+        """Suspend a source until `resume`; the ledger records it before the method returns.
 
-        Of use where sandboxed sessions run in processes of their own: nothing else suspends the sources of a process
-        that ended in the middle of a release.
+        It is for programs that run sandboxed sessions in other processes: nothing else suspends the sources of a
+        process that ended during a release.
         """
         self._check_open()
         self._ledger.suspend([self._paying(source)])
@@ -250,24 +249,24 @@ class Session(Budgets, Releasing):
     def head(self) -> str:
         """The last entry of the ledger, by number and hash.
 
-        It stands for the whole history up to there: keep it elsewhere, and give it as `expected_head`. Each run prints
-        it, and so does `wpinq ledger show`.
+        It identifies the whole history up to this entry: keep it elsewhere, and pass it as `expected_head`. Each run
+        and `wpinq ledger show` print it.
         """
         self._check_open()
         return self._ledger.head()
 
     def debited(self) -> dict[str, Epsilon]:
-        """The debits by this session itself, by account, including those of failed releases.
+        """The debits of this session, by account; failed releases are included.
 
-        It is read from the ledger, where debits carry a random word of their session's: none is left out, whenever the
-        session was interrupted.
+        They are read from the ledger, where each debit carries a random word of its session, so an interruption loses
+        none.
         """
         if self._debited is not None:
             return dict(self._debited)
         return {each: from_nano(nano) for each, nano in self._ledger.debited(self._run, self._opened_at).items()}
 
     def analyst(self, name: str) -> Analyst:
-        """A view of this session for an untrusted analyst, with budgets within the sources'.
+        """A view of the session for an analyst, with budgets within those of the sources.
 
         Parameters
         ----------
@@ -276,9 +275,9 @@ class Session(Budgets, Releasing):
 
         Notes
         -----
-        A release costs the own budgets what it would cost without the requests of others. The sources pay only for
-        measurements that are new to everybody. So the analyst learns no more than the own budget allows, and all of
-        them together no more than the source's. The view shows nothing of others, but that a source is exhausted.
+        A release costs the analyst's own budgets as much as without other analysts. The sources pay only for
+        measurements that no analyst has paid for. So an analyst learns no more than the own budget allows, and all
+        analysts together no more than the source's budget. The view shows nothing of others except an exhausted source.
 
         Examples
         --------
@@ -297,5 +296,5 @@ class Session(Budgets, Releasing):
         return Analyst(self._ledger, name, self._protected, self._releaser.release)
 
     def declared(self) -> dict[str, DeclaredSource]:
-        """The declarations of the protected sources, from which releases are priced without data."""
+        """The declarations of the protected sources, which price releases without data."""
         return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}

@@ -97,7 +97,7 @@ class Chains:
                 )
             value = self._step(value, step, depth)
         if isinstance(value, Grouping):
-            raise self.text.error("groups are asked for aggregates: .Agg(1, rows: Count())", steps[0].position)
+            raise self.text.error("By needs aggregates: .Agg(1, rows: Count())", steps[0].position)
         return value
 
     def _query(self, node: syntax.Syntax, depth: int) -> Query:
@@ -244,8 +244,8 @@ class Chains:
         self.plans += all(argument.name != "views" for argument in step.arguments)
         if self.plans > PLANS_LIMIT:
             raise PlanError(
-                f"at most {PLANS_LIMIT} marginals of a program may leave to a planner what is measured; give views: "
-                "and shares:"
+                f"at most {PLANS_LIMIT} marginals of a program may be without views; give views: and "
+                "shares: for the others"
             )
         asked = tables.read_marginals(self, query, step)
         self.values.hold(asked.measuring.cells, step.position)

@@ -38,7 +38,7 @@ class UnknownName(LanguageError, KeyError):
 
 @public
 class Program(Mapping[str, ProgramValue]):
-    """The definitions of a text program: variable name to query or measurement, pure data.
+    """The variables of a text program: a mapping from name to query or measurement.
 
     `str(program)` is a program that parses to equal plans, with functions and parameters written out; printing
     that again changes nothing.
@@ -92,11 +92,11 @@ class Program(Mapping[str, ProgramValue]):
 
     @property
     def releases(self) -> dict[str, Measurement | Tabulation | MarginalTabulation]:
-        """All that is to be released, by name, in the order of the text."""
+        """The measurements, tables and marginals by name, in the order of the text."""
         return {name: value for name, value in self._named.items() if not isinstance(value, Query)}
 
     def promising(self, facts: Mapping[str, Iterable[str]]) -> Program:
-        """The same program over sources that promise more facts, by the names of the sources.
+        """The same program with further facts for sources, by source name.
 
         Only what one record of weight 1 is the unit of can promise them.
         """
@@ -109,7 +109,7 @@ class Program(Mapping[str, ProgramValue]):
         return self._over(lambda plan: with_facts(plan, promised))
 
     def of_records_at_most(self, records: Mapping[str, int]) -> Program:
-        """The same program over sources that bound their number of records, by source name."""
+        """The same program with bounds on the records of sources, by source name."""
         return self._over(lambda plan: with_records_at_most(plan, records)) if records else self
 
     def _over(self, redeclared: Callable[[Node], Node]) -> Program:

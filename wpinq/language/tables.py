@@ -225,10 +225,10 @@ def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -
             )
     views, shares = given.pop("views", None), given.pop("shares", None)
     if (views is None) != (shares is None) or (views is not None and len(views) != len(shares or ())):
-        raise reading.text.error("views are what is measured, and shares the share of each: give both", step.position)
+        raise reading.text.error("views are the measured marginals, and shares their shares: give both", step.position)
     if views is not None:
         if "objective" in given:
-            raise reading.text.error("an objective is what views are planned for, and these are given", step.position)
+            raise reading.text.error("an objective plans the views, and these are given: leave one out", step.position)
         given["measure"] = dict(zip(views, shares, strict=True))
         if len(given["measure"]) < len(views):
             raise reading.text.error("a view is listed twice among those measured", step.position)

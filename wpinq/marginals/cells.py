@@ -44,7 +44,7 @@ class AttributeCells:
     Attributes
     ----------
     name : str
-        Of the attribute.
+        The name of the attribute.
     type : Type
         Of its values.
     edges : tuple or None
@@ -52,9 +52,9 @@ class AttributeCells:
     categories : tuple or None
         The categories, each a cell, in canonical form. None of bins.
     missing : str or None
-        What the cell of null is called; None where there is none.
+        The name of the cell of null; None without one.
     other : str or None
-        What the cell of all other values is called; None where there is none.
+        The name of the cell of all other values; None without one.
     """
 
     name: str
@@ -69,12 +69,12 @@ class AttributeCells:
 
     @property
     def named(self) -> int:
-        """How many bins or categories there are."""
+        """The number of bins or categories."""
         return len(self.categories) if self.categories is not None else len(self.edges or ()) - 1
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return self.named + (self.missing is not None) + (self.other is not None)
 
     @property
@@ -97,9 +97,9 @@ class AttributeCells:
     @property
     def note(self) -> str:
         """The value of rows for the cell of all other values, and the way to leave it out."""
-        value = repr(self.other) if self.type == STR else "null, an empty field"
-        way = f"other=False (--drop-other {self.name}) drops the cell and its records"
-        return "" if self.other is None else f"{self.name}: {self.other!r} is any other value, in rows {value}; {way}"
+        value = repr(self.other) if self.type == STR else "null or an empty field"
+        way = f"written as {value}; other=False (--drop-other {self.name}) drops the cell with its records"
+        return "" if self.other is None else f"{self.name}: {self.other!r} holds all other values, {way}"
 
     def draw(self, codes: Integers, generator: np.random.Generator) -> list[Any]:
         """A value for each number of a cell, as Python has it.
@@ -327,7 +327,7 @@ def attribute(
     Parameters
     ----------
     column : str, Column or function
-        What is read of each record.
+        The column, or a function of a record.
     bins : iterable, optional
         The ends of bins, ascending, of any widths: `[0, 18, 30, 65]` are three. A bin holds its lower end and not its
         upper one; the last holds both. For numbers, dates, times, durations and decimals.
@@ -335,13 +335,13 @@ def attribute(
         The values that have a cell each. Where the query fixes the values of the column (categories, bools, `x % n`)
         neither bins nor categories need be given.
     missing : str or bool
-        Whether null has a cell of its own, and what it is called: "missing" unless told. It is there only where the
-        column may be null. With False, null counts among all others.
+        Whether null has a cell, and its name: by default "missing", if the column may be null. With False, null counts
+        among other values.
     other : str or bool
-        Whether all other values have a cell, and what it is called: "other" unless told. It is there only where the
-        type leaves room for other values. With False, records with other values count nowhere, in no marginal.
+        Whether all other values have a cell, and its name: by default "other", if the type has other values. With
+        False, records with other values count in no marginal.
     name : str, optional
-        Of the attribute, where the column is a function without a name.
+        The name of the attribute, for a function without a name.
 
     Returns
     -------
@@ -555,7 +555,7 @@ class Attributes:
         return tuple(sorted(found, key=by_order))
 
     def of_order(self, order: object) -> tuple[View, ...]:
-        """All views of so many attributes."""
+        """All views of this number of attributes."""
         many = len(self.sizes)
         if type(order) is not int or not 1 <= order <= many:
             raise PlanError(
@@ -573,7 +573,7 @@ class Attributes:
         return tuple(self.sizes[i] for i in view)
 
     def cells(self, view: Iterable[int]) -> int:
-        """How many cells a view has."""
+        """The number of cells of a view."""
         return prod(self.sizes[i] for i in view)
 
     def named(self, view: View) -> tuple[Any, ...]:

@@ -37,11 +37,11 @@ class MarginalPlan:
     Attributes
     ----------
     attributes : Attributes
-        Of the table.
+        The attributes of the table.
     wanted : tuple of views
-        What is asked for, each inside a measured view.
+        The wanted views, each inside a measured view.
     measured : tuple of views
-        What is measured, ascending.
+        The measured views, ascending.
     shares : tuple of float
         Of each measured view: multiples of 2⁻³⁰ of more than 0, whose sum is 1 exactly, in floats and in any order.
 
@@ -72,7 +72,7 @@ class MarginalPlan:
 
     @property
     def cells(self) -> int:
-        """How many numbers are measured."""
+        """The number of measured cells."""
         return sum(map(self.attributes.cells, self.measured))
 
     @property
@@ -174,7 +174,7 @@ def plan_marginals(
     Parameters
     ----------
     attributes : Attributes, sizes, or dict from names to sizes
-        Of the table.
+        The attributes of the table.
     views : "singles", "all pairs", "all triples", sequence of views, or dict from views to weights
         What is wanted; weights are finite and more than 0, and multiply the variances of the view's cells.
     objective : {"balanced", "total", "max", "apart"}
@@ -182,7 +182,7 @@ def plan_marginals(
         ones), the same with each view divided by the square root of its cells ("balanced"), the largest variance
         ("max"), or the total if each view is measured by itself ("apart", with the best shares, `∝ (w_T n_T)^{1/3}`).
     most_cells : int
-        Of a view that is measured and not wanted itself.
+        The most cells of a measured view that is not wanted.
 
     Returns
     -------

@@ -137,10 +137,10 @@ SHOWN_MARGINALS = 20
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class MarginalTables(Saved):
-    """Marginals that were released: frozen, public, noisy numbers only.
+    """Released marginals: noisy public numbers.
 
-    What was measured is made consistent by least squares: any two marginals agree on what they share, and every
-    estimate is unbiased, so that small counts may be below 0. `marginals.fit()` gives a model without such, and rows.
+    Least squares makes the marginals consistent: any two agree where they overlap. Estimates are unbiased, so small
+    counts may be below 0. `marginals.fit()` gives a model without negative counts, and rows.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class MarginalTables(Saved):
     measuring : MarginalPlan
         The views that were wanted, and those that were measured, each with its share of a record's weight.
     answers : Answers
-        What was released: the weight of each cell of each measured view.
+        The released answers: the weight of each cell of each measured view.
 
     Notes
     -----
@@ -168,22 +168,22 @@ class MarginalTables(Saved):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the attributes."""
+        """The names of the attributes."""
         return tuple(cells.name for cells in self.attributes)
 
     @property
     def epsilon(self) -> Fraction:
-        """Of the release, before uses and unit weight multiply it."""
+        """The epsilon of the release, before stability and unit weight multiply it."""
         return self.answers.epsilon
 
     @property
     def simulated(self) -> bool:
-        """Whether these numbers come from `simulate`, which protects nothing."""
+        """Whether the numbers come from `simulate`, which protects nothing."""
         return self.answers.simulated
 
     @cached_property
     def kind(self) -> Kind:
-        """What the numbers are: from the plan and the declarations, never from data."""
+        """The kind of number, from the plan and the declarations alone."""
         plan = self.answers.plan
         if not isinstance(plan.operator, SelectMany):
             raise AnswersError("these answers are not those of marginals")
@@ -191,7 +191,7 @@ class MarginalTables(Saved):
 
     @cached_property
     def measured(self) -> tuple[MeasuredView, ...]:
-        """What was released of each measured view, as counts, with the scale of their noise."""
+        """The measured views as counts, with the scale of their noise."""
         factor = float(self.kind.factor)
         weights = np.asarray(self.answers.values, dtype=np.float64) / factor
         return self.measuring.measured_views(weights, self.answers.scale / factor)
@@ -202,7 +202,7 @@ class MarginalTables(Saved):
         return ConsistentMarginals(self.measured, self.measuring.attributes, self.measuring.wanted)
 
     def counts(self, *names: str) -> Floats:
-        """The counts of a marginal: an axis an attribute, in the order of the names.
+        """The counts of a marginal, with an axis for each attribute in the order of the names.
 
         Without names, the total.
 
@@ -247,7 +247,7 @@ class MarginalTables(Saved):
         model : str
             "mixture", of products, for any marginals; "tree", for pairs without cycles; "full table", for few cells.
         seed : int
-            Of the fit, which is public.
+            The public seed of the fit.
 
         Returns
         -------
@@ -264,7 +264,7 @@ class MarginalTables(Saved):
         return FittedTable(self.attributes, joint, self.simulated)
 
     def to_columns(self, *names: str, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
-        """A marginal as lists, a row a cell.
+        """A marginal as lists, with a row for each cell.
 
         The columns are the attributes, then `estimate`, `low`, `high` and `kind`.
 
@@ -298,17 +298,17 @@ class MarginalTables(Saved):
         return found
 
     def to_pandas(self, *names: str, confidence: float = CONFIDENCE) -> pandas.DataFrame:
-        """A marginal as a pandas frame, a row a cell; its columns are those of `to_columns`."""
+        """A marginal as a pandas frame with the columns of `to_columns`, one row for each cell."""
         import pandas
 
         return pandas.DataFrame(self.to_columns(*names, confidence=confidence))
 
     def to_polars(self, *names: str, confidence: float = CONFIDENCE) -> polars.DataFrame:
-        """A marginal as a polars frame, a row a cell; its columns are those of `to_columns`."""
+        """A marginal as a polars frame with the columns of `to_columns`, one row for each cell."""
         return polars_frame(self.to_arrow(*names, confidence=confidence))
 
     def to_arrow(self, *names: str, confidence: float = CONFIDENCE) -> pyarrow.Table:
-        """A marginal as an Arrow table, a row a cell; its columns are those of `to_columns`."""
+        """A marginal as an Arrow table with the columns of `to_columns`, one row for each cell."""
         import pyarrow
 
         held = self.to_columns(*names, confidence=confidence)
@@ -324,7 +324,7 @@ class MarginalTables(Saved):
         rows : int
             The most cells of each marginal to show, 0 for all; how many are left out is said.
         confidence : float
-            Of the intervals.
+            The confidence of the intervals.
         """
         lines: list[str] = []
         for view in self.measuring.wanted:
@@ -386,7 +386,7 @@ class MarginalTables(Saved):
         return f"MarginalTables: {stamp}{found}, epsilon {format_epsilon(self.epsilon)}, {self.kind.name}"
 
     def summary(self) -> list[tuple[str, int, float]]:
-        """The title, number of cells, and half-width at 95 % of each wanted marginal."""
+        """The title, the number of cells and the half-width at 95 % of each wanted marginal."""
         cells = self.measuring.attributes.cells
         return [(self.measuring.title(view), cells(view), self._half_width(view)) for view in self.measuring.wanted]
 

@@ -49,11 +49,11 @@ def plot_marginals(
     Parameters
     ----------
     marginals : MarginalTables
-        What was released.
+        The released answers.
     fitted : FittedTable, optional
         A model of it, `marginals.fit()`.
     attributes : sequence of str, optional
-        Which to draw, in this order; all unless told.
+        The attributes to draw, in this order; by default all.
 
     Returns
     -------
@@ -213,18 +213,18 @@ MAY_NOT = (
 
 
 def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows) -> dict[str, Any]:
-    """All that is known of synthetic rows, ready for `json.dump`.
+    """The report on synthetic rows, ready for `json.dump`.
 
     Every figure is of released numbers, of the model or of the rows; nothing of the secret table is known here.
 
     Parameters
     ----------
     marginals : MarginalTables
-        What was released.
+        The released answers.
     fitted : FittedTable
         The model of it.
     rows : SyntheticRows
-        What was drawn from the model.
+        The rows drawn from the model.
 
     Returns
     -------

@@ -140,7 +140,7 @@ class ConsistentMarginals(Mapping[View, Floats]):
     Parameters
     ----------
     views : sequence of MeasuredView
-        What was measured; a view may occur more than once.
+        The measured views; a view may occur more than once.
     attributes : Attributes, sizes, or dict from names to sizes
         The attributes of the table.
     wanted : sequence of views, optional

@@ -50,20 +50,20 @@ _SHOWN = 6
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
-    """Rows that stand for nobody, drawn from a model.
+    """Synthetic rows drawn from a model; none represents a person.
 
     They have the columns and types of the table that was measured.
 
     Attributes
     ----------
     attributes : tuple of AttributeCells
-        Of the columns.
+        The attributes of the columns.
     columns : dict
         Attribute to its values, as Python has them.
     codes : array
         The number of the cell of each value, of shape (rows, attributes).
     weights : array or None
-        How much each row counts; None where each counts 1.
+        The weight of each row; None if all weigh 1.
     simulated : bool
         Whether the model comes from `simulate`, which protects nothing.
 
@@ -86,7 +86,7 @@ class SyntheticRows:
         return zip(*self.columns.values(), strict=True)
 
     def counts(self, *names: str) -> Floats:
-        """How many rows, or how much weight, are in each cell of a marginal: an axis an attribute."""
+        """The number of rows, or their weight, in each cell of a marginal."""
         known = [cells.name for cells in self.attributes]
         view_of(names, known)  # AnswersError for what is none
         places = [known.index(name) for name in names]
@@ -164,7 +164,7 @@ def _pandas_type(type_: Type, nullable: bool) -> Any:
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedTable:
-    """A model of all attributes together that fits released marginals, with rows to draw.
+    """A model of all attributes together, fitted to released marginals; it draws rows.
 
     It is non-negative and consistent. Knowledge of the table, with its exact error, is in `MarginalTables`. Where no
     marginal was measured, the model is as even as it can be.
@@ -172,7 +172,7 @@ class FittedTable:
     Attributes
     ----------
     attributes : tuple of AttributeCells
-        Of the table.
+        The attributes of the table.
     joint : JointModel
         The model, by the places of attributes and the numbers of cells.
     simulated : bool
@@ -189,16 +189,16 @@ class FittedTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the attributes."""
+        """The names of the attributes."""
         return tuple(cells.name for cells in self.attributes)
 
     @property
     def total(self) -> float:
-        """How many records the model is of: the noisy total."""
+        """The noisy number of records."""
         return self.joint.total
 
     def counts(self, *names: str) -> Floats:
-        """The counts of any marginal, an axis an attribute.
+        """The counts of any marginal, with an axis for each attribute.
 
         It may be of more attributes than were measured together.
         """
@@ -206,7 +206,7 @@ class FittedTable:
         return np.transpose(self.joint.marginal(view), [view.index(self.names.index(name)) for name in names])
 
     def to_columns(self, *names: str) -> dict[str, list[Any]]:
-        """A marginal of the model as lists, a row a cell.
+        """A marginal of the model as lists, with a row for each cell.
 
         The columns are the attributes, then `modelled`, without an interval.
         """
@@ -238,7 +238,7 @@ class FittedTable:
         confidence : float
             Between 0 and 1: of each interval by itself.
         draws : int
-            How many fits, at least 20: each takes as long as the first.
+            The number of fits, at least 20; each takes as long as the first.
         seed : int
             Of their noise, which is public.
         """
@@ -255,30 +255,30 @@ class FittedTable:
         return found | {method: [interval.label] * interval.estimate.size}
 
     def rows(self, count: int | None = None, seed: int = 0) -> SyntheticRows:
-        """Rows drawn from the model, in even shares of it instead of one by one.
+        """Rows drawn from the model, stratified rather than independent.
 
         So few are lost to chance.
 
         Parameters
         ----------
         count : int, optional
-            How many; the noisy total, rounded, unless told.
+            The number of rows; by default the rounded noisy total.
         seed : int
-            Of the draw, which is public.
+            The public seed of the draw.
         """
         return self._drawn(self.joint.draw(count, seed), seed)
 
     def weighted_rows(self, each: int = 10, seed: int = 0) -> SyntheticRows:
-        """Several rows for each record, each with its share of the weight.
+        """Several weighted rows for each record; their weights add up to 1.
 
         They are nearer to the model than `rows`.
 
         Parameters
         ----------
         each : int
-            How many rows for each record of the noisy total. Their weights add up to that total.
+            The number of rows for each record of the noisy total. The weights add up to that total.
         seed : int
-            Of the draw, which is public.
+            The public seed of the draw.
         """
         codes, weight = self.joint.weighted_draw(each, seed)
         return self._drawn(codes, seed, np.full(len(codes), weight))

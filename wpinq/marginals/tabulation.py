@@ -35,7 +35,7 @@ Views = Iterable[str | Iterable[str]]
 @public
 @dataclass(frozen=True, slots=True, repr=False)
 class MarginalTabulation(Compound[MarginalTables]):
-    """A request for marginals together, which a session releases as `MarginalTables`.
+    """A request for marginals, which a session releases as `MarginalTables`.
 
     It is one measurement. Two are equal where the query, the attributes, the wanted and measured views, and epsilon
     are.
@@ -78,7 +78,7 @@ class MarginalTabulation(Compound[MarginalTables]):
 
     @property
     def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        """One of each wanted marginal: its cells are all alike exact."""
+        """A measurement for each wanted marginal: all its cells have the same error."""
         kind = self.kind
         return {
             self.measuring.title(view): (replace(self.measurement, sink=CellCount(self.measuring, view)), kind)
@@ -87,7 +87,7 @@ class MarginalTabulation(Compound[MarginalTables]):
 
     @property
     def kind(self) -> Kind:
-        """What the numbers are: from the plan and the declarations, never from data."""
+        """The kind of number, from the plan and the declarations alone."""
         return kind_of_weights(coded_plan(self.plan, self.coded))
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> MarginalTabulation:
@@ -100,7 +100,7 @@ class MarginalTabulation(Compound[MarginalTables]):
         return replace(self, plan=redeclared(self.plan), measurement=measurement)
 
     def read(self, released: Sequence[Any]) -> MarginalTables:
-        """The marginals, from what was released."""
+        """The marginals, from released answers."""
         (answers,) = released
         return MarginalTables(self.attributes, self.measuring, answers)
 
@@ -139,7 +139,7 @@ def tabulate_marginals(
     elif objective == "balanced":
         measuring = _told(table, wanted, measure)
     else:
-        raise PlanError("measure says what is measured, and nothing is planned for an objective: leave out objective")
+        raise PlanError("measure gives the measured marginals, and an objective plans them: leave out objective")
     measurement = marginal_measurement(query.plan, coded, measuring, spent, reading)
     return MarginalTabulation(query.plan, reading, coded, measuring, spent, measurement)
 
@@ -256,7 +256,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     asked : MarginalTabulation
         The marginals to be released.
     records : float
-        How many records there are, roughly: public, more than 0, not looked up.
+        The approximate number of records, from public knowledge; more than 0.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
 
     Notes
     -----
-    Privacy cost: none, and nothing is looked at.
+    Privacy cost: none, because no data are read.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
     >>> people = wp.source("people", age=int)
     >>> asked = people.marginals([wp.attribute("age", bins=range(0, 100, 10))], order=1, epsilon="0.01")
     >>> infeasible_marginals(asked, records=100)["age"]
-    'a cell of age is ± 230 at 90 %, an interval at least as wide as from 0 to about 100 records'
+    'a cell of age is ± 230 at 90 %, too wide for about 100 records'
     """
     weight_of(records, _RECORDS)
     found = {}
@@ -281,8 +281,7 @@ def infeasible_marginals(asked: MarginalTabulation, records: float) -> dict[str,
         if 2 * half >= records:
             title = asked.measuring.title(view)
             what = f"a cell of {title}" if view else "the number of records"
-            wide = f"an interval at least as wide as from 0 to about {records:,.0f} records"
-            found[title] = f"{what} is ± {half:,.0f} at 90 %, {wide}"
+            found[title] = f"{what} is ± {half:,.0f} at 90 %, too wide for about {records:,.0f} records"
     return found
 
 
@@ -295,7 +294,7 @@ def _half_widths(asked: MarginalTabulation) -> dict[View, float]:
 
 
 def refuse_infeasible_marginals(asked: MarginalTabulation, records: float) -> None:
-    """Refuse marginals of which one is infeasible, before anything is spent.
+    """Refuse infeasible marginals, before anything is spent.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class Chain(Protocol):
     note: str
 
     def run(self, steps: int, beta: float, /) -> WalkProgress:
-        """Do so many steps at this inverse temperature; the chain so far."""
+        """Run a number of steps at an inverse temperature, and return the progress."""
 
     @property
     def progress(self) -> WalkProgress:
@@ -46,21 +46,21 @@ class Chain(Protocol):
 
     @property
     def candidate(self) -> dict[str, FloatWeights]:
-        """The candidate as it is."""
+        """The current candidate."""
 
     @property
     def outputs(self) -> list[FloatWeights]:
         """The output of each target's plan on it."""
 
     def save(self) -> ChainState:
-        """The state from which `restore` goes on exactly as this chain does.
+        """The state of the chain; `restore` continues from it exactly.
 
         It evaluates afresh, which ends the drift of floats. The place of a save is part of the chain's course, so save
         at given numbers of steps, not at given times.
         """
 
     def restore(self, state: ChainState) -> None:
-        """Go on from where another chain, begun alike, was saved."""
+        """Continue from the saved state of an equal chain."""
 
 
 class GenericChain:
@@ -69,7 +69,7 @@ class GenericChain:
     Parameters
     ----------
     targets : sequence of Target
-        What the candidate is to fit.
+        The targets of the candidate.
     walk : Walk
         How it is changed.
     candidate : mapping

@@ -52,11 +52,11 @@ class Dataset(Mapping[Value, float]):
         return len(self._records)
 
     def draw(self, rng: np.random.Generator) -> Value:
-        """A record, each with the same probability whatever it weighs."""
+        """A random record; all records have the same probability."""
         return self._records[int(rng.integers(len(self._records)))]
 
     def change(self, changes: Mapping[Value, float]) -> None:
-        """Add changes to the weights; a record whose weight becomes 0 is gone."""
+        """Add changes to the weights; a record of weight 0 is removed."""
         for record, change in changes.items():
             weight = self._weights.get(record, 0.0) + change
             if abs(weight) >= _DUST:
@@ -84,7 +84,7 @@ class Walk(Protocol):
     """A rule for proposals."""
 
     def propose(self, rng: np.random.Generator, candidate: Candidate) -> Proposal | None:
-        """A change of the candidate, drawn with `rng` alone, or None to stay.
+        """A change of the candidate, drawn with `rng` alone, or None for no change.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class Walk(Protocol):
 
 @dataclass(frozen=True)
 class Swaps:
-    """Exchange the ends of two edges: {a, b}, {c, d} become {a, d}, {c, b}. Every degree stays.
+    """A walk that exchanges the ends of two edges and keeps every degree.
 
     Loops and edges that are there already are refused. All simple graphs with the given degrees are reached
     (Taylor 1981).
@@ -139,7 +139,7 @@ class Swaps:
 
 @dataclass(frozen=True)
 class EdgeMoves:
-    """Replace an edge by another between any two nodes, and at times add one or remove one.
+    """A walk that moves an edge to any two nodes, and may add or remove one.
 
     To replace, an edge and a pair of nodes are drawn uniformly: a symmetric proposal. With probability `changing` an
     edge is added or removed instead, either with probability 1/2: one of the N pairs of nodes to add, one of the m

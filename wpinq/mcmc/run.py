@@ -63,7 +63,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Chains that have run.
+    """The results of finished chains.
 
     Attributes
     ----------
@@ -81,12 +81,12 @@ class Samples:
 
     @property
     def best(self) -> int:
-        """The number of the chain whose score is least at its end, the first of equals."""
+        """The number of the chain with the least final score, the first of equals."""
         return int(np.argmin([trace.score[-1] for trace in self.traces]))
 
     @property
     def candidate(self) -> dict[str, dict[Value, float]]:
-        """Where the best chain ended."""
+        """The final candidate of the best chain."""
         return self.chains[self.best].candidate
 
     def r_hat(self) -> dict[str, float]:

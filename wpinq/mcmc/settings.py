@@ -118,7 +118,7 @@ _CHUNKS = 50
 @public
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How long chains go on, at which inverse temperature, and how often they are looked at.
+    """The settings of chains: steps, inverse temperature, chunks and seed.
 
     Attributes
     ----------
@@ -129,11 +129,11 @@ class Settings:
     schedule : Schedule
         Beta, the inverse temperature, which is constant within a chunk.
     chains : int
-        How many, each in a thread of its own. Chains in compiled code run at the same time.
+        The number of chains, each in its own thread. Chains in compiled code run in parallel.
     seed : int
         Of all that is random here. It is public: it draws no noise.
     chunk : int, optional
-        The steps between two looks at a chain; a fiftieth of `steps`, rounded up, unless told.
+        The steps between two reports of a chain; by default 1/50 of `steps`, rounded up.
     stop_at_noise : float, optional
         A chain ends with the chunk in which its score falls to this many times the score that noise alone would
         leave (`noise_level`). 1 stops where the measured dataset itself is expected to be; below it, chains fit noise.
@@ -167,7 +167,7 @@ class Settings:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {described(self.stop_at_noise)}")
 
     def settled(self, edges: int) -> Settings:
-        """The same settings with a number of steps, for a graph of so many edges.
+        """The same settings with a number of steps, for a graph with this number of edges.
 
         It is the given one, or at most 400 for each edge, ending at rest.
 
@@ -245,7 +245,7 @@ class Trace:
     stopped: str = ""
 
     def add(self, progress: WalkProgress, beta: float, statistics: Mapping[str, float]) -> None:
-        """Note the end of a chunk."""
+        """Record the end of a chunk."""
         self.steps.append(progress.steps)
         self.evaluated.append(progress.evaluated)
         self.accepted.append(progress.accepted)
@@ -256,7 +256,7 @@ class Trace:
 
     @property
     def acceptance(self) -> list[float]:
-        """The share of each chunk's steps that were kept."""
+        """The share of accepted steps of each chunk."""
         chunks = zip(pairwise([0, *self.accepted]), pairwise([0, *self.steps]), strict=True)
         return [(kept - before) / (end - start) if end > start else 0.0 for (before, kept), (start, end) in chunks]
 
@@ -327,7 +327,7 @@ _HEADER, _STATE = "header", "state."
 
 
 class CheckpointError(WpinqError):
-    """A checkpoint cannot be read or written, or is of another run."""
+    """A checkpoint is unreadable, cannot be written, or belongs to another run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ class Checkpoint:
     path : Path
         The file; its folder is there.
     digest : str
-        What tells the run from others: settings, answers, where it began. A file of another is refused.
+        The identity of the run: settings, answers and start. Files of other runs are refused.
     total : int
         The steps that the chain does in all.
     """
@@ -349,7 +349,7 @@ class Checkpoint:
     total: int
 
     def store(self, state: ChainState, trace: Trace) -> None:
-        """Replace the file; when this returns, the new one is on the disk."""
+        """Replace the file; it is on the disk before the method returns."""
         known = {"digest": self.digest, "steps": self.total, "trace": trace.to_json()}
         header = {"format": FORMAT, "version": FORMAT_VERSION, **known}
         packed = io.BytesIO()
@@ -359,7 +359,7 @@ class Checkpoint:
         write_atomically(self.path, packed.getvalue())
 
     def load(self) -> tuple[ChainState, Trace] | None:
-        """What was stored last, or None.
+        """The last stored state, or None.
 
         Raises
         ------

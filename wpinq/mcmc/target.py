@@ -26,10 +26,10 @@ class Target:
     Attributes
     ----------
     answers : Answers
-        Of a NoisyCount or a GeometricCount, with at least one key. Q is their plan, ε their epsilon.
+        Answers of a NoisyCount or GeometricCount with at least one key. Q is their plan, ε their epsilon.
     outside : bool
-        What weight of Q(A) on other records costs. False: nothing; only what was asked for counts. True: ε times the
-        weight, as if those records had been released as 0; right where the keys hold every record that Q can give.
+        Whether weight of Q(A) on other records adds to the score, ε times the weight, as if they had been released as
+        0. Use it only if the keys are all possible records of Q.
 
     Raises
     ------
@@ -68,12 +68,12 @@ class Target:
 
     @property
     def epsilon(self) -> float:
-        """The price of a unit of distance."""
+        """The factor of the distance in the score."""
         return float(self.answers.epsilon)
 
     @property
     def width(self) -> float:
-        """The distance of an answer up to which its square counts, 0 here.
+        """The distance of an answer up to which the loss is quadratic, here 0.
 
         Source: Huber, Ann. Math. Stat. 1964.
 
@@ -88,7 +88,7 @@ class Target:
 
     @property
     def noise(self) -> float:
-        """What the score of the measured dataset itself would be, on average: `ε · Σ_x E|noise(x)|`.
+        """The average score of the measured dataset itself: `ε · Σ_x E|noise(x)|`.
 
         For Laplace noise, E|noise| is its scale, so that each key adds one, up to the slack of the scale.
         """
@@ -102,7 +102,7 @@ class Target:
 
     @property
     def goal(self) -> Goal:
-        """What an engine takes of it."""
+        """The form of the target for an engine."""
         return Goal(self.plan, self.epsilon, self.values, self.outside, self.width)
 
     def score(self, output: Mapping[Value, float]) -> float:

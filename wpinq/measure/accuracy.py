@@ -30,19 +30,19 @@ class Expected:
     name : str
         Its name in the batch, or its description.
     measurement : Measurement
-        What is meant; for an aggregate of a table, what stands for one of its numbers.
+        The measurement; for an aggregate of a table, one that represents each of its numbers.
     kind : Kind
-        What kind of number it is; the half-width is in its units. Of a choice it is in weight: how much lighter, or
-        further off the quantile in weight, the chosen candidate may be than the best.
+        The kind of number, which gives the units of the half-width. For a choice the unit is weight: the chosen
+        candidate may be this much lighter, or further from the quantile, than the best one.
     half_width : float or None
         With the confidence of the table, an answer is no further from its value; over keys whose factors differ, the
         largest. None where something must be stated first.
     missing : str
-        What that is, or why there is none.
+        The quantity to state, or the reason why there is no half-width.
     epsilon_for : Fraction or None
         The least epsilon, to 1e-9, for the half-width that is wanted; None where none is wanted or none suffices.
     cost : mapping
-        What the measurement costs each account, at its own epsilon.
+        The cost of the measurement to each account, at its own epsilon.
     """
 
     name: str
@@ -99,22 +99,21 @@ def accuracy(
     count: float | None = None,
     width: float | None = None,
 ) -> Accuracy:
-    """The expected accuracy of measurements, and the epsilon for a wanted one.
+    """The expected accuracy of measurements, and the epsilon for a wanted accuracy.
 
     It is known before anything is spent.
 
     Parameters
     ----------
     measurements : Measurement, Tabulation, sequence of these, or mapping from names to them
-        A batch.
+        The batch.
     confidence : float
-        Between 0 and 1: of each answer by itself.
+        The confidence of each interval by itself, between 0 and 1.
     half_width : float, optional
         The half-width that is wanted, more than 0, in the units of each measurement's kind: counts, weights, sums.
     count : float, optional
-        How many rows, or groups, or whatever its query counts, an average is over; in a table, how many in a group.
-        Where that has weights that are no counts, their total. A guess, or public knowledge: it depends on the data and
-        is not read from them.
+        The assumed number of rows or groups of an average; in a table, of each group. For weights that are not counts,
+        their total. It is a guess or public knowledge, because the data are not read.
     width : float, optional
         The width of the ladder of a count of subgraphs: the most common neighbours of two vertices; for stars the
         highest degree.
@@ -122,12 +121,12 @@ def accuracy(
     Returns
     -------
     Accuracy
-        A row for each: kind, epsilon, half-width, cost, and the epsilon for the wanted half-width.
+        A row for each measurement: kind, epsilon, half-width, cost, and the epsilon for the wanted half-width.
 
     Raises
     ------
     PlanError
-        When a number makes no sense.
+        For a number out of range.
     AnswersError
         When the confidence does not lie between 0 and 1.
 

@@ -67,7 +67,7 @@ class Saved(ABC):
         raise AnswersError(message)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it, with its plan, to a JSON file, from which `load` reads it."""
+        """Write the object with its plan to a JSON file, for `load`."""
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
@@ -95,24 +95,24 @@ _SHOWN = 10
 @public
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Answers(Saved, Framed):
-    """Released numbers: public keys, noisy values, and all that is needed to interpret them.
+    """Released answers: public keys, noisy values, and the data needed to interpret them.
 
     Attributes
     ----------
     measurement : Measurement
         The plan, the sink, the epsilon and the public keys.
     scale : float
-        The scale of the Laplace noise in each value; 0 for a choice; for a count of subgraphs, in rungs of its ladder.
+        The scale of the Laplace noise in each value: 0 for a choice, in rungs of the ladder for a count of subgraphs.
     values : numpy array of float64, shape (number of keys,)
         The noisy values in the order of `keys`, read-only.
     simulated : bool
-        Whether these come from `simulate`, which protects nothing.
+        Whether the answers come from `simulate`, which protects nothing.
     keys : tuple
-        The public keys, in order: dates, decimals and their like as Python has them.
+        The public keys, in order, as Python objects.
 
     Notes
     -----
-    Privacy cost: none. Answers contain nothing that was not released.
+    Privacy cost: none. Answers contain released values only.
     """
 
     saved_as: ClassVar[str] = "answers"
@@ -151,11 +151,11 @@ class Answers(Saved, Framed):
 
     @property
     def value(self) -> Any:
-        """The single number, average or candidate of the answers; AnswersError where there are many."""
+        """The single number, average or candidate; AnswersError if there are several answers."""
         return self.measurement.sink.value(dict(self.items()))
 
     def value_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """An interval around `value` that contains the noiseless one with at least this probability."""
+        """An interval that contains the value without noise with at least this probability."""
         return self.measurement.sink.value_interval(dict(self.items()), self.scale, confidence)
 
     def __len__(self) -> int:
@@ -179,10 +179,10 @@ class Answers(Saved, Framed):
         return np.array(self.values[positions], dtype=np.float64)
 
     def above(self, threshold: float) -> Answers:
-        """The answers whose noisy value is more than a threshold: a list of the keys that stand out.
+        """The answers with a noisy value above a threshold.
 
-        The keys that are left out have answers too, at or below the threshold; noise alone puts some absent keys
-        above it, `Pr[noise > threshold]` of them.
+        Other keys have answers at or below the threshold. Noise alone lifts a share `Pr[noise > threshold]` of the
+        absent keys above it.
 
         Parameters
         ----------
@@ -217,13 +217,13 @@ class Answers(Saved, Framed):
         return replace(self, measurement=kept_of, values=self.values[kept])
 
     def interval(self, key: object, confidence: float = 0.95) -> tuple[float, float]:
-        """The interval around one value that contains the noiseless weight with this probability.
+        """The interval that contains the weight of a key without noise with this probability.
 
         `value ± scale · ln(1/(1 − confidence))`
 
-        For a listed key it contains the weight with this probability *given that the key is listed*: its lower end is
-        lower, for keys are listed by noise that lifts their weight over the threshold. Where even an absent key would
-        be listed with such a value too often, it is 0 if the plan proves that no weight is below, and else −∞.
+        For a listed key it contains the weight with this probability *given that the key is listed*. Its lower end is
+        lower than usual, because noise lifts keys above the threshold. Near the threshold the lower end is 0 if the
+        plan proves that no weight is negative, and otherwise −∞.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Answers(Saved, Framed):
     def kind(self) -> Kind:
         """The kind of the answers: a count, a rescaled count, a weight, or a statistic.
 
-        A weight here is one that is no count.
+        The kind weight means a weight that is no count.
         """
         return self.measurement.kind
 
@@ -250,23 +250,23 @@ class Answers(Saved, Framed):
         return answer_rows.key_fields(self)
 
     def rows(self, confidence: float = CONFIDENCE) -> Iterator[Row]:
-        """Every answer with the fields of its key, its interval, and the kind of number that it is.
+        """A row for each answer: the fields of its key, the estimate, its interval and its kind.
 
         Parameters
         ----------
         confidence : float
-            Between 0 and 1: of each interval by itself.
+            Between 0 and 1, for each interval by itself.
 
         Returns
         -------
         iterator of Row
-            With `key`, as many values as `key_fields` names, `estimate`, `low`, `high` and `kind`. A rescaled count is
-            the weight divided by `kind.factor`, and so are its ends. A sum, an average, a choice or a count of
-            subgraphs is one row without fields of a key.
+            Rows with `key` (a value for each of `key_fields`), `estimate`, `low`, `high` and `kind`. A rescaled count
+            and its ends are divided by `kind.factor`. A sum, an average, a choice or a count of subgraphs is one row
+            without key fields.
 
         Notes
         -----
-        Privacy cost: none. A row is computed from what was released and from the plan.
+        Privacy cost: none. Rows follow from released values and the plan.
 
         Examples
         --------
@@ -281,7 +281,7 @@ class Answers(Saved, Framed):
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
         """The rows as a pandas data frame: key fields, `estimate`, `low`, `high` and `kind`.
 
-        A field of the keys that has one of these names keeps it, and ours is `answer_estimate` and so on.
+        A key field with one of these names keeps it; the added column is then `answer_estimate` and so on.
         """
         import pandas
 

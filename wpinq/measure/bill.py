@@ -29,7 +29,7 @@ M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
 @public
 class Bill(Mapping[str, Epsilon]):
-    """The cost of measurements: account to epsilon, with the items that add up to it.
+    """The cost of measurements: a mapping from account to epsilon, with its items.
 
     The cost to a source is epsilon times the source's unit weight times the number of times that the plan uses
     it. Measurements of several parts of one partition cost the most expensive part, not the sum. A source is its own
@@ -73,7 +73,7 @@ class Bill(Mapping[str, Epsilon]):
         return tuple(label for label, _ in self.listed)
 
     def times(self, budgets: Mapping[str, Fraction]) -> int:
-        """The number of fresh releases of these measurements that the remaining budgets cover.
+        """The number of new releases of these measurements that the remaining budgets cover.
 
         Each debit is rounded up to whole billionths, as a ledger counts. 0 where an account has no entry.
 
@@ -172,7 +172,7 @@ def bill(measurements: MeasuredPlan | Asked | Iterable[MeasuredPlan | MeasuredGr
     Parameters
     ----------
     measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
-        What is to be released in one batch; the names, where given, title the items.
+        The measurements of one batch; given names are the titles of the items.
     fresh : bool
         Whether new noise is drawn: the same measurement then costs as often as it is there.
 
@@ -214,7 +214,7 @@ def fit_to_budget(
     Parameters
     ----------
     measurements : Measurements and Tabulations, in a sequence or by name
-        What is to be released together; the ratios of their epsilons are kept.
+        The measurements of one batch; the ratios of their epsilons are kept.
     budgets : mapping
         Account, as in the bill, to the epsilon to spend there. Those without an entry do not bind.
 

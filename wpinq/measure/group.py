@@ -44,7 +44,7 @@ class Compound(MeasuredGroup, Generic[R]):
 
     @abstractmethod
     def read(self, released: Sequence[Any]) -> R:
-        """The result, from a session's result for each measurement.
+        """The result, from the session's result of each measurement.
 
         Each is Answers, or a Release where the measurement has no keys.
         """
@@ -111,12 +111,12 @@ class Releasing:
     def release(self, measurements: Iterable[Measurement | Compound[Any]], **options: Unpack[Options]) -> list[Any]: ...
 
     def release(self, measurements: Together, *, fresh: bool = False, label: str | None = None) -> Any:
-        """Debit the ledger, evaluate, and answer, as one atomic debit for all measurements.
+        """Release measurements: debit all of them or none, evaluate, add noise, and answer.
 
         Parameters
         ----------
         measurements : Measurement, Tabulation or MarginalTabulation, or several in a list or by name in a dict
-            What to release.
+            The measurements to release.
         fresh : bool
             Whether to draw new noise, at full cost, where the same measurement was released before.
         label : str, optional
@@ -171,7 +171,7 @@ def regrouped(given: Together, asked: Sequence[Measurement | Compound], released
 
 @public
 class Batch(Compound[Any]):
-    """Measurements and tables that are released together, in a list or by name, with one bill.
+    """Measurements and tables that are released together under one bill, in a list or by name.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def check_label(label: object) -> str:
     if not isinstance(label, str) or len(label) > LONGEST_LABEL:
         raise SessionError(
             f'a label is text of at most {LONGEST_LABEL} characters, such as label="degrees for the report"; it is '
-            "kept in clear in the ledger, so do not write it from the data"
+            "stored as plain text in the ledger, so do not write it from the data"
         )
     return label
 

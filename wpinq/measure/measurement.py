@@ -27,7 +27,7 @@ from wpinq.sinks.sink import SINKS
 @public
 @dataclass(frozen=True)
 class Measurement(MeasuredPlan):
-    """A plan with its sink, its epsilon and, usually, its public keys.
+    """A plan with a sink, an epsilon and, usually, public keys.
 
     It has no data and spends nothing. Properties that follow from it are found once, however often it is released.
 
@@ -55,7 +55,7 @@ class Measurement(MeasuredPlan):
     accuracy = accuracy_of
 
     def explain(self, engine: str = DEFAULT_ENGINE) -> str:
-        """The plan as a tree, with types, costs and noise, and without data.
+        """The plan as a tree with types, costs and noise, without data.
 
         It also has uses, weights left, and the engine.
         """

@@ -135,4 +135,4 @@ class MeasuredGroup(ABC):
 
     @abstractmethod
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
-        """The same with other epsilons, as a function gives them from those that there are."""
+        """The same request with new epsilons: a function of the present ones."""

@@ -18,7 +18,7 @@ SHOWN_EVENTS = 30
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
-    """The balance of one account; its repr is a line for people.
+    """The balance of one account; its repr is one readable line.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Balance:
         The source, or what several tables share; of such a table `ACCOUNT/TABLE`, which pays nothing itself; of an
         analyst's budget within an account `ACCOUNT@ANALYST`.
     unit : str
-        What is protected, in words.
+        The protected unit in words.
     unit_weight : Fraction
         By how much total weight one protected unit can change the source.
     budget, spent : Fraction

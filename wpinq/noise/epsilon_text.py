@@ -31,7 +31,7 @@ def _compared(name: str) -> Callable[[Fraction, object], bool]:
 
 
 class Epsilon(Fraction):
-    """An exact epsilon that prints as a decimal, and compares with floats and texts.
+    """An exact epsilon that prints as a decimal and compares with floats and text.
 
     A float stands for the shortest decimal that names it, as for `parse_epsilon`. The hash is that of the fraction.
 

@@ -91,8 +91,8 @@ def _check(operator: Operator, count: int, limit: int, what: str) -> None:
     if count > limit:
         shown = f"{count:,}" if count < 10**18 else f"2^{count.bit_length() - 1}"
         raise PlanError(
-            f"{operator.name}: what one protected unit adds may {what.format(shown)} here; at most {limit:,} keep its "
-            "presence from showing in time and memory: lower the limits, or at_most of a person, or shave wider"
+            f"{operator.name}: one protected unit may {what.format(shown)} here; more than {limit:,} would show its "
+            "presence in time and memory: lower the limits, or at_most of a person, or use wider pieces in shave"
         )
 
 
@@ -128,7 +128,7 @@ class Node:
     def __post_init__(self) -> None:
         kind, name = type(self.operator), self.operator.name
         if kind is not Source and REGISTRY.get(name) is not kind:  # another class could have the same digest
-            raise PlanError(f"{name} is none of the operators that are registered: no promise covers another")
+            raise PlanError(f"{name} is not a registered operator, and the guarantee covers no others")
         if len(self.inputs) != self.operator.arity:
             raise PlanError(f"{self.operator.name} takes {self.operator.arity} dataset(s), not {len(self.inputs)}")
         self._check_arguments()

@@ -94,7 +94,7 @@ class PlanProperties:
 
     @cached_property
     def stability(self) -> Mapping[str, Fraction]:
-        """The most that the output moves per unit of weight in each source, as billed.
+        """The largest change of the output for one unit of weight in each source; bills use it.
 
         It is no more than `uses`.
         """

@@ -30,14 +30,14 @@ from wpinq.tables.tabulation import Table, Tabulation
 
 
 class ServiceError(WpinqError):
-    """A service could not be reached, or refused for its own reason, such as a wrong token.
+    """A service is unreachable, or refuses a request, for example for a wrong token.
 
     Attributes
     ----------
     status : int
         Of HTTP; 0 where no answer came.
     kind : str
-        What kind of refusal.
+        The kind of refusal.
     """
 
     def __init__(self, message: str, status: int = 0, kind: str = "Unreachable") -> None:
@@ -47,7 +47,7 @@ class ServiceError(WpinqError):
 
 @public
 class ServiceConnection:
-    """An analyst's access to a service, made by `connect`; no repr shows its token.
+    """An analyst's connection to a service, made by `connect`; no repr shows the token.
 
     Attributes
     ----------
@@ -78,18 +78,18 @@ class ServiceConnection:
         label: str | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Any:
-        """Debit the own budgets, and answer; several measurements together are one atomic debit.
+        """Release measurements: one debit of the analyst's own budgets, all or nothing.
 
         Parameters
         ----------
         measurements : Measurement, Tabulation or MarginalTabulation, several in a list or dict, or a text program
-            What to release. All need public keys.
+            The measurements to release. All need public keys.
         fresh : bool
             Whether to draw new noise, at full cost, where the same was released before.
         label : str, optional
-            What to write beside the debit.
+            The note on the debit.
         parameters : mapping, optional
-            Of a text program.
+            The parameters of a text program.
 
         Returns
         -------
@@ -117,13 +117,13 @@ class ServiceConnection:
     def quote(
         self, measurements: Together | str, *, fresh: bool = False, parameters: Mapping[str, object] | None = None
     ) -> dict[str, Epsilon]:
-        """What a release would be debited from the own budgets now, by account."""
+        """The debit of a release from the analyst's own budgets now, by account."""
         _, asked = self._named(measurements, parameters)
         told = self._ask("POST", "explain", {**asked, "fresh": fresh})
         return {account: _epsilon(cost) for account, cost in told["quote"].items()}
 
     def remaining(self, source: str) -> Epsilon:
-        """The epsilon that is left of the own budget for a source, or an account."""
+        """The remaining epsilon of the analyst's own budget for a source or an account."""
         known = self._declared().get(source)
         account = source if known is None else known.account
         for balance in self.balances():
@@ -132,7 +132,7 @@ class ServiceConnection:
         raise ServiceError(f"you have no budget for {source!r}: ask the curator for one", 404, "NoBudget")
 
     def balances(self) -> tuple[Balance, ...]:
-        """How the own budgets stand, by account."""
+        """The balances of the analyst's own budgets, by account."""
         weights = {each.account: each.unit_weight for each in self._declared().values()}
         balances = []
         for each in self._ask("GET", "remaining"):
@@ -141,7 +141,7 @@ class ServiceConnection:
         return tuple(balances)
 
     def history(self) -> tuple[Event, ...]:
-        """What was debited from the own budgets, in order, counted from 1."""
+        """The debits of the analyst's own budgets, in order, counted from 1."""
         names, events = ("time", "kind", "account", "description", "label", "actor"), list[Any]()
         while page := self._ask("GET", f"history?after={len(events)}"):
             events += page

@@ -82,7 +82,7 @@ class ProgramRequest(_Request):
 class ReleaseRequest(ProgramRequest):
     """A program to release, with a label for the debit."""
 
-    label: str | None = Field(None, max_length=LONGEST_LABEL, description="kept in clear in the ledger")
+    label: str | None = Field(None, max_length=LONGEST_LABEL, description="stored as plain text in the ledger")
 
 
 class NewUserRequest(_Request):
@@ -145,7 +145,7 @@ class BalanceResponse(_Response):
     """A budget, with its spent and remaining parts."""
 
     account: str
-    unit: str = Field(description="what is protected, in words")
+    unit: str = Field(description="the protected unit in words")
     budget: Epsilon
     spent: Epsilon
     remaining: Epsilon
@@ -194,14 +194,14 @@ class ExpectedResponse(_Response):
 class ExplanationResponse(_Response):
     """The cost and the accuracy of a program, before anything is spent."""
 
-    bill: Epsilons = Field(description="what it costs, before replay and earlier releases of partitions lower it")
+    bill: Epsilons = Field(description="the cost, before replay and earlier releases of partitions lower it")
     bill_text: str
     plans: dict[str, str]
     accuracy: list[ExpectedResponse]
     quote: Epsilons | None = Field(None, description="the debit from the caller's budgets now")
     affords: int | None = Field(None, description="further releases, each new, within the caller's budgets")
     seconds: float | None = Field(None, description="the duration of a release, independent of the data")
-    not_admitted: str = Field("", description="why the limits do not admit it, and what would help")
+    not_admitted: str = Field("", description="the reason why the limits do not admit it, with a remedy")
     unbudgeted: list[str] = Field([], description="accounts that it needs and the caller has no budget for")
 
 
@@ -234,7 +234,7 @@ class ReleasedResponse(_Response):
 
 
 class AnswersResponse(_Response):
-    """What was released."""
+    """The released answers."""
 
     answers: dict[str, ReleasedResponse]
     remaining: Epsilons

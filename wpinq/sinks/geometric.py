@@ -34,7 +34,7 @@ class GeometricCount(Sink):
     """
 
     name: ClassVar[str] = "GeometricCount"
-    proviso: ClassVar[str] = "the promise of GeometricCount is for neighbours whose outputs lie on the same lattice"
+    proviso: ClassVar[str] = "the guarantee of GeometricCount is for neighbours with outputs on the same lattice"
     per_key: ClassVar[bool] = True
     bounded_work: ClassVar[bool] = True
     syntax: ClassVar[tuple[SinkSyntax, ...]] = (

@@ -55,8 +55,8 @@ def edge_source(plan: Node, name: str) -> Node:
         elif isinstance(operator, Select):
             if not _permutes(operator.function):
                 raise PlanError(
-                    f"{name}: a Select before it may exchange the two ends of an edge and do no more, so that one "
-                    "record is one edge: declare a source whose records are the two ends"
+                    f"{name}: a Select before it may only exchange the two ends of an edge, so that one record is "
+                    "one edge: declare a source whose records are the two ends"
                 )
         elif not isinstance(operator, (Where, Concat, Union)):
             raise PlanError(
@@ -303,7 +303,7 @@ class SubgraphCount(LadderSink):
     def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         """The distance of a draw from the count, in a graph whose ladder has the stated width."""
         if stated.width is None:
-            raise NotStated(f"needs width=…, an assumed value of: {self.width_key}")
+            raise NotStated(f"needs width=…, the assumed {self.width_key}")
         widths = stated.width, stated.width
         return distance(self.lower, self.upper, widths, self.scales(plan, epsilon)[0], 1 - confidence)
 

@@ -278,7 +278,7 @@ def digits(length: int) -> KeyDomain:
 
 
 def product(*parts: KeyDomain | Iterable[object]) -> KeyDomain:
-    """The public domain of records with a field out of each part: for `noisy_count_above`.
+    """The public domain of records with a field from each part, for `noisy_count_above`.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class Sink(ABC):
         said = f"spent {format_times(moved)}{why}"
         if moved == uses:
             return said, ""
-        return said, f"{format_factor(moved)} instead of {format_factor(uses)} by: {'; '.join(certificate.rules)}"
+        return said, f"{format_factor(moved)} instead of {format_factor(uses)} due to: {'; '.join(certificate.rules)}"
 
     def demand(self, plan: Node, epsilon: Fraction) -> tuple[Node, Fraction]:
         """The root from which a demand flows down to the sources, and how much of it."""

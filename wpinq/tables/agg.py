@@ -10,23 +10,22 @@ from wpinq.tables.aggregates import Count, CountDistinct, Mean, Median, MostComm
 
 
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:
-    """The mean of a column in each group, every value clamped to a public range.
+    """The mean of a column in each group; values are clamped to a public range.
 
-    From a noisy sum about the middle of the range, to which a record gives at most half its weight, and a noisy count,
-    to which it gives the other half: `NoisyAverage` for all groups at once. Records where the value is null are left
-    out.
+    It is a noisy sum around the middle of the range over a noisy count, as in `noisy_average`, for all groups at once.
+    Records with a null value are left out.
 
     Parameters
     ----------
     column : str, Column or function
-        To numbers.
+        A column of numbers.
     lower, upper : float
-        The range, chosen without looking at the data; lower < upper.
+        The public range, never chosen from the data; lower < upper.
 
     Returns
     -------
     Mean
-        For `agg`. Privacy cost: its share of epsilon, once, however many groups there are.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once for any number of groups.
 
     Examples
     --------
@@ -46,14 +45,15 @@ def median(column: RecordFunction, candidates: Iterable[object]) -> Median:
     Parameters
     ----------
     column : str, Column or function
-        To values in an order.
+        A column of ordered values.
     candidates : iterable
         The public values to choose from: `range(0, 100)`.
 
     Returns
     -------
     Median
-        For `agg`. Privacy cost: its share of epsilon, once: the groups are parts of a partition. See `Query.quantile`.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once, because the groups are parts of a partition.
+        See `Query.quantile`.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
     Parameters
     ----------
     column : str, Column or function
-        To values in an order.
+        A column of ordered values.
     q : number
         Between 0 and 1.
     candidates : iterable
@@ -81,7 +81,7 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
     Returns
     -------
     Quantile
-        For `agg`. Privacy cost: its share of epsilon, once.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once.
 
     Examples
     --------
@@ -92,19 +92,19 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
 
 
 def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCommon:
-    """The most common value of a column in each group, of public candidates, up to noise.
+    """The most common value of a column in each group: a noisy choice among candidates.
 
     Parameters
     ----------
     column : str, Column or function
-        To values.
+        A column.
     candidates : iterable
         The public values to choose from.
 
     Returns
     -------
     MostCommon
-        For `agg`. Privacy cost: its share of epsilon, once.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once.
 
     Examples
     --------
@@ -115,24 +115,22 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 
 
 def count_distinct(column: RecordFunction) -> CountDistinct:
-    """The number of different values of a column in each group; null is none.
+    """The number of different values of a column in each group, without null.
 
-    That is where each row weighs 1 or more.
+    It counts values exactly if each row weighs 1 or more.
 
-    Each row weighs 1 or more.
-
-    `Σ_v min(1, A(group, v))`, by a Shave that cuts one piece of weight 1 off each value, plus Laplace noise of scale
-    1/ε: one unit of weight can bring or take one value, and no more.
+    The result is `Σ_v min(1, A(group, v))` plus Laplace noise of scale 1/ε. A Shave cuts one piece of weight 1 off each
+    value, so one unit of weight adds or removes at most one value.
 
     Parameters
     ----------
     column : str, Column or function
-        To values.
+        A column.
 
     Returns
     -------
     CountDistinct
-        For `agg`. Privacy cost: its share of epsilon, once.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once.
 
     Examples
     --------
@@ -151,12 +149,12 @@ def count(*given: object) -> Count:
     Returns
     -------
     Count
-        For `agg`. Privacy cost: its share of epsilon, once, however many groups there are.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once for any number of groups.
 
     Raises
     ------
     PlanError
-        When it is given an argument: the number of elements of a list is `wpinq.functions.count`.
+        For an argument; the number of elements of a list is `wpinq.functions.count`.
 
     Examples
     --------
@@ -171,24 +169,24 @@ def count(*given: object) -> Count:
 
 
 def sum(column: RecordFunction, lower: float | None = None, upper: float | None = None) -> Sum:
-    """The sum of a column in each group, every value clamped to a public range.
+    """The sum of a column in each group; values are clamped to a public range.
 
     Parameters
     ----------
     column : str, Column or function
-        To numbers.
+        A column of numbers.
     lower, upper : float
-        The range, chosen without looking at the data; lower < upper.
+        The public range, never chosen from the data; lower < upper.
 
     Returns
     -------
     Sum
-        For `agg`. Privacy cost: its share of epsilon, once, however many groups there are.
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once for any number of groups.
 
     Raises
     ------
     PlanError
-        When there is no range: the sum of a list is `wpinq.functions.sum`.
+        Without a range; the sum of a list is `wpinq.functions.sum`.
 
     Examples
     --------

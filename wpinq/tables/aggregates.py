@@ -159,11 +159,11 @@ class Aggregate(ABC):
 
     @abstractmethod
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
-        """What is released."""
+        """The released measurements."""
 
     @abstractmethod
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
-        """What was released of a group, by its place among the keys."""
+        """The released answers of a group, by its position among the keys."""
 
     def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         """The keys of each answer for a table of some groups; the candidates for a choice."""
@@ -188,7 +188,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        """What its numbers are, for what is released."""
+        """The kind of its released numbers."""
 
     @abstractmethod
     def estimate_type(self) -> Type:
@@ -504,7 +504,7 @@ class SelectedAggregate(OfColumn):
 
 @dataclass(frozen=True, slots=True)
 class Quantile(SelectedAggregate):
-    """The candidate that best cuts the weight of each group at a quantile."""
+    """The candidate at a quantile of each group."""
 
     name: ClassVar[str] = "Quantile"
     parameters: ClassVar[Parameters] = (("column", "function"), ("q", "number"), ("candidates", "keys"))
@@ -528,7 +528,7 @@ class Quantile(SelectedAggregate):
 
 @dataclass(frozen=True, slots=True)
 class Median(Quantile):
-    """The candidate that best halves the weight of each group."""
+    """The candidate at the median of each group."""
 
     name: ClassVar[str] = "Median"
     parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
@@ -536,7 +536,7 @@ class Median(Quantile):
 
 @dataclass(frozen=True, slots=True)
 class MostCommon(SelectedAggregate):
-    """The heaviest candidate of each group."""
+    """The candidate with the most weight in each group."""
 
     name: ClassVar[str] = "MostCommon"
     parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))

@@ -74,7 +74,7 @@ def record_of(columns: NamedColumns) -> UserFunction:
 
 
 def selected(columns: Sequence[RecordFunction], named: Mapping[str, object]) -> UserFunction | Lambda:
-    """What a select gives: one column or function by itself, several as a record of them."""
+    """The result of a select: one column or function by itself, several as a record."""
     if not columns and not named:
         raise PlanError('select needs a function or columns: select("city"), select("city", "age")')
     if len(columns) == 1 and not named:
@@ -124,7 +124,7 @@ GroupKeys = KeyDomain | Iterable[object] | Mapping[str, KeyDomain | Iterable[obj
 
 
 class Omitted(Enum):
-    """What was not given, where null could be."""
+    """The mark of a missing argument where null is a possible value."""
 
     OTHER = "no group of all others"
 

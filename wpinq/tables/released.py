@@ -47,24 +47,25 @@ FORMAT, FORMAT_VERSION = "wpinq table", 1
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class Table(Saved, Framed):
-    """Aggregates of groups that were released: frozen, public, noisy numbers only.
+    """A released table: noisy public aggregates of groups.
 
-    `table[group]` is the row of a group, aggregate to `Estimate`. `table["n"]` is the column of an aggregate, group to
-    `Estimate`, or the one `Estimate` of a table of all records; where a group has the same name, it is the group.
-    `to_pandas`, `to_polars` and `to_arrow` give all rows, `plot` draws a column.
+    `table[group]` is the row of a group: a mapping from aggregate to `Estimate`. `table["n"]` is the column of an
+    aggregate: a mapping from group to `Estimate`, or the one `Estimate` of a table of all records. A group takes
+    precedence over an aggregate of the same name. `to_pandas`, `to_polars` and `to_arrow` give all rows, and `plot`
+    draws a column.
 
     Attributes
     ----------
     tabulation : Tabulation
-        What was asked for.
+        The request.
     canonical : tuple
         The groups, in canonical form.
     answers : dict
-        Aggregate to the Answers that it is read off: one of all groups, or one a group where it is a choice.
+        From aggregate to its Answers: one for all groups, or for a choice one for each group.
 
     Notes
     -----
-    Privacy cost: none. A table holds nothing that was not released.
+    Privacy cost: none. A table holds released values only.
     """
 
     saved_as: ClassVar[str] = "a table"
@@ -76,12 +77,12 @@ class Table(Saved, Framed):
 
     @property
     def keys(self) -> tuple[Value, ...]:
-        """The groups, in the order in which they were asked for."""
+        """The groups, in the requested order."""
         return self.tabulation.groups.shown(self.canonical)
 
     @property
     def simulated(self) -> bool:
-        """Whether these numbers come from `simulate`, which protects nothing."""
+        """Whether the numbers come from `simulate`, which protects nothing."""
         return any(answers.simulated for held in self.answers.values() for answers in held)
 
     def __len__(self) -> int:
@@ -100,7 +101,7 @@ class Table(Saved, Framed):
         return [*self.answers, *islice(self.keys, SHOWN_GROUPS)]
 
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
-        """The row of a group, aggregate to estimate; without a key, the only row of the table."""
+        """The row of a group, from aggregate to estimate; without a key, the only row."""
         groups = self.tabulation.groups
         (known,) = check_domain([key], groups.type) if groups.columns else (key,)
         if known not in self.canonical:
@@ -120,13 +121,13 @@ class Table(Saved, Framed):
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
 
-        Each aggregate has the columns `name`, `name_low` and `name_high`, and a choice the first of them; `kinds` says
-        what kind of number each is.
+        Each aggregate has the columns `name`, `name_low` and `name_high`; a choice has only the first. `kinds` has the
+        kind of number of each.
 
         Parameters
         ----------
         confidence : float
-            Between 0 and 1: how probable it is that an interval holds the noiseless number, each by itself.
+            Between 0 and 1: the probability that one interval contains the number without noise.
         """
         names = tuple(self.tabulation.columns)
         found: dict[str, list[Any]] = {}
@@ -142,7 +143,7 @@ class Table(Saved, Framed):
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The kind of each aggregate's numbers; of the count that lists groups with how."""
+        """The kind of number of each aggregate; for a listing, with its threshold."""
         kinds, listing = {name: self.tabulation.kind(name).name for name in self.answers}, self.tabulation.listing
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
@@ -160,7 +161,7 @@ class Table(Saved, Framed):
         return lines
 
     def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
-        """The table as a pandas frame, a row a group; its columns are those of `to_columns`.
+        """The table as a pandas frame with the columns of `to_columns`, one row for each group.
 
         Its `attrs["kinds"]` are the `kinds` of the table.
         """
@@ -171,11 +172,11 @@ class Table(Saved, Framed):
         return frame
 
     def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
-        """The table as a polars frame, a row a group; its columns are those of `to_columns`."""
+        """The table as a polars frame with the columns of `to_columns`, one row for each group."""
         return polars_frame(self.to_arrow(confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
-        """The table as an Arrow table, a row a group; its columns are those of `to_columns`.
+        """The table as an Arrow table with the columns of `to_columns`, one row for each group.
 
         The field of an aggregate has its kind as metadata.
         """
@@ -189,16 +190,16 @@ class Table(Saved, Framed):
         return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields))
 
     def plot(self, column: str | None = None, confidence: float = CONFIDENCE, axes: Axes | None = None) -> Axes:
-        """The groups with the intervals of one aggregate.
+        """A plot of one aggregate by group, with intervals.
 
         Parameters
         ----------
         column : str, optional
-            The name of the aggregate; the first that has intervals when left out.
+            The name of the aggregate; by default the first with intervals.
         confidence : float
-            Of the intervals.
+            The confidence of the intervals.
         axes : matplotlib Axes, optional
-            Where to draw. A new figure, outside of pyplot, when left out.
+            The axes to draw on; by default those of a new figure outside of pyplot.
 
         Returns
         -------
@@ -233,9 +234,10 @@ class Table(Saved, Framed):
         Parameters
         ----------
         rows : int
-            The most rows to show, 0 for all; how many are left out is said. What is no count says why below.
+            The most rows to show, 0 for all. The text gives the number of further rows, and the reasons for numbers
+            that are not counts.
         confidence : float
-            Of the intervals.
+            The confidence of the intervals.
         """
         shown = len(self) if rows == 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
@@ -340,7 +342,7 @@ def _interval_cells(estimate: Any, low: float | None, high: float | None, scale:
 class OpenTable:
     """A table without a list of groups, already paid for, that answers for any group.
 
-    Every group has an answer, whether or not the data hold it, so an OpenTable cannot say which there are. It
+    Every group has an answer, also without records in the data, so an OpenTable cannot list the existing groups. It
     belongs to its session, as a `Release` does.
 
     Examples
@@ -370,11 +372,11 @@ class OpenTable:
         Parameters
         ----------
         keys : iterable
-            Groups; they must not be chosen by looking at the data.
+            Groups; never choose them from the data.
 
         Notes
         -----
-        Privacy cost: none beyond what the release cost.
+        Privacy cost: none beyond that of the release.
         """
         groups = self.tabulation.groups
         canonical = groups.checked(keys)
@@ -410,28 +412,28 @@ class OpenTable:
 @public
 @dataclass(frozen=True, slots=True, repr=False)
 class Tabulation(Compound[R]):
-    """Aggregates of groups together: a session releases them as one table, under one bill.
+    """A request for aggregates of groups; a session releases it as one table under one bill.
 
-    Equal where the query, the groups, the aggregates, and the epsilon of each are.
+    Tabulations are equal if their queries, groups, aggregates and epsilons are.
 
     Attributes
     ----------
     plan : Node
         The query whose records are grouped.
     reading : str
-        How to read its weights, where the query knows.
+        The words for its weights, if the query has them.
     columns : dict
-        Name to function, for each column that they are grouped by.
+        From name to function, for each column of the groups.
     keys : tuple or None
-        The groups, in canonical form; None where they are asked for one by one, or listed.
+        The groups, in canonical form; None if they are requested one by one, or listed.
     other : value or None
-        The group of all other records, the last of the keys, as a tuple of one; None where there is none.
+        The group of all other records, the last of the keys, as a tuple of one; otherwise None.
     listing : Listing or None
-        Out of which domain the groups are listed, and above which noisy count.
+        The domain and the threshold of listed groups.
     aggregates : dict
-        Name to aggregate.
+        From name to aggregate.
     epsilons : dict
-        Name to the epsilon that the aggregate gets.
+        From name to the epsilon of the aggregate.
     """
 
     plan: Node
@@ -447,7 +449,7 @@ class Tabulation(Compound[R]):
 
     @property
     def epsilon(self) -> Fraction:
-        """Of all aggregates together."""
+        """The epsilon of all aggregates together."""
         return sum(self.epsilons.values(), Fraction(0))
 
     @property
@@ -456,7 +458,7 @@ class Tabulation(Compound[R]):
 
     @property
     def items(self) -> Mapping[str, Measurement]:
-        """One measurement an aggregate.
+        """A measurement for each aggregate.
 
         The parts of a partition cost the largest of them, and all are alike.
         """
@@ -494,11 +496,11 @@ class Tabulation(Compound[R]):
         return None if self.listing is None else next(name for name, one in self.aggregates.items() if one.lists)
 
     def kind(self, name: str) -> Kind:
-        """What the numbers of an aggregate are: from the plan and the declarations, never from data."""
+        """The kind of number of an aggregate, from the plan and the declarations alone."""
         return self.aggregates[name].kind(self.lowered[name])
 
     def read(self, released: Sequence[Any]) -> Any:
-        """The table, from the released answers for each measurement.
+        """The table, from the released answers of each measurement.
 
         It waits for keys where it has none.
         """
@@ -513,7 +515,7 @@ class Tabulation(Compound[R]):
         return open_table.at(listed.keys)
 
     def check_answers(self, keys: tuple[Value, ...], held: Mapping[str, Sequence[Answers]]) -> None:
-        """Refuse, with AnswersError, answers that are not those of these groups and aggregates."""
+        """Raise AnswersError for answers of other groups or aggregates."""
         for name, asked in self.lowered.items():
             found = [answers.measurement for answers in held.get(name, ())]
             domains = self.aggregates[name].domains(self.groups, keys, asked)
@@ -524,7 +526,7 @@ class Tabulation(Compound[R]):
             raise AnswersError("these answers are of other aggregates than the table")
 
     def to_json(self) -> dict[str, Any]:
-        """What is asked for as plain data, for `saved`."""
+        """The request as plain data, for `saved`."""
         type_ = self.groups.type
         listing = None if self.listing is None else self.listing.to_json(type_)
         keys = None if self.keys is None else [value_to_json(key, type_) for key in self.keys if self.columns]
@@ -554,11 +556,11 @@ class Tabulation(Compound[R]):
 
 
 def by_words(tabulation: Tabulation) -> str:
-    """What it is grouped by."""
+    """The columns of the groups, in words."""
     if not tabulation.columns:
         return "of all records"
     if tabulation.listing is not None:
         many = f"groups {tabulation.listing.words}"
     else:
-        many = "groups asked for one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
+        many = "groups requested one by one" if tabulation.keys is None else f"{len(tabulation.keys)} groups"
     return f"by {', '.join(tabulation.columns)}: {many}"

@@ -57,7 +57,7 @@ class Grouping(Generic[R]):
         Returns
         -------
         Tabulation
-            What a session releases as a table, a row a group.
+            The request, which a session releases as a table with a row for each group.
 
         Raises
         ------
@@ -168,7 +168,7 @@ def _shares(epsilon: Fraction, split: Split, names: list[str]) -> dict[str, Frac
 
 
 def tabulation_from_json(data: Any) -> Tabulation:
-    """What `Tabulation.to_json` wrote; any error where the data are something else."""
+    """Read the data of `Tabulation.to_json`; any error for other data."""
     plan = format.plan_from_json(data["plan"])
     by = {name: _applied(_function(table, plan.type)) for name, table in data["by"].items()}
     groups = find_groups(plan, (), by, (), NO_OTHER)

@@ -150,7 +150,7 @@ def test_two_people_with_the_same_rows_weigh_2_and_break_unit_weights_in_words_o
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        ([(None, 1, 2)], {}, "null where the id of a person is due"),
+        ([(None, 1, 2)], {}, "null as the id of a person"),
         ([(1, 1, 2), (1, 1, None)], {}, "in field 'dst' null"),
         ([(1, 1, 2), (2, 2, 1)], {"facts": ["symmetric"]}, "for one person"),
         ([(1, 1, 2), (2, 1, 2)], {"facts": ["unit_weights"]}, "twice"),

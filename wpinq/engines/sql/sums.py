@@ -109,8 +109,8 @@ def norm_sql(weight: str, mass: Fraction, output: Fraction, dialect: Dialect = D
         return f"{dialect.write('grid_sum:1', dialect.write('ceil', scaled))} * {power_of_two(-power)}"
     if gap > GAP_BITS + SECOND_BITS:
         raise PlanError(
-            "Join: the caps of its sides differ by more than a factor of 2^106, so that no norm could be told "
-            "apart from rounding; declare caps that are closer"
+            "Join: the caps of its sides differ by more than a factor of 2^106, so a norm could not be "
+            "distinguished from rounding; declare closer caps"
         )
     whole = dialect.write("trunc", scaled)
     rest = f"(({scaled} - {whole}) * {power_of_two(SECOND_BITS)})"

@@ -447,7 +447,7 @@ def to_category(value: object, values: builtins.list[str]) -> Any:
 
 @in_python
 def cast(value: object, target: Any) -> Any:
-    """The value as another type; null where it cannot be said.
+    """The value as another type; null if the conversion fails.
 
     To int, float or str: a float is cut toward zero, a string must be a plain decimal number, a bool is 1 or 0, or
     "true" or "false". To `datetime.date`, `datetime.datetime`, `datetime.time`, `datetime.timedelta`,

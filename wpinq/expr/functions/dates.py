@@ -166,7 +166,7 @@ def microsecond(value: object) -> Any:
 
 @derived(_truncated)
 def truncate(value: object, unit: str) -> Any:
-    """The start of the unit of a date, timestamp or time of day: `F.truncate(r.day, "month")`.
+    """The start of the unit of a date, timestamp or time: `F.truncate(r.day, "month")`.
 
     Units are year, quarter, month, week (from Monday), day, hour, minute, second, millisecond and microsecond.
     """
@@ -174,7 +174,7 @@ def truncate(value: object, unit: str) -> Any:
 
 @derived(_offset)
 def offset(value: object, number: object, unit: str) -> Any:
-    """A date or timestamp so many units later; a month that is too short gives its last day.
+    """A date or timestamp n units later, at most the last day of the month.
 
     Null beyond the years 1 to 9999.
     """

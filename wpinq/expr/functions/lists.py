@@ -198,7 +198,7 @@ def range(start: object, stop: object, *, limit: int) -> Any:
 
 @derived(_subsets)
 def subsets(items: object, size: int) -> Any:
-    """Every way to take `size` elements of a list, in its order, as a list of records."""
+    """All choices of `size` elements of a list, in its order, as a list of records."""
 
 
 @derived(_first)

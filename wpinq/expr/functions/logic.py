@@ -92,7 +92,7 @@ define("not", 1, _booleans, _not, work=handled)
 
 @primitive(_choice, _where, work=moved, call=_choose)
 def where(condition: object, yes: object, no: object) -> Any:
-    """`yes` where the condition is true, else `no`; a null condition is not true."""
+    """`yes` if the condition is true, otherwise `no`, also for a null condition."""
 
 
 @primitive(lambda types, attributes: BOOL, lambda a: a is None, work=moved)

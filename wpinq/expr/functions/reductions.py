@@ -132,7 +132,7 @@ def count(items: object) -> Any:
 
 @derived(_collected, takes_function=True)
 def collect(items: object, function: Callable[..., Any] | None = None) -> Any:
-    """The elements of a list or group, or a function of each, as a list in canonical order."""
+    """The elements of a list or group, or a function of each, in canonical order."""
 
 
 @function(_reducer("sum", "sum_list"), takes_function=True)
@@ -145,7 +145,7 @@ def sum(items: object, function: Callable[..., Any] | None = None) -> Any:
 
 @function(_reducer("min", "min_list", _smaller), takes_function=True, counts=(1, VALUES_LIMIT))
 def min(*values: Any) -> Any:
-    """The least of a list, of a function over a list, or of two values or more.
+    """The least element of a list, or the least of several values.
 
     In a list nulls are skipped; of values it is null if one is.
     """
@@ -153,7 +153,7 @@ def min(*values: Any) -> Any:
 
 @function(_reducer("max", "max_list", _larger), takes_function=True, counts=(1, VALUES_LIMIT))
 def max(*values: Any) -> Any:
-    """The greatest of a list, of a function over a list, or of two values or more.
+    """The greatest element of a list, or the greatest of several values.
 
     In a list nulls are skipped; of values it is null if one is.
     """

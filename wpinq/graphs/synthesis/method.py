@@ -46,7 +46,7 @@ _PLAIN = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Public bounds on the graph: none of them may come from looking at it.
+    """Public bounds on the graph; never take them from the graph.
 
     Attributes
     ----------
@@ -71,18 +71,18 @@ UNBOUNDED = Bounds()
 
 @dataclass(frozen=True)
 class Estimates:
-    """What a method makes of answers, once a run.
+    """The estimates of a method from answers, computed once in a run.
 
     Attributes
     ----------
     targets : sequence of Target
-        What the walk is to fit.
+        The targets of the walk.
     seed : callable
         Gives a simple graph to begin from, by the answers and the generator alone: an array of shape (edges, 2), each
         edge once; the nodes are 0, 1, 2, ….
     intervals : callable
-        What the answers tell of the statistics of the graph, by their names in `ALL_STATISTICS`; those that are not
-        there were not measured. The generator is for draws of noise, and public.
+        The intervals of the statistics of the graph, by their names in `ALL_STATISTICS`; missing ones were not
+        measured. The generator is for draws of noise, and public.
     """
 
     targets: Sequence[Target]
@@ -91,20 +91,19 @@ class Estimates:
 
 
 class Method(ABC):
-    """A way to synthesise a graph, from what is measured to what is made of the answers.
+    """A method of synthesis: its measurements, and the estimates from their answers.
 
     Attributes
     ----------
     name : str
-        What `--query` and reports call it.
+        Its name in `--query` and reports.
     symmetric : bool
         Whether the source holds every edge in both directions, as the recipes of the paper want it, or once, the
         smaller node first. Either way the protected unit is one undirected edge.
     triad_share : float
         The share of the walk's proposals that are chosen to close a triangle, 0 to below 1.
     shares : mapping
-        For each measurement, the share of the whole epsilon that it is paid with unless told otherwise. They add
-        up to 1. Their names are those that `measurements` gives.
+        The default share of epsilon of each measurement, by the names in `measurements`. They add up to 1.
     stops_at_noise : bool
         Whether the targets are answers as released, so that their noise says how near is near enough.
     """
@@ -116,7 +115,7 @@ class Method(ABC):
     stops_at_noise: bool = True
 
     def check(self, settings: Settings) -> None:
-        """Refuse settings that make no sense for the method; call it before anything is spent.
+        """Refuse settings that do not fit the method; called before anything is spent.
 
         Raises
         ------
@@ -134,12 +133,12 @@ class Method(ABC):
     def measurements(
         self, source: Query, epsilon: EpsilonLike, split: Mapping[str, object] | None = None, bounds: Bounds = UNBOUNDED
     ) -> dict[str, Measurement]:
-        """All that is measured, by name; together it costs epsilon (see `spend`).
+        """The measurements by name; together they cost epsilon (see `spend`).
 
         Parameters
         ----------
         source : Query
-            What `source` gave.
+            The result of `source`.
         epsilon : number
             The whole cost, of all measurements together, to one undirected edge.
         split : mapping, optional
@@ -154,7 +153,7 @@ class Method(ABC):
         """
 
     def keys(self, name: str, answers: Mapping[str, Answers], bounds: Bounds = UNBOUNDED) -> Iterable[Value]:
-        """The public keys to ask for of a measurement without a domain.
+        """The public keys to request from a measurement without a domain.
 
         Called for each such measurement in the order of `measurements`, again and again until it gives no key that
         was not asked for before; so keys may follow from answers, of this measurement too, and never from the data.
@@ -164,8 +163,7 @@ class Method(ABC):
         name : str
             The measurement.
         answers : mapping
-            What has been answered so far. All measurements before this one are there in full; this one as far as
-            its keys were asked for, and not at all the first time.
+            The answers so far: all of earlier measurements, and of this one the requested keys, none at first.
         bounds : Bounds
             Public bounds.
 
@@ -178,7 +176,7 @@ class Method(ABC):
 
     @abstractmethod
     def estimate(self, answers: Mapping[str, Answers]) -> Estimates:
-        """The estimates of the graph from all answers together, made once a run.
+        """The estimates of the graph from all answers, computed once in a run.
 
         It may take long.
 
@@ -298,7 +296,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
     Parameters
     ----------
     measurements : mapping
-        What is to be asked of the edges.
+        The measurements of the edges.
     bounds : Bounds
         Public. Without a bound on nodes nothing is infeasible.
 
@@ -309,7 +307,7 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
 
     Notes
     -----
-    Privacy cost: none, and nothing is looked at: it follows from plans and bounds.
+    Privacy cost: none, because it follows from plans and bounds alone.
 
     Examples
     --------
@@ -354,7 +352,7 @@ def spend_without(
 
 
 def refuse_infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> None:
-    """Refuse measurements of which one is infeasible; to be asked before anything is spent.
+    """Refuse infeasible measurements, before anything is spent.
 
     Raises
     ------

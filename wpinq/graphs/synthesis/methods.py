@@ -60,7 +60,7 @@ class DegreesThen(Method):
     Attributes
     ----------
     name : str
-        What reports call it.
+        Its name in reports.
     fits : mapping
         Name to query, one or several.
     triad_share : float
@@ -181,7 +181,7 @@ METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged}
 
 
 def method_names() -> list[str]:
-    """What `find_method` knows, sums aside."""
+    """The names that `find_method` accepts, without sums."""
     return [*METHODS, *_fits(1)]
 
 

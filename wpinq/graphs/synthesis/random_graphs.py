@@ -119,7 +119,7 @@ def random_graph(degrees: Integers, rng: np.random.Generator) -> Integers:
     degrees : array of int
         Graphical.
     rng : Generator
-        What the draw depends on, with igraph's version.
+        The random generator; the draw also depends on igraph's version.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def clique_graph(classes: DegreeClasses, clustering: Floats, mixing: Floats, rng
     mixing : array of shape (classes, classes)
         The stubs of each class that lead to each other; rows add up to `classes.stubs`.
     rng : Generator
-        What the draw depends on, with igraph's version.
+        The random generator; the draw also depends on igraph's version.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     Parameters
     ----------
     graph : SyntheticGraph
-        What `synthesize` gave.
+        The result of `synthesize`.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def plot_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
     Parameters
     ----------
     graph : SyntheticGraph
-        What `synthesize` gave.
+        The result of `synthesize`.
     axes : matplotlib Axes, optional
         Where to draw; a new figure unless given.
     """
@@ -143,7 +143,7 @@ def plot_trace(graph: SyntheticGraph, quantity: str = "score", axes: Any = None)
     Parameters
     ----------
     graph : SyntheticGraph
-        What `synthesize` gave.
+        The result of `synthesize`.
     quantity : str
         "score", "acceptance", or a statistic that was traced: "triangles", "assortativity", "average_clustering".
     axes : matplotlib Axes, optional

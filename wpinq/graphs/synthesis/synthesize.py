@@ -163,26 +163,26 @@ def traced_statistics(edges: Any) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticGraph:
-    """A graph that fits released answers, and how it came about.
+    """A synthetic graph fitted to released answers, with a record of the fit.
 
     Attributes
     ----------
     edges : ndarray of int64, shape (edges, 2)
-        The graph of the chain whose score ended lowest: each edge once, the smaller node first, sorted. Nodes are 0, 1,
-        2, …; they stand for nobody.
+        The graph of the chain with the lowest final score: each edge once, the smaller node first, sorted. Nodes are 0,
+        1, 2, …; none represents a person.
     method : Method
         How it was made.
     settings : Settings
-        What the chains were told, with the number of steps that they did.
+        The settings of the chains, with their number of steps.
     answers : mapping
-        What it fits.
+        The fitted answers.
     samples : Samples
         The chains with their traces.
     seeds : tuple of ndarray
         The graph that each chain began from.
     uncertainty : mapping
-        What the answers tell of the statistics of the SECRET graph: name to `Interval`. Statistics that are not there
-        were not measured and follow from the graph that the chain began from.
+        The statistics of the SECRET graph, from name to `Interval`. Missing statistics were not measured; they are
+        inherited from the seed graph.
     """
 
     edges: Integers
@@ -262,7 +262,7 @@ def synthesize(
     progress: bool = False,
     compiled: bool = True,
 ) -> SyntheticGraph:
-    """A public graph that fits answers, by Markov chains from random graphs of fitted degrees.
+    """A public graph that fits answers, found by Markov chains that keep fitted degrees.
 
     Each chain begins from a graph of its own that the method draws, and swaps edges with stationary distribution
     `exp(−beta · Σ_i ε_i · ‖Q_i(A) − m_i‖_1)` over the graphs A of its degrees, where m_i are the answers, or what the
@@ -273,7 +273,7 @@ def synthesize(
     answers : mapping
         Name to Answers, those that the method measures.
     method : Method or str
-        What was measured and how to use it; or its name, as for `find_method`.
+        The method of the answers, or its name as for `find_method`.
     settings : Settings
         Steps, beta or schedule, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
@@ -394,7 +394,7 @@ _RUN, _ANSWERS = "run.json", "answers"
 
 @dataclass(frozen=True, slots=True)
 class FittingOptions:
-    """What a run was told beside its answers: enough to fit them again.
+    """The options of a run besides its answers: enough to fit them again.
 
     Attributes
     ----------

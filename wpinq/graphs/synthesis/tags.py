@@ -69,9 +69,9 @@ def clustering_intervals(
     Parameters
     ----------
     curves : ClusteringCurves
-        What the answers make most likely.
+        The most likely curves, given the answers.
     nodes : int
-        How many nodes there are.
+        The number of nodes.
     rng : Generator
         For the draws.
     """
@@ -218,7 +218,7 @@ class Tagged(Method):
     Attributes
     ----------
     name : str
-        What reports call it.
+        Its name in reports.
     triad_share : float
         See `Method`.
     """

@@ -39,7 +39,7 @@ _TOO_WIDE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What answers tell of one statistic of the secret graph, with a confidence of 90 %.
+    """The interval of one statistic of the secret graph, from answers, at 90 % confidence.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Interval:
     swamped : bool
         Whether noise is as large as what there is to see: 0 is not ruled out, or the interval is wider than its middle.
     leaves_out : str
-        What the interval takes for granted, so that it may miss more often than it says; empty where that is nothing.
+        The errors that the interval does not cover, so that it may miss more often than stated; empty if none.
     cautious : bool
-        Whether it is made of tests that must not fail on any graph, so that on most it holds more often than it says.
+        Whether it is conservative: made of tests for all graphs, so that on most it holds more often than stated.
 
     Notes
     -----
@@ -89,12 +89,12 @@ Intervals = Callable[[np.random.Generator], Mapping[str, Interval]]
 
 
 def no_intervals(rng: np.random.Generator) -> Mapping[str, Interval]:
-    """Of a method that does not say what its answers tell."""
+    """The intervals of a method without any."""
     return {}
 
 
 def phrase(interval: Interval | None, value: float | None = None) -> str:
-    """What is to stand beside a statistic, in words.
+    """The words beside a statistic.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def warning(uncertainty: Mapping[str, Interval]) -> str:
 
 
 def uncertainty_report(uncertainty: Mapping[str, Interval], statistics: Mapping[str, float | None]) -> dict[str, Any]:
-    """What answers tell of each statistic, as plain data, with the words that stand beside it.
+    """The interval of each statistic as plain data, with its words.
 
     Parameters
     ----------
@@ -215,9 +215,9 @@ def largest_degree_interval(limits: Sequence[int], mass: Floats, scale: float, t
     mass : array of shape (bands,)
         Noisy `m_i`.
     scale : float
-        Of the Laplace noise of one released number.
+        The scale of the Laplace noise of one released number.
     terms : sequence of int
-        How many released numbers each band is the sum of.
+        The number of released numbers in the sum of each band.
 
     Returns
     -------
@@ -291,7 +291,7 @@ Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]
 
 
 def nothing(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-    """Of a query that is no statistic of a graph."""
+    """The intervals for a query that is no statistic of a graph: none."""
     return {}
 
 

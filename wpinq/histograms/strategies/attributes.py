@@ -396,9 +396,9 @@ class Marginals(Strategy):
         attributes, by place or by name; () is the total. Weights, more than 0, multiply the variances of a view's
         cells in what is made small.
     objective : {"balanced", "total", "max", "apart"}
-        What is made small, as for `plan_marginals`.
+        The error to minimize, as for `plan_marginals`.
     most_cells : int
-        Of a view that is measured and not wanted itself.
+        The most cells of a measured view that is not wanted.
     shares : mapping from views to numbers, optional
         What is measured, and with which share of the weight: more than 0, divided by their sum, and rounded to
         multiples of 2⁻³⁰ so that they sum to 1 exactly. When left out they are planned, once and without data, in about
@@ -465,12 +465,12 @@ class Marginals(Strategy):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """What is wanted."""
+        """The wanted views."""
         return self.plan.wanted
 
     @property
     def shares(self) -> dict[View, float]:
-        """What is measured, and with which share of the weight."""
+        """The measured views, each with its share of the weight."""
         return dict(zip(self.plan.measured, self.plan.shares, strict=True))
 
     @property

@@ -285,7 +285,7 @@ def optimise(
     workload : Workload
         The queries; they are public.
     sums : int, optional
-        How many sums p, at least 1; the domain over 16, between 1 and 64, when left out.
+        The number of sums p, at least 1; by default the domain over 16, between 1 and 64.
     restarts, seed : int
         Starts, at least 1, the first near a tree of ranges and the others random, and the seed they are drawn with:
         equal seeds give equal strategies.

@@ -44,7 +44,7 @@ def noisy(query: Query, epsilon: EpsilonLike, keys: Iterable[Value], mechanism: 
 
     "automatic" is "geometric" where the plan proves a lattice, and evaluation in floats is exact on it. It looks at the
     plan and at epsilon alone, so that the choice tells nothing of the data. Both cost the same privacy; the promise of
-    GeometricCount is for neighbours whose outputs lie on the same lattice. PlanError for "geometric" where the plan
+    GeometricCount is for neighbours with outputs on the same lattice. PlanError for "geometric" where the plan
     proves none: it names the step that breaks it.
 
     Examples
@@ -89,7 +89,7 @@ def noise_of(known: Any, sensitivity: Fraction, keys: tuple[Value, ...] | None =
         Answers, whose scale is certified; the measurement to be released, whose scale is `1/ε` but for what a release
         adds for floating point; or the epsilon of Laplace noise.
     sensitivity : Fraction
-        What a weight is multiplied by.
+        The factor of a weight.
     keys : tuple, optional
         What a measurement must be over, or PlanError. AnswersError for sinks that count nothing.
 
@@ -106,7 +106,7 @@ def noise_of(known: Any, sensitivity: Fraction, keys: tuple[Value, ...] | None =
     if not sink.per_key:
         raise AnswersError(f"a strategy's answers are of NoisyCount or GeometricCount, not of {sink.name}")
     if isinstance(known, Measurement) and keys is not None and known.domain != keys:
-        raise PlanError("the measurement is over other keys than this strategy's: give what its own measure gave")
+        raise PlanError("the measurement has other keys than this strategy: pass the result of its own `measure`")
     step = None if sink.lattice is None else float(sensitivity * sink.lattice)
     if isinstance(known, Answers):
         return Noise(known.scale * float(sensitivity), step)
@@ -125,8 +125,8 @@ class Strategy(ABC):
     -----
     Only what `measure` gives costs privacy, once released. All else reads released answers, or none.
 
-    What is called `answers` is Answers of `measure`, or noisy answers in the order of `keys`. Answers know their noise;
-    for others `epsilon` says it: a number for Laplace noise, or what `measure` gave. Raises, everywhere: AnswersError
+    `answers` are Answers of `measure`, or noisy numbers in the order of `keys`. Answers know their noise. For numbers,
+    `epsilon` gives it: a number for Laplace noise, or the result of `measure`. Raises, everywhere: AnswersError
     when answers are not the strategy's, EpsilonError when an epsilon is not a positive number, PlanError when another
     parameter is out of range.
     """
@@ -138,7 +138,7 @@ class Strategy(ABC):
 
     @property
     def sensitivity(self) -> Fraction:
-        """The factor from a released weight to an answer; the noise in the answers is that over ε.
+        """The factor from a released weight to an answer; the noise scale is this factor / ε.
 
         It equals the classical sensitivity of the strategy's queries; 1, unless a strategy says otherwise.
         """
@@ -156,7 +156,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def query(self, source: Query, bin: UserFunction | None = None) -> Query:
-        """The query program over any query whose records `bin` maps to 0 … domain − 1.
+        """The query program; `bin` maps records to 0 … domain − 1.
 
         Other bins are left out.
         """
@@ -179,8 +179,8 @@ class Strategy(ABC):
         bin : function, optional
             From a record to its bin; left out where records are bins.
         mechanism : {"laplace", "geometric", "automatic"}
-            "geometric" is double-geometric noise on the lattice that the plan proves, of less variance; its promise is
-            for neighbours whose outputs lie on the same lattice. "automatic" is that where the plan proves one,
+            "geometric" is double-geometric noise on the lattice that the plan proves, of less variance; its guarantee
+            is for neighbours with outputs on the same lattice. "automatic" is that where the plan proves one,
             and Laplace noise elsewhere.
 
         Raises
@@ -200,7 +200,7 @@ class Strategy(ABC):
         return noisy(self.query(source, bin), epsilon, self.keys, mechanism)
 
     def noise(self, answers: Any = None, epsilon: object = None) -> Noise:
-        """The law of the noise in `answers_of(answers)`: `scale`, `step` and `variance`.
+        """The distribution of the noise in `answers_of`: `scale`, `step` and `variance`.
 
         `step` is None for Laplace noise.
 
@@ -295,7 +295,7 @@ class LinearStrategy(Strategy):
         return self.solve(self.transpose(answers))
 
     def coefficients(self, queries: Floats) -> Floats:
-        """What the estimate of each query takes of each answer: `(A⁺)ᵀ w`."""
+        """The coefficient of each answer in the estimate of each query: `(A⁺)ᵀ w`."""
         return self.apply(self.solve(queries))
 
     def solve(self, vectors: Floats) -> Floats:
@@ -324,7 +324,7 @@ class LinearStrategy(Strategy):
 
     @property
     def passes(self) -> int:
-        """How many SelectMany the query program has above the histogram."""
+        """The number of SelectMany steps above the histogram in the query program."""
         return 1
 
     def declared_nonnegative(self, answers: Any) -> bool:
@@ -350,7 +350,7 @@ class LinearStrategy(Strategy):
         return isinstance(answers, Answers) and proves_nonnegative(answers.plan, self.passes)
 
     def infer(self, answers: Any, nonnegative: Nonnegative = None) -> Floats:
-        """The histogram, one count a bin.
+        """The histogram, with one count for each bin.
 
         Parameters
         ----------

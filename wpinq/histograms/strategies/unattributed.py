@@ -87,7 +87,7 @@ class Sorted(Strategy):
         return isotonic(self.answers_of(answers), p, lower, upper)
 
     def expected_error(self, workload: Any, epsilon: object) -> float:
-        """Refused: the error depends on how often counts repeat, which is not known before.
+        """Refused, because the error depends on unknown repeats of counts.
 
         See `error_bound`.
         """
@@ -123,7 +123,7 @@ _METHODS = ("naive", "cumulative", "unattributed")
 
 @dataclass(frozen=True)
 class CountOfCounts(Strategy):
-    """How many groups have each size 0 … largest, when the number of groups is public.
+    """The number of groups of each size 0 … largest, for a public number of groups.
 
     | method | query program | a record weighs | sensitivity |
     | --- | --- | --- | --- |
@@ -225,7 +225,7 @@ class CountOfCounts(Strategy):
         return np.asarray(counts[1:] if self.method == "naive" else np.cumsum(counts)[:-1], dtype=np.float64)
 
     def expected_error(self, workload: Any, epsilon: object) -> float:
-        """Refused: the error depends on the sizes, which are not known before.
+        """Refused, because the error depends on the unknown sizes.
 
         See `simulated_distance`.
         """
@@ -308,7 +308,7 @@ def earth_movers_distance(first: Any, second: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalCounts:
-    """How many groups of each size there are in every node of a tree of locations, consistently.
+    """Consistent numbers of groups of each size at every node of a tree of locations.
 
     One measurement a level. Nodes of a level hold different items, so that they share one use of the source: a
     level costs its epsilon, all levels their sum.

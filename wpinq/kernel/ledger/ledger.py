@@ -194,7 +194,7 @@ class Ledger:
             if amount < known.spent:
                 raise LedgerError(
                     f"the budget of {own!r} cannot be {decimal_epsilon(budget)}: {decimal_epsilon(known.spent)} is "
-                    "spent, and nothing is refunded; 0 sets it to what is spent"
+                    "spent, and nothing is refunded; 0 sets it to the spent amount"
                 )
             chain.append(transaction, chain.SET, own, amount, {"previous": known.budget}, actor)
             transaction.execute("UPDATE accounts SET budget = ? WHERE name = ?", (amount, own))

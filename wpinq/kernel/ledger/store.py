@@ -33,9 +33,9 @@ PATIENCE = 60.0
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _REASONS: dict[int | None, str] = {
     sqlite3.SQLITE_NOTADB: "not a ledger but some other file: give the path of a ledger or a new file",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy, or start a new one with what is left",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore it from a copy, or start a new one with the budget left",
     sqlite3.SQLITE_IOERR: "the disk failed: make room on it and see that it is whole, then open the ledger again",
-    sqlite3.SQLITE_FULL: "the disk is full: make room on it, and try again; what was recorded stands, and nothing else",
+    sqlite3.SQLITE_FULL: "the disk is full: make room on it, and try again; only earlier records stand",
 }
 _BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
 _IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"

@@ -13,25 +13,23 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])B", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one release in untrusted mode: public, and independent of the data.
+    """The limits of a release in untrusted mode; they are public.
 
     Parameters
     ----------
     seconds : float
-        The longest time of one release: a plan with a higher bound is refused before the debit.
+        The longest time of one release; a plan with a higher bound is refused before the debit.
     memory : str
-        The most memory of a child process, "2GB".
+        The most memory of a child process, such as "2GB".
     max_record_bytes : int
-        The largest field of a record, in code points of text or elements of lists, each of which is a byte at least.
-        Data with larger ones are refused by `protect`.
+        The most code points of a text, or of a list as text, in a field. `protect` refuses data with larger fields.
     safety_factor : float
-        The granted time over the bound, which was measured on the worst data: more for a slower machine, or for one
-        whose cores the service shares.
+        The granted time over the computed one. Raise it for a slower machine, or for one with other work.
     grace_seconds : float
-        The time after a child's end to store its answers or to suspend a source; a part of `seconds`.
+        The time to store answers or to suspend a source after the end of a child; a part of `seconds`.
     require_restrictions : bool
-        Whether a session is refused where the kernel has no Landlock or no seccomp, by which a child opens no other
-        file, makes no connection and starts no program. False goes on with those that there are.
+        Whether to refuse a session on a kernel without Landlock or seccomp, which keep a child from other files,
+        connections and programs. False accepts a kernel without them.
 
     Examples
     --------

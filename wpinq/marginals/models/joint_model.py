@@ -80,7 +80,7 @@ class FitTarget:
 
     @property
     def cells(self) -> int:
-        """How many cells were measured."""
+        """The number of measured cells."""
         return sum(measured.counts.size for measured in self.views)
 
 
@@ -239,13 +239,13 @@ class JointModel(ABC):
     total : float
         The estimated number of records, more than 0.
     measured : tuple of MeasuredView
-        What it was fitted to.
+        The measured views of the fit.
     loss : float
         What is left of the distance to the answers, over what is expected of the truth: about 1 is the noise.
     steps : int
-        How many steps the fit took.
+        The number of steps of the fit.
     options : mapping
-        What `fit` was told, but for the seed: with it the same fit is made of other answers.
+        The options of `fit` without the seed, for the same fit of other answers.
     """
 
     attributes: Attributes
@@ -281,14 +281,14 @@ class JointModel(ABC):
         return not wanted or any(wanted <= set(each.view) for each in self.measured)
 
     def draw(self, rows: int | None = None, seed: int = 0) -> Integers:
-        """Rows of codes, stratified.
+        """Stratified rows of codes.
 
         Their marginals are closer to the model's than those of independent draws.
 
         Parameters
         ----------
         rows : int, optional
-            How many; the estimated number of records, rounded, when left out.
+            The number of rows; by default the rounded estimate of the number of records.
         seed : int
             The same seed gives the same rows.
 
@@ -309,7 +309,7 @@ class JointModel(ABC):
         Parameters
         ----------
         copies : int
-            How many rows for each record, at least 1.
+            The number of rows for each record, at least 1.
         seed : int
             The same seed gives the same rows.
 
@@ -368,7 +368,7 @@ MOST_TABLE_CELLS = 2**20
 
 @dataclass(eq=False, repr=False)
 class FullTable(JointModel):
-    """A distribution that is written down: a share for each cell of the table.
+    """A distribution with a share for each cell of the table.
 
     Attributes
     ----------

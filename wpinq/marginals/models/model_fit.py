@@ -295,7 +295,7 @@ def fit(
         Of a mixture: how many products each of its members has, and how many members, each from its own random start,
         are put together as one mixture: 50 and 4.
     seed : int
-        Of a mixture's random starts; the others have none. The same seed gives the same model.
+        The seed of the random starts of a mixture; other models need none. Equal seeds give equal models.
 
     Raises
     ------
@@ -374,7 +374,7 @@ class MarginalIntervals:
 
     @property
     def label(self) -> str:
-        """What the intervals rest on, to be shown with them."""
+        """The basis of the intervals, to be shown with them."""
         return f"{self.method}; determined by the model only" if self.from_model_only else self.method
 
 
@@ -402,7 +402,7 @@ def marginal_intervals(
     confidence : float
         Strictly between 0 and 1; of each cell by itself.
     draws : int
-        How many re-estimates, at least 20: each costs as much as the fit.
+        The number of re-estimates, at least 20; each takes as long as the fit.
     seed : int
         Of their noise and their starts.
 

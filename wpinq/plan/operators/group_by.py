@@ -138,7 +138,7 @@ class GroupBy(Keyed):
         return evaluate_part
 
 
-HALF_A_KEY = "at most half a record a key (M)"
+HALF_A_KEY = "at most half a record for each key (M)"
 
 Placed = tuple[Weight, tuple[Any, ...], Value]
 """A record of positive weight: less its weight, its key in canonical order, itself. Sorted, the heaviest is first."""

@@ -25,7 +25,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Intersect, Join, Select, SelectMany, Shave, Source, Where
 from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, constant, evaluated, record
 
-BY_FORM = "closed wedges come and go in the same tags (by form)"
+BY_FORM = "closed wedges gain and lose weight in the same tags (by form)"
 
 _GRAIN = 64
 """Bounds are rounded up to a multiple of its inverse: short numbers on bills."""

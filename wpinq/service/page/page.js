@@ -75,7 +75,7 @@ function sourceCard(source) {
     element("h3", {}, source.name),
     element("pre", {}, source.declaration),
     element("p", { class: "faint" }, `Protects ${source.unit}. `,
-      source.version === null ? "Answers are free again only until the service restarts." : `Version of the data: ${source.version}.`),
+      source.version === null ? "Repeated answers are free until the service restarts." : `Version of the data: ${source.version}.`),
     source.suspended ? element("p", { class: "suspended" }, "Suspended: no answers until the curator resumes it.") : null,
     own
       ? element("p", {}, `Your budget: ε ${own.remaining} of ${own.budget} left`, meter(amount(own.spent), amount(own.budget)))
@@ -150,7 +150,7 @@ const covered = (told) =>
 
 function quoteOf(told) {
   return [
-    element("p", { class: "quote-line" }, element("strong", {}, "Cost: "), paid(told) ? "nothing, paid for already" : `ε ${costWords(told.quote)}`,
+    element("p", { class: "quote-line" }, element("strong", {}, "Cost: "), paid(told) ? "nothing, already paid" : `ε ${costWords(told.quote)}`,
       told.seconds && !paid(told) ? element("span", { class: "faint" }, ` · takes about ${Math.ceil(told.seconds)} s, fixed before the data are read`) : null),
     Object.entries(told.quote).map(([account, cost]) => {
       const own = left(account);
@@ -162,7 +162,7 @@ function quoteOf(told) {
           : `Only ${own.remaining} left for ${account}: lower epsilon, or ask the curator.`),
         // by the bill: what was paid before may lower the cost, and not what is revealed
         element("p", { class: "faint" },
-          `With or without ${own.unit}, these answers are at most ${shown(Math.exp(amount(told.bill[account])))} times as likely.`));
+          `The presence of ${own.unit} makes these answers at most ${shown(Math.exp(amount(told.bill[account])))} times as likely.`));
     }),
     told.not_admitted ? element("p", { class: "wrong" }, told.not_admitted) : null,
     table("Expected accuracy", ["release", "kind", "ε", "± at 95 %"],

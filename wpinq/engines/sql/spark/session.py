@@ -32,7 +32,7 @@ from wpinq.plan.operators.source import Source
 from wpinq.runtime.optional_imports import install
 
 MISSING = f'the engine "spark" needs pyspark and Java 17 or later: {install("spark")}, and a JDK (JAVA_HOME)'
-STOPPED = "Spark was stopped, and the data that it held are gone: protect them in another session of wpinq"
+STOPPED = "Spark was stopped, and its data are gone: protect them again in a new session of wpinq"
 SHOWN = (
     "Spark shows the progress of its work in the console, numbers of tasks of protected work, and cannot be told to "
     "stop: start it with spark.ui.showConsoleProgress=false"
