@@ -32,6 +32,7 @@ from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_average import NoisyAverage, average_elements
@@ -44,6 +45,7 @@ ParameterKind = Literal["number", "real", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A released number or choice of one group.
