@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from decimal import Context, Decimal, Inexact
@@ -14,38 +15,56 @@ EpsilonLike = float | str | Fraction | Decimal
 """What `parse_epsilon` reads; a float stands for the shortest decimal that names it."""
 
 
+def _read(other: object) -> object:
+    """A finite float as the shortest decimal that names it, of which any exponent is cheap to compare."""
+    if isinstance(other, float) and math.isfinite(other):
+        return Decimal(float.__repr__(other))  # subclasses, such as numpy's, write their own name
+    return other
+
+
 def _compared(name: str) -> Callable[[Fraction, object], bool]:
     compare = getattr(operator, name)
 
     def method(self: Fraction, other: object) -> Any:
         try:
-            if isinstance(other, float):
-                other = Decimal(float.__repr__(other))  # subclasses, such as numpy's, write their own name
-            elif isinstance(other, str):
-                other = Fraction(other) if "/" in other else Decimal(other)  # of which any exponent is cheap
-            return compare(Fraction(self), other)
+            if isinstance(other, str):
+                other = Fraction(other) if "/" in other else Decimal(other)
+            return compare(Fraction(self), _read(other))
         except (ArithmeticError, ValueError):  # a text that is no number, a Decimal that is none
             return NotImplemented
 
     return method
 
 
+def _computed(name: str) -> Callable[[Fraction, Any], Any]:
+    compute = getattr(Fraction, f"__{name}__")
+
+    def method(self: Fraction, other: object) -> Any:
+        other = _read(other)
+        found = compute(self, Fraction(other) if isinstance(other, Decimal) else other)
+        return Epsilon(found) if isinstance(found, Fraction) else found
+
+    return method
+
+
 class Epsilon(Fraction):
-    """An exact epsilon that prints as a decimal, and compares with floats and texts.
+    """An exact epsilon that prints as a decimal, computes with floats, and compares with them and texts.
 
     A float stands for the shortest decimal that names it, as for `parse_epsilon`. The hash is that of the fraction.
 
     Examples
     --------
     >>> left = Epsilon(1, 10)
-    >>> left, left == 0.1, left < "1/3", f"{left:.3f}", Epsilon(1, 3)
-    (0.1, True, True, '0.100', 1/3)
+    >>> left, left == 0.1, left < "1/3", f"{left:.3f}", Epsilon(1, 3), 1 - left, 3 * left - 0.1
+    (0.1, True, True, '0.100', 1/3, 0.9, 0.2)
     """
 
     __slots__ = ()
     __hash__ = Fraction.__hash__
     __eq__ = _compared("eq")
     __lt__, __le__, __gt__, __ge__ = map(_compared, ("lt", "le", "gt", "ge"))
+    __add__, __sub__, __mul__, __truediv__ = map(_computed, ("add", "sub", "mul", "truediv"))
+    __radd__, __rsub__, __rmul__, __rtruediv__ = map(_computed, ("radd", "rsub", "rmul", "rtruediv"))
 
     def __repr__(self) -> str:
         return format_epsilon(self)
