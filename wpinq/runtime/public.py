@@ -20,12 +20,10 @@ T = TypeVar("T")
 
 _INSIDE = {"wpinq", *sys.stdlib_module_names}
 
-_RANGE = "a public range, chosen without the data, such as lower=0, upper=100"
 _ARGUMENTS = {
     "epsilon": "the privacy cost, such as epsilon=0.1",
     "candidates": "the public values to choose from, such as candidates=range(0, 100)",
-    "lower": _RANGE,
-    "upper": _RANGE,
+    **dict.fromkeys(("lower", "upper"), "a public range, chosen without the data, such as lower=0, upper=100"),
     "budget": "the epsilon that all releases may spend together, such as budget=1",
     "seed": "the integer that its noise follows from, such as seed=1",
 }

@@ -45,6 +45,11 @@ ParameterKind = Literal["number", "real", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
 
 
+def _ordered(name: str) -> Callable[[Any, float | Estimate], bool]:
+    compare = getattr(operator, name)
+    return lambda self, other: compare(float(self), other)
+
+
 @public
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -130,17 +135,7 @@ class Estimate:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __lt__(self, other: float | Estimate) -> bool:
-        return float(self) < other
-
-    def __le__(self, other: float | Estimate) -> bool:
-        return float(self) <= other
-
-    def __gt__(self, other: float | Estimate) -> bool:
-        return float(self) > other
-
-    def __ge__(self, other: float | Estimate) -> bool:
-        return float(self) >= other
+    __lt__, __le__, __gt__, __ge__ = map(_ordered, ("lt", "le", "gt", "ge"))
 
 
 @dataclass(frozen=True, slots=True)
