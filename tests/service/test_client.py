@@ -116,7 +116,7 @@ def test_a_token_is_never_sent_in_clear(url: str) -> None:
 
 
 def test_who_is_not_known_or_not_there(peopled: Peopled) -> None:
-    with pytest.raises(ServiceError, match="needs a token") as refused:
+    with pytest.raises(ServiceError, match="a token is required") as refused:
         wp.connect(peopled.service.address, "wpinq_nobody")
     assert refused.value.status == 401
     with pytest.raises(ServiceError, match="no readable response"):

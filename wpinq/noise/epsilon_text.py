@@ -16,7 +16,7 @@ EpsilonLike = float | str | Fraction | Decimal
 
 
 def _read(other: object) -> object:
-    """A finite float as the shortest decimal that names it, of which any exponent is cheap to compare."""
+    """A finite float as the shortest decimal that names it; anything else as it is."""
     if isinstance(other, float) and math.isfinite(other):
         return Decimal(float.__repr__(other))  # subclasses, such as numpy's, write their own name
     return other
@@ -28,7 +28,7 @@ def _compared(name: str) -> Callable[[Fraction, object], bool]:
     def method(self: Fraction, other: object) -> Any:
         try:
             if isinstance(other, str):
-                other = Fraction(other) if "/" in other else Decimal(other)
+                other = Fraction(other) if "/" in other else Decimal(other)  # of which any exponent is cheap
             return compare(Fraction(self), _read(other))
         except (ArithmeticError, ValueError):  # a text that is no number, a Decimal that is none
             return NotImplemented
@@ -48,9 +48,10 @@ def _computed(name: str) -> Callable[[Fraction, Any], Any]:
 
 
 class Epsilon(Fraction):
-    """An exact epsilon that prints as a decimal, computes with floats, and compares with them and texts.
+    """An exact epsilon that prints as a decimal, and computes and compares with floats.
 
-    A float stands for the shortest decimal that names it, as for `parse_epsilon`. The hash is that of the fraction.
+    A float stands for the shortest decimal that names it, and a text can be compared, as for `parse_epsilon`. The
+    hash is that of the fraction.
 
     Examples
     --------

@@ -46,7 +46,7 @@ _EXAMPLES = {
 
 
 def public(thing: T) -> T:
-    """A function or method whose refusals are one line, or a class with such methods, changed in place."""
+    """A function with refusals of one line, or a class with such methods, changed in place."""
     if isinstance(thing, FunctionType):
         return thing if hasattr(thing, "boundary") else _bounded(thing)
     if isinstance(thing, (classmethod, staticmethod)):
@@ -122,7 +122,7 @@ def _unknown_attribute(self: Any, name: str) -> Any:
 
 
 def _trim(error: BaseException) -> None:
-    """Take the frames of the inside from an error, and from what was in hand there when it was raised."""
+    """Take the frames of the inside from an error, and from errors that it replaced there."""
     error.__traceback__ = _outside(error.__traceback__)
     before = None if error.__suppress_context__ else error.__context__
     error.__context__ = before
