@@ -16,9 +16,9 @@ EpsilonLike = float | str | Fraction | Decimal
 
 
 def _read(other: object) -> object:
-    """A finite float as the shortest decimal that names it; anything else as it is."""
+    """A finite float as the shortest decimal that names it, exactly; anything else as it is."""
     if isinstance(other, float) and math.isfinite(other):
-        return Decimal(float.__repr__(other))  # subclasses, such as numpy's, write their own name
+        return Fraction(float.__repr__(other))  # subclasses, such as numpy's, write their own name
     return other
 
 
@@ -40,8 +40,7 @@ def _computed(name: str) -> Callable[[Fraction, Any], Any]:
     compute = getattr(Fraction, f"__{name}__")
 
     def method(self: Fraction, other: object) -> Any:
-        other = _read(other)
-        found = compute(self, Fraction(other) if isinstance(other, Decimal) else other)
+        found = compute(self, _read(other))
         return Epsilon(found) if isinstance(found, Fraction) else found
 
     return method
