@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -86,6 +87,22 @@ def test_a_second_run_spends_again_and_a_declared_version_does_not(program: Path
         assert run(program, ledger, "--data-version", "edges=2026") == 0
     with wp.Session(ledger) as session:
         assert session.spent("edges") == 3
+
+
+@pytest.mark.parametrize(
+    ("terminal", "no_color", "coloured"), [(True, "", True), (True, "1", False), (False, "", False)]
+)
+def test_messages_are_coloured_on_a_terminal_alone(
+    terminal: bool, no_color: str, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr("sys.stderr", stderr)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    if not no_color:
+        monkeypatch.delenv("NO_COLOR")
+    assert main(["run", "absent.wpq", "--ledger", "ledger.db"]) == 2
+    assert ("\x1b[" in stderr.getvalue()) is coloured and "there is no file absent.wpq" in stderr.getvalue()
 
 
 def test_warnings_are_told_and_never_raised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

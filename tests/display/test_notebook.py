@@ -106,6 +106,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "query.html": {"title": EVIL, "costs": EVIL, "picture": dict(PICTURE, boxes=[BOX]), "text": "", "reading": EVIL},
     "ranking.html": {"basis": EVIL, "names": [EVIL], "rows": [[EVIL]]},
     "session.html": {"balances": [[EVIL]], "events": [[share_bar(0.5, EVIL)]], "left_out": 0},
+    "text.html": {"text": EVIL},
     "synthetic_graph.html": {"method": EVIL, "rows": [[EVIL, interval_bar(0, 1, 2, (0, 2), EVIL)]], "warning": EVIL},
     "synthetic_rows.html": {
         "stamp": EVIL,
@@ -133,6 +134,27 @@ def test_keys_units_and_readings_of_others_are_escaped() -> None:
     answers = wp.simulate(query.noisy_count(1, over=[EVIL]), {"people": [("York", 1)]}, seed=1)
     for made in (answers._repr_html_(), query._repr_html_(), query.bill(1)._repr_html_()):
         assert not any(mark in made for mark in ("<script", "<i>", "<u>", "\u202e", "\x1b"))
+
+
+def test_texts_are_shown_line_by_line_and_results_by_name_one_after_another() -> None:
+    people = wp.source("people", town=str, age=int)
+    count = people.select(lambda p: p.town).noisy_count(1, over=[EVIL])
+    table = people.by("town", keys=[EVIL]).agg(n=wp.count(), epsilon=1)
+    batch = wp.Batch({EVIL: count, "table": table})
+    held: list[Any] = [count, table, batch, *(each.accuracy() for each in (count, table, batch))]
+    held += [each.explain() for each in (people, count, table, batch)]
+    for each in held:
+        made = each._repr_html_()
+        assert made.startswith("<pre") and "object at 0x" not in made
+        assert not any(mark in made for mark in ("<script", "\u202e", "\x1b"))
+        assert len(repr(each)) < 3000 and "Expected(" not in repr(each)
+    assert repr(people.explain()) == str(people.explain())
+    with wp.Session() as session:
+        session.protect(people, [("York", 30)], budget=10)
+        found = session.release({EVIL: count, "table": table, "keys": people.noisy_count(1)})
+        assert isinstance(found, dict) and list(found) == [EVIL, "table", "keys"]
+        made = found._repr_html_()
+        assert made.count("<table") == 2 and "&lt;script&gt;" in made and "<script" not in made
 
 
 def test_answers_beyond_the_first_are_counted_and_all_intervals_fit_the_bars() -> None:

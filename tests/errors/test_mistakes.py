@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
 import tempfile
 import traceback
 import types
@@ -23,6 +24,8 @@ import wpinq as wp
 from tests.errors.mistakes import MISTAKES
 from tests.support.parameters import for_each
 from wpinq import functions as F
+from wpinq.runtime.public import public
+from wpinq.tables.aggregates import Estimate
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 
@@ -97,6 +100,28 @@ def test_a_refusal_of_data_keeps_no_row() -> None:
     assert not _inside(caught.value) and caught.value.__context__ is None
     own = [frame.f_code for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
     assert own == [test_a_refusal_of_data_keeps_no_row.__code__]
+
+
+def test_operators_of_python_and_what_was_in_hand_keep_no_frames_of_the_inside() -> None:
+    estimate = Estimate(1.0, 0.0, 2.0)
+    with wp.Session() as session:
+        for refused in (lambda: estimate * estimate, lambda: 1 / estimate, lambda: pickle.dumps(session)):
+            with pytest.raises(wp.WpinqError) as caught:
+                refused()
+            assert not _inside(caught.value)
+
+    code = """
+def careless(rows):
+    try:
+        rows[9]
+    except IndexError:
+        raise WpinqError("refused")
+"""
+    inside: dict[str, Any] = {"__name__": "wpinq.tried", "WpinqError": wp.WpinqError}
+    exec(compile(code, "tried", "exec"), inside)
+    with pytest.raises(wp.WpinqError) as caught:
+        public(inside["careless"])([("Zanzibar", 1)])
+    assert isinstance(caught.value.__context__, IndexError) and caught.value.__context__.__traceback__ is None
 
 
 def test_development_mode_shows_the_inside_and_a_lambda_of_the_user_always_stands(

@@ -229,6 +229,11 @@ SHOWN: dict[str, tuple[object, object]] = {
     "no number": ((LEFT == "a", LEFT == "1/0", float("nan") == LEFT, LEFT is None), (False, False, False, False)),
     "cheap": ((LEFT < "1e999999999", float("inf") > LEFT, LEFT > "1e-999999999"), (True, True, True)),
     "exact": ((Fraction(1, 10) == LEFT, Fraction(1, 10) == LEFT, hash(LEFT)), (True, True, hash(Fraction(1, 10)))),
+    "sums": (
+        (repr(LEFT + LEFT), repr(sum([LEFT, LEFT])), repr(1 - LEFT), repr(3 * LEFT / 4)),
+        ("0.2", "0.2", "0.9", "0.075"),
+    ),
+    "sums with floats": ((repr(3 * LEFT - 0.1), repr(np.float64(0.7) + LEFT), LEFT + 0.2 <= 0.3), ("0.2", "0.8", True)),
     "copies": ((pickle.loads(pickle.dumps(LEFT)), type(copy.deepcopy(LEFT))), (LEFT, Epsilon)),
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import wpinq as wp
+from tests.support.parameters import for_each
 
 ROWS = [(1, 2), (2, 3), (2, 3), (7, 1)]
 HEAVY = 10**6
@@ -86,6 +87,23 @@ def test_a_mapping_gives_weights_where_they_are_declared() -> None:
         session.protect(edges, {(1, 2): -0.5, (2, 3): Fraction(1, 4), (3, 1): 0}, budget=10 * HEAVY)
         answers = session.release(edges.noisy_count(HEAVY, over=[(1, 2), (2, 3), (3, 1)]))
         assert np.round(answers.values, 3).tolist() == [-0.5, 0.25, 0.0]
+
+
+NO_ROWS = [0.5, -1, 2, 1e300, 5e-324, float("nan"), float("inf"), Fraction(1, 3), True, "1", None]
+
+
+@for_each("weight", NO_ROWS)
+def test_a_mapping_for_rows_holds_whole_ones_within_the_unit_or_is_refused_everywhere(weight: Any) -> None:
+    edges = wp.source("edges", src=int, dst=int)
+    data = {(1, 2): 1, (2, 3): weight}
+    with wp.Session() as session, pytest.raises(wp.SourceRejected, match="1 item is unfit, at item 1"):
+        session.protect(edges, data, budget=1)
+    for ask in (
+        lambda: wp.evaluate(edges, {"edges": data}),
+        lambda: wp.simulate(edges.noisy_count(1, over=[(1, 2)]), {"edges": data}, seed=1),
+    ):
+        with pytest.raises((wp.SourceRejected, wp.PlanError), match="weight"):
+            ask()
 
 
 SMALL = wp.source("small", src=int, dst=int, cap=3, weights=True)

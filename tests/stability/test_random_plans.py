@@ -39,6 +39,7 @@ def test_the_plans_hold_every_operator_and_every_kind_of_source() -> None:
     assert {fact for source in declared for fact in source.facts} == {
         "nonnegative",
         "unit_weights",
+        "whole_weights",
         "simple",
         "symmetric",
     }

@@ -6,7 +6,7 @@ several fields, keys in lists and in records that may be null, constants, limits
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
@@ -25,6 +25,7 @@ from wpinq.plan.demand import demand
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operator import REGISTRY
 from wpinq.plan.operators import Partition, Source
+from wpinq.plan.properties import plan_properties
 
 PAIR = TupleOf(("src", "dst"), (INT, INT))
 MAYBE = INT.with_nullable()
@@ -45,15 +46,17 @@ SCHEMAS: tuple[Type, ...] = (
 FACTS: tuple[tuple[str, ...], ...] = (
     (),
     ("nonnegative",),
-    ("nonnegative",),
+    ("whole_weights",),
+    ("whole_weights",),
     ("unit_weights",),
     ("unit_weights",),
     ("unit_weights", "simple"),
     ("unit_weights", "simple"),
-    ("nonnegative", "simple"),
+    ("whole_weights", "simple"),
     ("unit_weights", "symmetric"),
     ("unit_weights", "symmetric"),
     ("nonnegative", "symmetric"),
+    ("whole_weights", "symmetric"),
     ("symmetric",),
 )
 OPERATORS = {
@@ -95,7 +98,7 @@ def value(rng: Random, type_: Type, many: int = 3) -> Any:
 def dataset(rng: Random, source: Source) -> dict[Any, Fraction]:
     """A dataset that keeps a source's facts."""
     exact, hub = "unit_weights" in source.facts, rng.random() < 0.3
-    pool = (Fraction(1),) if exact else rng.choice(POOLS)
+    pool = (Fraction(1),) if exact else rng.choice([pool for pool in POOLS if not source.whole or _whole(pool)])
     if not source.nonnegative() and rng.random() < 0.6:
         pool = (*pool, *(-weight for weight in pool))
     many = rng.choice([2, 3, 4])
@@ -108,6 +111,17 @@ def dataset(rng: Random, source: Source) -> dict[Any, Fraction]:
             record = (*record[:place], fixed[place], *record[place + 1 :]) if fixed else record
         add(source, data, record, rng.choice(pool))
     return data
+
+
+def _whole(weights: Iterable[Fraction]) -> bool:
+    return all(weight.denominator == 1 for weight in weights)
+
+
+def _size(rng: Random, source: Source | None) -> Fraction:
+    """How much of a unit comes or goes: whole rows, where a source is of rows."""
+    if source is not None and source.exact:
+        return Fraction(1)
+    return rng.choice([size for size in SIZES if source is None or not source.whole or _whole([size])])
 
 
 def add(source: Source, data: dict[Any, Fraction], record: Any, weight: Fraction) -> bool:
@@ -443,6 +457,9 @@ def attack(
             before = moves.outputs(order, data)
             if before is None:
                 continue
+            lattice = plan_properties(root).lattice
+            if lattice is not None and not _whole(weight / lattice for weight in before[root.digest].values()):
+                findings.faults.append(("lattice", root.operator.name, root, data))
             for _ in range(neighbours):
                 _one_step(rng, rng.choice(followed), before, findings)
             _many_steps(rng, batch, order, data, before, findings)
@@ -482,8 +499,7 @@ def drawn_step(
     """A step that keeps the facts of a cut, and the dataset after it."""
     cut = plan.cut
     source = cut.operator if isinstance(cut.operator, Source) else None
-    exact = source is not None and source.exact
-    size = Fraction(1) if exact else rng.choice(SIZES)
+    size = _size(rng, source)
     record = rng.choice(list(data)) if data and rng.random() < 0.4 else value(rng, cut.type, rng.choice([2, 3, 4]))
     changed = dict(data)
     if source is None:
@@ -514,7 +530,7 @@ def _many_steps(
     declared = {node.digest: node.operator for node in order if isinstance(node.operator, Source)}
     for digest, source in declared.items():
         for _ in range(rng.choice([0, 1, 2, 4])):
-            size = Fraction(1) if source.exact else rng.choice(SIZES)
+            size = _size(rng, source)
             if near[digest] and rng.random() < 0.5:
                 gone = rng.choice(list(near[digest]))
                 for each in {gone, gone[::-1]} if "symmetric" in source.facts and gone is not None else {gone}:

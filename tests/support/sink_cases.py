@@ -92,7 +92,13 @@ def _with_one(
     return Neighbours(query, before, after)
 
 
-KINDS: dict[str, Kind] = {"weighted": weighted, "negative": negative, "persons": persons, "parts": parts}
+KINDS: dict[str, Kind] = {
+    "weighted": weighted,
+    "negative": negative,
+    "whole": whole,
+    "persons": persons,
+    "parts": parts,
+}
 WHOLE: dict[str, Kind] = {"whole": whole, "persons": persons}
 
 

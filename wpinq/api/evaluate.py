@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -152,10 +153,9 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
 
 
 def _exact(weight: Any, source: Source, place: int) -> Fraction:
-    try:
-        return Fraction(weight)
-    except (TypeError, ValueError, OverflowError):
-        pass
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(weight, (bool, str)):
+            return Fraction(weight)
     raise PlanError(f"source {source.source!r}: the weight of record {place}, counted from 0, is no finite number")
 
 

@@ -244,9 +244,11 @@ def as_options(message: str) -> str:
 
 
 def tell(message: str) -> None:
-    """Write to stderr if it is open: no answer depends on that."""
+    """Write to stderr if it is open, coloured on a terminal: no answer depends on that."""
     if sys.stderr is not None:  # print would turn to stdout, where the answers go
         with contextlib.suppress(OSError, ValueError):
+            if sys.stderr.isatty() and "NO_COLOR" not in os.environ:
+                message = re.sub("^wpinq:", "\x1b[1;31mwpinq:\x1b[0m", message)
             print(message, file=sys.stderr, flush=True)
 
 

@@ -133,7 +133,8 @@ def _native(
     stack.callback(_unregister, connection)
     names = [f"g{i}" for i in range(len(layout.types))]
     source = f"{_TABLE} AS t({', '.join(names)})"
-    kinds = [kind or given for kind, given in itertools.zip_longest(table.kinds, _types(connection, source))]
+    types = connection.sql(f"SELECT * FROM {source}").types
+    kinds = [kind or given for kind, given in itertools.zip_longest(table.kinds, types)]
     fields = [of_column(*column) for column in zip(names, kinds, stored or layout.types, strict=True)]
     if not table.consumed:
         return Relation.of_fields(table.what, source, fields, layout, notes=table.notes)
@@ -143,11 +144,6 @@ def _native(
             connection.execute(f"CREATE TEMP TABLE {STAGED} AS SELECT * FROM {source}")
         relation.source, relation.number = STAGED, "rowid"
     return relation
-
-
-def _types(connection: Any, source: str) -> Sequence[Any]:
-    types: Sequence[Any] = connection.sql(f"SELECT * FROM {source}").types
-    return types
 
 
 def _unregister(connection: Any) -> None:

@@ -10,7 +10,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from wpinq.display.html import render
+from wpinq.display.html import Explanation, render
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, show, write_public
@@ -46,7 +46,7 @@ def explain_plan(
     sink: Sink | None = None,
     listing: Listing | None = None,
     missing: str | None = None,
-) -> str:
+) -> Explanation:
     """What a query is and costs, as text.
 
     Parameters
@@ -79,7 +79,8 @@ def explain_plan(
         told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
     told += _work(plan)
     told += _how_to_read(sink.kind(plan).read_as(reading if sink.per_key else ""))
-    return "\n".join([*lines, "", *told, f"Engine: {engine}." if not missing else f"Engine: none. {missing}"])
+    ends = f"Engine: {engine}." if not missing else f"Engine: none. {missing}"
+    return Explanation("\n".join([*lines, "", *told, ends]))
 
 
 def _tree(root: Node) -> Iterator[tuple[str, str, str]]:

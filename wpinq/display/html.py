@@ -35,6 +35,21 @@ def render(template: str, **values: object) -> str:
     return _environment().get_template(template).render(values)
 
 
+class ShownAsText:
+    """Objects that notebooks show by their text, line by line."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return render("text.html", text=str(self))
+
+
+class Explanation(ShownAsText, str):
+    """A text that consoles show as it is, and not as a literal."""
+
+    __repr__ = str.__str__
+
+
 def interval_bar(low: float, value: float, high: float, scale: tuple[float, float], words: str = "") -> Cell:
     """A table cell: an interval with its value, drawn on a scale where 0 is marked.
 

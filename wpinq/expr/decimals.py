@@ -5,6 +5,7 @@ Sums, differences and products are exact or, beyond 64 bits, null. Comparisons a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, reduce
 
 from wpinq.errors import ExpressionError
@@ -19,59 +20,22 @@ def _expr(value: Expr | float | str | None) -> Expr:
     return value if isinstance(value, Expr) else constant(value)
 
 
-def plus(a: Expr | float, b: Expr | float) -> Expr:
-    """`a + b`; null beyond 64 bits, as all that follow."""
-    return call("add", _expr(a), _expr(b))
+def _named(name: str) -> Callable[..., Expr]:
+    """The call of this name, null beyond 64 bits."""
+
+    def called(*sides: Expr | float | str | None) -> Expr:
+        return call(name, *map(_expr, sides))
+
+    return called
 
 
-def minus(a: Expr | float, b: Expr | float) -> Expr:
-    """`a - b`."""
-    return call("subtract", _expr(a), _expr(b))
-
-
-def times(a: Expr | float, b: Expr | float) -> Expr:
-    """`a * b`."""
-    return call("multiply", _expr(a), _expr(b))
-
-
-def over(a: Expr | float, b: Expr | float) -> Expr:
-    """`⌊a / b⌋`."""
-    return call("floor_divide", _expr(a), _expr(b))
-
-
-def rest(a: Expr | float, b: Expr | float) -> Expr:
-    """`a - b * ⌊a / b⌋`."""
-    return call("modulo", _expr(a), _expr(b))
-
-
-def below(a: Expr | float, b: Expr | float) -> Expr:
-    """Whether `a < b`."""
-    return call("less", _expr(a), _expr(b))
-
-
-def same(a: Expr | float | str, b: Expr | float | str) -> Expr:
-    """Whether `a == b`."""
-    return call("equal", _expr(a), _expr(b))
-
-
-def both(a: Expr, b: Expr) -> Expr:
-    """Whether two conditions are true."""
-    return call("and", a, b)
-
-
-def no(condition: Expr) -> Expr:
-    """Whether a condition is not true."""
-    return call("not", condition)
-
-
-def choose(condition: Expr, yes: Expr | float | str | None, other: Expr | float | str | None) -> Expr:
-    """`yes` where the condition is true, else `other`."""
-    return call("where", condition, _expr(yes), _expr(other))
-
-
-def part(text: Expr | str, start: Expr | float, length: Expr | float) -> Expr:
-    """At most so many characters of a text, from a place."""
-    return call("substring", _expr(text), _expr(start), _expr(length))
+plus, minus, times = map(_named, ("add", "subtract", "multiply"))
+over, rest = map(_named, ("floor_divide", "modulo"))
+"""`⌊a / b⌋`, and `a - b * ⌊a / b⌋`."""
+below, same, both, no, choose = map(_named, ("less", "equal", "and", "not", "where"))
+"""`a < b`, `a == b`, whether two conditions are true, whether one is not, and a choice by one."""
+part = _named("substring")
+"""At most so many characters of a text, from a place."""
 
 
 def joined(*texts: Expr | str) -> Expr:

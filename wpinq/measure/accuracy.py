@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
 
+from wpinq.display.html import ShownAsText
 from wpinq.errors import AnswersError, EpsilonError, PlanError, described
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, several
@@ -55,11 +56,11 @@ class Expected:
 
 
 @public
-@dataclass(frozen=True, slots=True)
-class Accuracy(Sequence[Expected]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Accuracy(ShownAsText, Sequence[Expected]):
     """The expected accuracy of a batch of measurements: a row each.
 
-    `str()` is the table.
+    Its text is the table.
     """
 
     rows: tuple[Expected, ...]
@@ -89,6 +90,8 @@ class Accuracy(Sequence[Expected]):
         ]
         cells += [_cells(row)[: 5 + wanted] for row in self]
         return "\n".join(aligned(cells))
+
+    __repr__ = __str__
 
 
 def accuracy(

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack, overload
 
 from wpinq.display.explanation import explain_plan
+from wpinq.display.html import Explanation, ShownAsText
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
 from wpinq.measure.accuracy import accuracy as accuracy_of
@@ -32,7 +33,7 @@ else:
     R = TypeVar("R", covariant=True)
 
 
-class Compound(MeasuredGroup, Generic[R]):
+class Compound(ShownAsText, MeasuredGroup, Generic[R]):
     """Several measurements as one: released and billed in one batch, and read as one result."""
 
     __slots__ = ()
@@ -52,15 +53,16 @@ class Compound(MeasuredGroup, Generic[R]):
     bill = bill_of
     accuracy = accuracy_of
 
-    def explain(self, engine: str = DEFAULT_ENGINE) -> str:
+    def explain(self, engine: str = DEFAULT_ENGINE) -> Explanation:
         """The plan of each item as a tree, with types, costs and noise, and without data.
 
         It also has uses, weights left, and the engine.
         """
-        return "\n\n".join(
+        shown = (
             f"{title}:\n{explain_plan(m.plan, m.epsilon, m.reading, engine, m.sink, m.listing)}"
             for title, m in self.items.items()
         )
+        return Explanation("\n\n".join(shown))
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
@@ -165,8 +167,19 @@ def regrouped(given: Together, asked: Sequence[Measurement | Compound], released
         for item in asked
     ]
     if isinstance(given, Mapping):
-        return dict(zip(given, found, strict=True))
+        return ReleasedByName(zip(given, found, strict=True))
     return found[0] if isinstance(given, (Measurement, Compound)) else found
+
+
+class ReleasedByName(dict[str, Any]):
+    """Results by name, which notebooks show one after another."""
+
+    def _repr_html_(self) -> str:
+        shown = ((name, each, Explanation(repr(each))) for name, each in self.items())
+        return "".join(
+            Explanation(name)._repr_html_() + getattr(each, "_repr_html_", text._repr_html_)()
+            for name, each, text in shown
+        )
 
 
 @public
@@ -196,6 +209,9 @@ class Batch(Compound[Any]):
     def __init__(self, parts: Sequence[Measurement | Compound] | Mapping[str, Measurement | Compound]) -> None:
         self.parts = dict(parts) if isinstance(parts, Mapping) else list(parts)
         bill_of(self.parts)  # refuses all but measurements
+
+    def __repr__(self) -> str:
+        return f"<Batch: {', '.join(title for title, _ in self._titled())}>"
 
     def _titled(self) -> Iterator[tuple[str, Measurement | Compound]]:
         if isinstance(self.parts, dict):

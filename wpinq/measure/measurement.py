@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wpinq.display.explanation import explain_plan
+from wpinq.display.html import Explanation, ShownAsText
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr.values import Value
@@ -26,7 +27,7 @@ from wpinq.sinks.sink import SINKS
 
 @public
 @dataclass(frozen=True)
-class Measurement(MeasuredPlan):
+class Measurement(ShownAsText, MeasuredPlan):
     """A plan with a sink, an epsilon and, usually, public keys.
 
     It has no data and spends nothing. Properties that follow from it are found once, however often it is released.
@@ -54,7 +55,7 @@ class Measurement(MeasuredPlan):
     bill = bill_of
     accuracy = accuracy_of
 
-    def explain(self, engine: str = DEFAULT_ENGINE) -> str:
+    def explain(self, engine: str = DEFAULT_ENGINE) -> Explanation:
         """The plan as a tree with types, costs and noise, without data.
 
         It also has uses, weights left, and the engine.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from decimal import Context, Decimal, Inexact
@@ -14,38 +15,56 @@ EpsilonLike = float | str | Fraction | Decimal
 """What `parse_epsilon` reads; a float stands for the shortest decimal that names it."""
 
 
+def _read(other: object) -> object:
+    """A finite float as the shortest decimal that names it, exactly; anything else as it is."""
+    if isinstance(other, float) and math.isfinite(other):
+        return Fraction(float.__repr__(other))  # subclasses, such as numpy's, write their own name
+    return other
+
+
 def _compared(name: str) -> Callable[[Fraction, object], bool]:
     compare = getattr(operator, name)
 
     def method(self: Fraction, other: object) -> Any:
         try:
-            if isinstance(other, float):
-                other = Decimal(float.__repr__(other))  # subclasses, such as numpy's, write their own name
-            elif isinstance(other, str):
+            if isinstance(other, str):
                 other = Fraction(other) if "/" in other else Decimal(other)  # of which any exponent is cheap
-            return compare(Fraction(self), other)
+            return compare(Fraction(self), _read(other))
         except (ArithmeticError, ValueError):  # a text that is no number, a Decimal that is none
             return NotImplemented
 
     return method
 
 
-class Epsilon(Fraction):
-    """An exact epsilon that prints as a decimal and compares with floats and text.
+def _computed(name: str) -> Callable[[Fraction, Any], Any]:
+    compute = getattr(Fraction, f"__{name}__")
 
-    A float stands for the shortest decimal that names it, as for `parse_epsilon`. The hash is that of the fraction.
+    def method(self: Fraction, other: object) -> Any:
+        found = compute(self, _read(other))
+        return Epsilon(found) if isinstance(found, Fraction) else found
+
+    return method
+
+
+class Epsilon(Fraction):
+    """An exact epsilon that prints as a decimal, and computes and compares with floats.
+
+    A float stands for the shortest decimal that names it, and a text can be compared, as for `parse_epsilon`. The
+    hash is that of the fraction.
 
     Examples
     --------
     >>> left = Epsilon(1, 10)
-    >>> left, left == 0.1, left < "1/3", f"{left:.3f}", Epsilon(1, 3)
-    (0.1, True, True, '0.100', 1/3)
+    >>> left, left == 0.1, left < "1/3", f"{left:.3f}", Epsilon(1, 3), 1 - left, 3 * left - 0.1
+    (0.1, True, True, '0.100', 1/3, 0.9, 0.2)
     """
 
     __slots__ = ()
     __hash__ = Fraction.__hash__
     __eq__ = _compared("eq")
     __lt__, __le__, __gt__, __ge__ = map(_compared, ("lt", "le", "gt", "ge"))
+    __add__, __sub__, __mul__, __truediv__ = map(_computed, ("add", "sub", "mul", "truediv"))
+    __radd__, __rsub__, __rmul__, __rtruediv__ = map(_computed, ("radd", "rsub", "rmul", "rtruediv"))
 
     def __repr__(self) -> str:
         return format_epsilon(self)

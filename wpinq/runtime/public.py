@@ -20,15 +20,10 @@ T = TypeVar("T")
 
 _INSIDE = {"wpinq", *sys.stdlib_module_names}
 
-_SPECIAL = {f"__{name}__" for name in ("init", "getitem", "len", "iter", "contains", "eq", "bool")}
-"""The methods of Python's own syntax that may refuse."""
-
-_RANGE = "a public range, chosen without the data, such as lower=0, upper=100"
 _ARGUMENTS = {
     "epsilon": "the privacy cost, such as epsilon=0.1",
     "candidates": "the public values to choose from, such as candidates=range(0, 100)",
-    "lower": _RANGE,
-    "upper": _RANGE,
+    **dict.fromkeys(("lower", "upper"), "a public range, chosen without the data, such as lower=0, upper=100"),
     "budget": "the epsilon that all releases may spend together, such as budget=1",
     "seed": "the integer that its noise follows from, such as seed=1",
 }
@@ -51,29 +46,22 @@ _EXAMPLES = {
 
 
 def public(thing: T) -> T:
-    """A function whose refusals are one line, or a class with such methods, changed in place."""
+    """A function with refusals of one line, or a class with such methods, changed in place."""
     if isinstance(thing, FunctionType):
         return thing if hasattr(thing, "boundary") else _bounded(thing)
-    if not isinstance(thing, type) or issubclass(thing, Exception):
-        return thing
-    for kind in thing.__mro__:
-        if kind.__module__.startswith("wpinq."):
-            _bound_methods(kind)
-    if not hasattr(thing, "__getattr__"):
-        thing.__getattr__ = _unknown_attribute  # type: ignore[attr-defined]  # type checkers know the attributes
+    if isinstance(thing, (classmethod, staticmethod)):
+        return type(thing)(public(thing.__func__))
+    if isinstance(thing, property):
+        return property(thing.fget and public(thing.fget), thing.fset, thing.fdel, thing.__doc__)  # type: ignore[return-value]
+    if isinstance(thing, type) and not issubclass(thing, Exception):
+        for kind in thing.__mro__:
+            for name, held in list(vars(kind).items()) if kind.__module__.startswith("wpinq.") else ():
+                methods = isinstance(held, (FunctionType, classmethod, staticmethod, property))
+                if methods and (not name.startswith("_") or name.endswith("__")):
+                    setattr(kind, name, public(held))
+        if not hasattr(thing, "__getattr__"):
+            thing.__getattr__ = _unknown_attribute  # type: ignore[attr-defined]  # type checkers know the attributes
     return thing
-
-
-def _bound_methods(kind: type) -> None:
-    for name, held in list(vars(kind).items()):
-        if name.startswith("_") and name not in _SPECIAL:
-            continue
-        if isinstance(held, FunctionType):
-            setattr(kind, name, public(held))
-        elif isinstance(held, (classmethod, staticmethod)):
-            setattr(kind, name, type(held)(public(held.__func__)))
-        elif isinstance(held, property) and held.fget is not None:
-            setattr(kind, name, property(public(held.fget), held.fset, held.fdel, held.__doc__))
 
 
 def public_names(module: dict[str, Any]) -> None:
@@ -84,12 +72,12 @@ def public_names(module: dict[str, Any]) -> None:
             module[name] = marked = public(held)
             if marked is not held and getattr(sys.modules[home], name, None) is held:
                 setattr(sys.modules[home], name, marked)  # where pickle looks for it
-    if "__getattr__" not in module:
-        module["__getattr__"] = public(lambda name: unknown_name(module["__name__"], name, _exported(module)))
 
+    def missing(name: str) -> NoReturn:
+        known = [name for name, held in module.items() if not name.startswith("_") and callable(held)]
+        unknown_name(module["__name__"], name, known)
 
-def _exported(module: Mapping[str, Any]) -> list[str]:
-    return [name for name, held in module.items() if not name.startswith("_") and callable(held)]
+    module.setdefault("__getattr__", public(missing))
 
 
 def unknown_name(owner: str, name: str, known: Iterable[str], mend: str = "") -> NoReturn:
@@ -97,25 +85,6 @@ def unknown_name(owner: str, name: str, known: Iterable[str], mend: str = "") ->
     if name.startswith("_"):  # which protocols of Python look for
         raise AttributeError(f"{owner} has no attribute {name!r}")
     raise UnknownAttribute(f"{owner} has no {shorten(name)!r}: {mend or suggest(name, known)}")
-
-
-def _unknown_attribute(self: Any, name: str) -> Any:
-    """What Python calls for an attribute that is not there."""
-    kind = type(self)
-    if name.startswith("_"):
-        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
-    if name in dir(kind):
-        return object.__getattribute__(self, name)  # its own error, once more
-    try:
-        mend = self._mend_attribute(name) if hasattr(kind, "_mend_attribute") else ""
-        known = [each for each in dir(kind) if not each.startswith("_")]
-        if not mend and "to_pandas" in known:
-            near = f"{suggest(name, known)} " if nearest(name, known) else ""
-            mend = f"{near}to_pandas() gives a data frame, with all its methods"
-        unknown_name(f"the {kind.__name__}", name, known, mend)
-    except UnknownAttribute as error:
-        _trim(error)
-        raise
 
 
 def _bounded(function: Callable[..., Any]) -> Any:
@@ -130,27 +99,46 @@ def _bounded(function: Callable[..., Any]) -> Any:
                     raise CallError(misfit) from None
                 raise
         except WpinqError as error:
-            _trim(error)
+            if not sys.flags.dev_mode:
+                _trim(error)
             raise  # bare, which adds no line to the traceback
 
     vars(call)["boundary"] = True
     return call
 
 
-def _trim(error: WpinqError) -> None:
-    """Take the frames of the inside from an error, and what it took the place of."""
-    if sys.flags.dev_mode:
-        return
+@_bounded
+def _unknown_attribute(self: Any, name: str) -> Any:
+    """What Python calls for an attribute that is not there."""
+    kind = type(self)
+    if name.startswith("_") or name in dir(kind):
+        return object.__getattribute__(self, name)  # Python's own error, or once more that of a property
+    known = [each for each in dir(kind) if not each.startswith("_")]
+    mend = self._mend_attribute(name) if hasattr(kind, "_mend_attribute") else ""
+    if not mend and "to_pandas" in known:
+        near = f"{suggest(name, known)} " if nearest(name, known) else ""
+        mend = f"{near}to_pandas() gives a data frame, with all its methods"
+    unknown_name(f"the {kind.__name__}", name, known, mend)
+
+
+def _trim(error: BaseException) -> None:
+    """Take the frames of the inside from an error, and from errors that it replaced there."""
     error.__traceback__ = _outside(error.__traceback__)
-    if error.__suppress_context__:
-        error.__context__ = None
+    before = None if error.__suppress_context__ else error.__context__
+    error.__context__ = before
+    if before is not None and before.__traceback__ is not None and _is_inside(before.__traceback__):
+        _trim(before)
+
+
+def _is_inside(traceback: TracebackType) -> bool:
+    return str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE
 
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:
     """The frames of a traceback that are the user's, such as those of a lambda."""
     kept = []
     while traceback is not None:
-        if str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0] not in _INSIDE:
+        if not _is_inside(traceback):
             kept.append(traceback)
         traceback = traceback.tb_next
     for one, after in zip(kept, [*kept[1:], None], strict=False):
@@ -170,14 +158,11 @@ def _misfit(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping
     table = _ARGUMENTS if "missing" in reason else NO_ARGUMENTS
     mends = [f"{mend}." for name, mend in table.items() if f"'{name}'" in reason]
     mends += [f"did you mean `{near}`?" for each in named if each not in names for near in nearest(each, names)]
-    path = function.__qualname__.split(".")
-    name = path[-2] if path[-1] == "__init__" else path[-1]
-    usage = _EXAMPLES.get(name, f"{name}({', '.join(_shown(signature.parameters[each]) for each in names)})")
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    shown = [
+        str(each.replace(annotation=each.empty, default=each.empty))
+        + "=..." * (each.kind is each.KEYWORD_ONLY or each.default is not each.empty)
+        for each in map(signature.parameters.__getitem__, names)
+    ]
+    usage = _EXAMPLES.get(name, f"{name}({', '.join(shown)})")
     return f"{name}: {reason}{'; ' if mends else '.'}{''.join(mends[:1])} Write {usage}"
-
-
-def _shown(parameter: inspect.Parameter) -> str:
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return str(parameter.replace(annotation=parameter.empty))
-    named = parameter.kind is parameter.KEYWORD_ONLY or parameter.default is not parameter.empty
-    return f"{parameter.name}=..." if named else parameter.name

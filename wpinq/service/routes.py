@@ -11,13 +11,12 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import PlainTextResponse
 
 from wpinq.errors import LedgerError
-from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.accounts import MARK
 from wpinq.noise.epsilon import NANO
 from wpinq.service import schemas
 from wpinq.service.dispatcher import Check, Dispatcher
 from wpinq.service.errors import Refusal, log
-from wpinq.service.guide import steps
+from wpinq.service.guide import Step, steps
 from wpinq.service.middleware import METRICS, PREFIX
 from wpinq.service.users import ANALYST, CURATOR, User, UsersError, admit, set_budgets
 from wpinq.service.users import remove as remove_user
@@ -90,8 +89,8 @@ def sources(user: AnyUser, dispatcher: Dispatching) -> list[schemas.SourceRespon
 
 
 @router.get("/guide", summary="The operators, releases and functions of programs")
-def guide(user: AnyUser) -> list[schemas.StepResponse]:
-    return list(map(schemas.StepResponse.model_validate, steps()))
+def guide(user: AnyUser) -> list[Step]:
+    return steps()
 
 
 @router.post("/explain", summary="The cost and accuracy of a program; nothing is spent")
@@ -110,10 +109,13 @@ async def release(
     return schemas.AnswersResponse(**await dispatcher.release(program, user.name, request.label, check))
 
 
+def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[schemas.BalanceResponse]:
+    return list(map(schemas.BalanceResponse.model_validate, dispatcher.ledger.balances(analyst)))
+
+
 @router.get("/remaining", summary="The caller's budgets")
 def remaining(user: AnalystUser, dispatcher: Dispatching) -> list[schemas.BalanceResponse]:
-    own = AnalystBudgets(dispatcher.ledger, user.name, dispatcher.declared)
-    return list(map(schemas.BalanceResponse.model_validate, own.balances()))
+    return _balances(dispatcher, user.name)
 
 
 @router.get("/history", summary="The debits from the caller's budgets, a page of them")
@@ -122,10 +124,6 @@ def history(user: AnalystUser, dispatcher: Dispatching, page: Page) -> list[sche
 
 
 # Routes for curators: users, budgets, events, and sources to resume.
-
-
-def _balances(dispatcher: Dispatcher, analyst: str | None = None) -> list[schemas.BalanceResponse]:
-    return list(map(schemas.BalanceResponse.model_validate, dispatcher.ledger.balances(analyst)))
 
 
 @router.get("/accounts", summary="All budgets, of sources and of analysts (curator)")

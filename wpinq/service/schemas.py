@@ -27,7 +27,7 @@ from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_ke
 from wpinq.measure.measurement import Measurement, measurement_from_json
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import sources
-from wpinq.service.guide import examples
+from wpinq.service.guide import Example, examples
 from wpinq.service.users import Token, UserRole
 from wpinq.tables.released import Table
 
@@ -151,21 +151,6 @@ class BalanceResponse(_Response):
     remaining: Epsilon
 
 
-class ExampleResponse(_Response):
-    """A program that can be released as it stands."""
-
-    title: str
-    program: str
-
-
-class StepResponse(_Response):
-    """A step of programs, as the guide of the page shows it."""
-
-    group: str
-    form: str = Field(examples=["Where(predicate)"])
-    meaning: str
-
-
 class SourceResponse(_Response):
     """A source as the curator declared it."""
 
@@ -177,7 +162,7 @@ class SourceResponse(_Response):
         description="the curator's name for this version of the data; without one nothing replays later"
     )
     suspended: bool = Field(description="true while suspended, until the curator resumes it")
-    examples: list[ExampleResponse] = Field(description="programs over it, from its declaration alone")
+    examples: list[Example] = Field(description="programs over it, from its declaration alone")
 
 
 class ExpectedResponse(_Response):
@@ -409,5 +394,5 @@ def source_response(name: str, held: DeclaredSource, suspended: Collection[str])
         unit=held.unit + held.source.rows_of_unit,
         version=version if word == "declared" else None,
         suspended=held.source.account in suspended,
-        examples=list(map(ExampleResponse.model_validate, examples(held.source))),
+        examples=examples(held.source),
     )

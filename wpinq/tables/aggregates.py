@@ -32,6 +32,7 @@ from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
+from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_average import NoisyAverage, average_elements
@@ -44,6 +45,12 @@ ParameterKind = Literal["number", "real", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
 
 
+def _ordered(name: str) -> Callable[[Any, float | Estimate], bool]:
+    compare = getattr(operator, name)
+    return lambda self, other: compare(float(self), other)
+
+
+@public
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A released number or choice of one group.
@@ -128,17 +135,7 @@ class Estimate:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __lt__(self, other: float | Estimate) -> bool:
-        return float(self) < other
-
-    def __le__(self, other: float | Estimate) -> bool:
-        return float(self) <= other
-
-    def __gt__(self, other: float | Estimate) -> bool:
-        return float(self) > other
-
-    def __ge__(self, other: float | Estimate) -> bool:
-        return float(self) >= other
+    __lt__, __le__, __gt__, __ge__ = map(_ordered, ("lt", "le", "gt", "ge"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from wpinq.expr import build, catalogue, types
 from wpinq.expr.declare import primitive
-from wpinq.expr.definition import CallAttributes, Mistyped, Types, any_null, define, expect, handled, moved
-from wpinq.expr.nodes import Expr
+from wpinq.expr.definition import CallAttributes, Mistyped, Types, any_null, define, expect, handled, moved, strict
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, CategoryOf, Scalar, Type, is_record_type, unify
-from wpinq.expr.values import Value
 
 
 def _same_type(types: Types, attributes: CallAttributes) -> Type:
@@ -58,39 +57,24 @@ def _choice(types: Types, attributes: CallAttributes) -> Type:
     return common
 
 
-def _equal(a: Value, b: Value) -> bool:
-    return bool(a == b)
-
-
-def _less(a: Any, b: Any) -> bool | None:
-    return None if a is None or b is None else a < b
-
-
 def _and(a: bool | None, b: bool | None) -> bool | None:
     if a is False or b is False:
         return False
     return None if a is None or b is None else True
 
 
-def _not(a: bool | None) -> bool | None:
-    return None if a is None else not a
-
-
-def _where(condition: bool | None, yes: Value, no: Value) -> Value:
-    return yes if condition else no
-
-
-def _choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    return build.call("where", condition, *catalogue.promote(yes, no))
-
-
-define("equal", 2, _same_type, _equal, work=handled)
-define("less", 2, _ordered, _less, work=handled)
+define("equal", 2, _same_type, operator.eq, work=handled)
+define("less", 2, _ordered, strict(operator.lt), work=handled)
 define("and", 2, _booleans, _and, work=handled)
-define("not", 1, _booleans, _not, work=handled)
+define("not", 1, _booleans, strict(operator.not_), work=handled)
 
 
-@primitive(_choice, _where, work=moved, call=_choose)
+@primitive(
+    _choice,
+    lambda condition, yes, no: yes if condition else no,
+    work=moved,
+    call=lambda condition, yes, no: build.call("where", condition, *catalogue.promote(yes, no)),
+)
 def where(condition: object, yes: object, no: object) -> Any:
     """`yes` if the condition is true, otherwise `no`, also for a null condition."""
 

@@ -8,10 +8,9 @@ from wpinq.expr import decimals
 from wpinq.expr.build import call, constant, static_int
 from wpinq.expr.catalogue import divide, floor_divide, less, negate
 from wpinq.expr.declare import derived
-from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, expect, fit_number, handled
+from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, expect, fit_number, handled, strict
 from wpinq.expr.nodes import Constant, Expr
 from wpinq.expr.types import DURATION, FLOAT, INT, NULL, SCALE_LIMIT, DecimalOf, Type, unify
-from wpinq.expr.values import Value
 
 
 def _arithmetic(types: Types, attributes: CallAttributes) -> Type:
@@ -33,36 +32,12 @@ def _floats(types: Types, attributes: CallAttributes) -> Type:
     return FLOAT.with_nullable()
 
 
-def _add(a: Any, b: Any) -> Value:
-    return None if a is None or b is None else fit_number(a + b)
-
-
-def _subtract(a: Any, b: Any) -> Value:
-    return None if a is None or b is None else fit_number(a - b)
-
-
-def _multiply(a: Any, b: Any) -> Value:
-    return None if a is None or b is None else fit_number(a * b)
-
-
-def _divide(a: float | None, b: float | None) -> Value:
-    return None if a is None or b is None or b == 0 else fit_number(a / b)
-
-
-def _floor_divide(a: int | None, b: int | None) -> Value:
-    return None if a is None or b is None or b == 0 else fit_number(a // b)
-
-
-def _modulo(a: int | None, b: int | None) -> Value:
-    return None if a is None or b is None or b == 0 else a % b
-
-
-define("add", 2, _arithmetic, _add, work=handled)
-define("subtract", 2, _arithmetic, _subtract, work=handled)
-define("multiply", 2, _arithmetic, _multiply, work=handled)
-define("divide", 2, _floats, _divide, work=handled)
-define("floor_divide", 2, _integers, _floor_divide, work=handled)
-define("modulo", 2, _integers, _modulo, work=handled)
+define("add", 2, _arithmetic, strict(lambda a, b: fit_number(a + b)), work=handled)
+define("subtract", 2, _arithmetic, strict(lambda a, b: fit_number(a - b)), work=handled)
+define("multiply", 2, _arithmetic, strict(lambda a, b: fit_number(a * b)), work=handled)
+define("divide", 2, _floats, strict(lambda a, b: fit_number(a / b) if b else None), work=handled)
+define("floor_divide", 2, _integers, strict(lambda a, b: fit_number(a // b) if b else None), work=handled)
+define("modulo", 2, _integers, strict(lambda a, b: a % b if b else None), work=handled)
 
 
 def _absolute(value: Expr) -> Expr:

@@ -68,11 +68,6 @@ def _arranged(value: Expr, arranged: list[Expr]) -> Expr:
     return call("record", *arranged, attributes=names)
 
 
-def _rotated(value: Expr) -> Expr:
-    parts = fields(value)
-    return _arranged(value, parts[1:] + parts[:1])
-
-
 def _sorted(value: Expr) -> Expr:
     if isinstance(value.type, ListOf):
         return call("sort_list", value)
@@ -97,7 +92,7 @@ def sort(value: object) -> Any:
     """
 
 
-@derived(_rotated)
+@derived(lambda value: _arranged(value, fields(value)[1:] + fields(value)[:1]))
 def rotate(value: object) -> Any:
     """The record with its fields moved one place to the left: `(a, b, c)` gives `(b, c, a)`."""
 

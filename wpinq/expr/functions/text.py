@@ -71,16 +71,12 @@ def split(text: object, separator: object) -> Any:
     """The pieces of a string between separators; the whole string for an empty separator."""
 
 
-def _contains(text: Expr, part: Expr) -> Expr:
-    return call("not", call("less", call("find", text, part), constant(0)))
-
-
 def _starts_with(text: Expr, prefix: Expr) -> Expr:
     head = call("substring", text, constant(0), call("length", prefix))
     return null_if_any((text, prefix), call("equal", head, prefix))
 
 
-@derived(_contains)
+@derived(lambda text, part: call("not", call("less", call("find", text, part), constant(0))))
 def contains(text: object, part: object) -> Any:
     """Whether `part` occurs in the string."""
 

@@ -102,15 +102,3 @@ class RecordKeyed(Keyed):
     def part_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         evaluate_record = self.record_evaluator(arithmetic)
         return lambda record, *parts: evaluate_record(record, *(part.get(record, 0) for part in parts))
-
-    def evaluate(self, inputs: tuple[Weights, ...], arithmetic: Arithmetic) -> Weights:
-        evaluate_record = self.record_evaluator(arithmetic)
-        records = dict.fromkeys(record for weights in inputs for record in weights)
-        return accumulate(
-            (
-                output
-                for record in records
-                for output in evaluate_record(record, *(weights.get(record, 0) for weights in inputs))
-            ),
-            arithmetic,
-        )
