@@ -232,7 +232,7 @@ def field_name(name: object) -> str | None:
 
 
 def proposed_field(column: str, otherwise: str) -> str:
-    """The name of a field for a column: its own where a field can have it, else one made of its letters."""
+    """The name of a field for a column: its own where it can be, else one of its letters."""
     plain = unicodedata.normalize("NFKD", column.casefold()).encode("ascii", "ignore").decode()
     made = re.sub("[^a-z0-9]+", "_", plain).strip("_")
     if name := field_name(column) or field_name(made):
