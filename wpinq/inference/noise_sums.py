@@ -288,7 +288,8 @@ def laplace_sum_survival(scales: Any, threshold: float, repeats: Any = None) -> 
 def linear_half_widths(scales: Floats, confidence: float, repeats: Floats | None = None) -> Floats:
     """The half-widths of exact intervals around sums of independent Laplace terms.
 
-    A column of the scales is a sum. Each half-width is the number t with `Pr[|Σ_i X_i| ≤ t] = confidence`, within about 1e-8.
+    A column of the scales is a sum. Each half-width is the number t with `Pr[|Σ_i X_i| ≤ t] = confidence`, within about
+    1e-8.
 
     Parameters
     ----------
