@@ -209,8 +209,8 @@ def test_of_a_packed_csv_file_what_holds_the_first_line(tmp_path: Path) -> None:
 
 def test_names_in_quotes_may_hold_the_end_of_a_line(tmp_path: Path) -> None:
     found = wp.schema(truncated(tmp_path / "rows.csv", b'a,"b\nc",d\n1,2,3\n'))
-    assert found.record == record_type({"a": STR, "d": STR})
-    assert found.left_out[0].startswith("column 2: its name")
+    assert found.record == record_type({"a": STR, "b_c": STR, "d": STR})
+    assert found.columns == {"b_c": "b\nc"}
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n", b"a," * 2**20, b'"' + b"a\n" * 2**20, b'a"b"c,"d"e\n'])
@@ -233,7 +233,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_columns_that_no_field_holds_are_left_out() -> None:
-    names = ["fine", "blob", "Trip Distance", "_hidden", "fine2", "fine2", "nothing"]
+    names = ["fine", "blob", "", "", "fine2", "fine2", "nothing"]
     columns = [[1], [b"x"], [1], [1], [1], [2], pa.nulls(1)]
     found = wp.schema(pa.Table.from_arrays(list(map(pa.array, columns)), names=names))
     assert found.record == record_type({"fine": INT, "nothing": STR})
@@ -247,7 +247,7 @@ def test_columns_that_no_field_holds_are_left_out() -> None:
     assert "Left out:" in repr(found)
     agree(found)
     with pytest.raises(SourceRejected, match="no column of the table can be a field"):
-        wp.schema(pa.table({"a b": [1]}))
+        wp.schema(pa.table({"": [1]}))
 
 
 def test_a_column_of_nothing_but_null_is_declared_as_text_would_be(tmp_path: Path) -> None:

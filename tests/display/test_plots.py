@@ -17,8 +17,8 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import histograms as h
 from wpinq.display.plots import plot_answers
-from wpinq.errors import AnswersError, EpsilonError, PlanError
-from wpinq.histograms.charts import plot_error_by_range_size, plot_estimate, plot_tree
+from wpinq.errors import AnswersError, PlanError
+from wpinq.histograms.charts import plot_estimate, plot_tree
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.runtime.optional_imports import install
 
@@ -169,7 +169,6 @@ def test_what_cannot_be_drawn_is_refused(what: str) -> None:
 PLOTS: dict[str, Any] = {
     "answers": lambda axes=None: plot_answers(released(ages.noisy_count(1, over=[30])), axes=axes),
     "estimate": lambda axes=None: plot_estimate([1.0, 2.0], axes=axes),
-    "error": lambda axes=None: plot_error_by_range_size([h.Identity(4)], 1, axes=axes),
     "tree": lambda axes=None: plot_tree([2, 1, 1], 2, axes=axes),
 }
 every_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
@@ -257,58 +256,6 @@ def test_an_estimate_of_simulated_answers_is_stamped() -> None:
 def test_an_unfit_estimate_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(AnswersError):
         plot_estimate(**arguments)
-
-
-# error by range size
-
-
-def test_error_by_range_size_is_the_mean_over_all_places() -> None:
-    strategies = {"tree": h.Hierarchical(12, 3), "wavelet": h.Wavelet(12)}
-    axes = plot_error_by_range_size(strategies, epsilon=0.5)
-    assert legend(axes) == ["tree", "wavelet"]
-    for line, strategy in zip(axes.get_lines(), strategies.values(), strict=True):
-        assert list(line.get_xdata()) == [1, 2, 4, 8]
-        inverse = np.linalg.pinv(np.array([strategy.apply(row) for row in np.eye(12)]).T)
-        for size, error in zip(line.get_xdata(), line.get_ydata(), strict=True):
-            ranges = [np.isin(np.arange(12), range(i, i + size)) for i in range(12 - size + 1)]
-            rows = [r @ inverse for r in ranges]
-            variance = 2 * float(strategy.sensitivity / 0.5) ** 2
-            assert error == pytest.approx(variance * np.mean([row @ row for row in rows]))
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert axes.get_title() == "12 bins, epsilon 0.5"
-    assert draws(axes)
-
-
-def test_chosen_sizes_and_names_from_a_list() -> None:
-    axes = plot_error_by_range_size([h.Identity(10)], 1, sizes=[10, 3, 3])
-    (line,) = axes.get_lines()
-    assert list(line.get_xdata()) == [3, 10]
-    assert list(line.get_ydata()) == [6.0, 20.0]
-    assert legend(axes) == ["Identity(domain=10)"]
-
-
-@pytest.mark.parametrize(
-    ("strategies", "sizes"),
-    [
-        ([], None),
-        ([h.Sorted(4)], None),
-        ([h.Identity(4), h.Identity(5)], None),
-        (h.Identity(4), None),
-        ([h.Identity(4)], [0]),
-        ([h.Identity(4)], [5]),
-        ([h.Identity(4)], [1.5]),
-        ([h.Identity(4)], []),
-    ],
-    ids=["none", "sorted", "domains", "no list", "size 0", "size 5", "size 1.5", "no sizes"],
-)
-def test_unfit_strategies_and_sizes_are_refused(strategies: Any, sizes: Any) -> None:
-    with pytest.raises(PlanError):
-        plot_error_by_range_size(strategies, 1, sizes=sizes)
-
-
-def test_an_unfit_epsilon_is_refused() -> None:
-    with pytest.raises(EpsilonError):
-        plot_error_by_range_size([h.Identity(4)], 0)
 
 
 # the tree

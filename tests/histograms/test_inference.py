@@ -21,13 +21,11 @@ from wpinq.histograms import (
     isotonic_l2,
     laplace_sum_survival,
     least_squares,
-    linear_half_width,
     linear_half_widths,
     match_sizes,
     median,
     merge_estimates,
     nonnegative_least_squares,
-    out_of_range_probability,
     project_to_total,
     project_tree,
     quantile,
@@ -460,18 +458,6 @@ def test_bayes_count_is_the_posterior_mean(records, scale):
         np.testing.assert_allclose(bayes_count(noisy, records, p, scale), wanted, rtol=1e-9, atol=1e-9)
 
 
-def test_out_of_range_probability_against_draws_and_its_extremes():
-    rng = np.random.default_rng(3)
-    n, b, draws = 20, 8.0, 200_000
-    for a in (0, 4, 10, 20):
-        y = a + rng.laplace(0, b, draws)
-        observed = ((y < 0) | (y > n)).mean()
-        expected = out_of_range_probability(a, n, b)
-        assert abs(observed - expected) < 5 * math.sqrt(expected / draws)  # 5 sigma: a false alarm in 10^6
-    assert out_of_range_probability(0, n, b) == pytest.approx((1 + math.exp(-n / b)) / 2)
-    assert np.argmin(out_of_range_probability(np.arange(n + 1), n, b)) == n // 2
-
-
 # --- matching -----------------------------------------------------------------------------------------------------
 
 
@@ -553,7 +539,7 @@ def test_linear_intervals_cover_as_they_say(scales):
     rng = np.random.default_rng(5)
     noise = sum(rng.laplace(0, s, draws) for s in scales)
     for confidence in (0.5, 0.95):
-        inside = (np.abs(noise) <= linear_half_width(scales, confidence)).mean()
+        inside = (np.abs(noise) <= linear_half_widths(np.array(scales)[:, None], confidence)).mean()
         assert abs(inside - confidence) < 5 * math.sqrt(confidence * (1 - confidence) / draws)  # 5 sigma
 
 
@@ -573,8 +559,8 @@ def test_half_widths_leave_out_what_they_should_whatever_the_scales(seed):
 
 def test_half_widths_far_out_have_closed_forms():
     for tail in (1e-3, 1e-6, 1e-9, 1e-12):
-        assert linear_half_width([3.0], 1 - tail) == pytest.approx(-3 * math.log(tail), rel=1e-4)
-        t = linear_half_width([1.0, 1.0], 1 - tail)
+        assert linear_half_widths(np.array([[3.0]]), 1 - tail)[0] == pytest.approx(-3 * math.log(tail), rel=1e-4)
+        (t,) = linear_half_widths(np.array([[1.0], [1.0]]), 1 - tail)
         assert math.exp(-t) * (2 + t) / 2 == pytest.approx(tail, rel=1e-4)
     with pytest.raises(AnswersError, match="one of them more"):
         linear_half_widths(np.array([[1.0, 0.0]]), 0.9)
@@ -593,7 +579,7 @@ def test_bootstrap_turns_the_quantiles_of_the_re_estimates_around():
 
 def test_bootstrap_of_a_linear_estimate_agrees_with_the_exact_interval():
     found = bootstrap([3.0, 4.0], lambda x: x, lambda y: y, scale=2.0, confidence=0.9, draws=20_000)
-    half = linear_half_width([2.0], 0.9)
+    (half,) = linear_half_widths(np.array([[2.0]]), 0.9)
     np.testing.assert_allclose(found.upper - found.lower, 2 * half, rtol=0.05)
     assert found.label == "parametric bootstrap"
     with pytest.raises(AnswersError):

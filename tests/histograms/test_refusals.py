@@ -214,10 +214,6 @@ def test_groups_and_records_are_counted_as_far_as_floats_count():
         h.CountOfCounts(MOST_RECORDS, 2).sizes([0.0, 0.0], 1)
     with pytest.raises(PlanError, match="at most"):
         h.HierarchicalCounts(TREE, [2**62, 2**62], 2)
-    assert h.out_of_range_probability(1.0, MOST_RECORDS, 1.0) == pytest.approx(math.exp(-1) / 2)
-    for records in (MOST_RECORDS + 1, 10**400):
-        with pytest.raises(AnswersError, match="at most"):
-            h.out_of_range_probability(1.0, records, 1.0)
     with pytest.raises(AnswersError, match="at most"):
         h.round_to_total([1e30], 10**30)
     with pytest.raises(AnswersError, match="no integers apart"):

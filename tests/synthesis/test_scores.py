@@ -16,7 +16,6 @@ from wpinq.mcmc import (
     ConstantSchedule,
     GenericChain,
     GeometricSchedule,
-    LinearSchedule,
     ReplaceRecord,
     Settings,
     Target,
@@ -117,7 +116,6 @@ def test_both_engines_draw_alike_however_a_tie_rounds(seed: int) -> None:
 
 def test_schedules() -> None:
     assert [GeometricSchedule(1, 100).at(t) for t in (0, 0.5, 1)] == pytest.approx([1, 10, 100])
-    assert [LinearSchedule(1, 3).at(t) for t in (0, 0.5, 1)] == [1, 2, 3]
     with pytest.raises(PlanError, match="above 0"):
         ConstantSchedule(0)
 
@@ -128,7 +126,7 @@ def test_settings_are_checked(wrong: dict[str, Any]) -> None:
         Settings(**{"steps": 10, **wrong})
 
 
-@pytest.mark.parametrize("schedule", [ConstantSchedule(3.0), GeometricSchedule(1.0, 9.0), LinearSchedule(2.0, 1.0)])
+@pytest.mark.parametrize("schedule", [ConstantSchedule(3.0), GeometricSchedule(1.0, 9.0)])
 def test_settings_are_read_back_as_they_were_written(schedule: Any) -> None:
     settings = Settings(1000, schedule, chains=2, seed=7, chunk=30, stop_at_noise=1.5)
     assert Settings.from_json(settings.to_json()) == settings

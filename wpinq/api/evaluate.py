@@ -126,7 +126,7 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     weights: dict[Value, Fraction] = {}
     for place, (record, weight) in enumerate(items):
         try:
-            key = canonical_value(record, type_)
+            key = canonical_value(record, source.offered[0])
         except UnfitValue as unfit:
             reason = str(unfit)
             raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}") from None

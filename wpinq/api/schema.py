@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import keyword
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from wpinq.api.query import Query
@@ -43,18 +45,21 @@ class Schema:
         Facts that the columns do not show.
     left_out : tuple of str
         Columns that no field can represent, with the reason.
+    columns : mapping
+        Fields to their columns, where a column has a name that no field can have.
     """
 
     name: str
     record: Type
     questions: tuple[str, ...]
     left_out: tuple[str, ...]
+    columns: Mapping[str, str]
 
     @property
     def python(self) -> str:
         """The statement in Python."""
         name = f"{self.name}_" if keyword.iskeyword(self.name) else self.name
-        return f"{name} = {_python_call(self.name, self.record)}"
+        return f"{name} = {_python_call(self.name, self.record, self.columns)}"
 
     @property
     def text(self) -> str:
@@ -63,7 +68,7 @@ class Schema:
 
     def source(self, **options: Any) -> Query:
         """The source as declared here; `unit`, `cap` and other options are those of `wp.source`."""
-        return source(self.name, self.record, **options)
+        return source(self.name, self.record, **{"columns": self.columns, **options})
 
     def __repr__(self) -> str:
         doubts = [f"- {words}" for words in self.questions]
@@ -124,8 +129,8 @@ def schema(data: object, name: str | None = None) -> Schema:
     chosen = _name_of(data) if name is None else name
     if not _is_name(chosen):
         raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
-    record, questions, left_out = record_fields(data)
-    return Schema(chosen, record, (*_ALWAYS, *questions), tuple(left_out))
+    record, columns, questions, left_out = record_fields(data)
+    return Schema(chosen, record, (*_ALWAYS, *questions), tuple(left_out), MappingProxyType(columns))
 
 
 def _name_of(data: object) -> str:
@@ -137,7 +142,7 @@ def _is_name(name: object) -> bool:
     return field_name(name) is not None and name not in RESERVED
 
 
-def _python_call(name: str, record: Type) -> str:
+def _python_call(name: str, record: Type, columns: Mapping[str, str]) -> str:
     if not isinstance(record, TupleOf) or None in record.names:
         return f'wp.source("{name}", {annotation(record)})'
     fields = {str(field): annotation(type_) for field, type_ in zip(record.names, record.elements, strict=True)}
@@ -145,5 +150,7 @@ def _python_call(name: str, record: Type) -> str:
         opening, parts, closing = f'wp.source("{name}", {{', [f'"{n}": {t}' for n, t in fields.items()], "})"
     else:
         opening, parts, closing = f'wp.source("{name}", ', [f"{n}={t}" for n, t in fields.items()], ")"
+    if columns:
+        parts, closing = [*parts[:-1], f"{parts[-1]}{closing[:-1]}", f"columns={dict(columns)!r}"], ")"
     line = f"{opening}{', '.join(parts)}{closing}"
     return line if len(line) <= _LINE else f"{opening.rstrip()}\n    " + ",\n    ".join(parts) + f",\n{closing}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral, Number
 from typing import Any
@@ -40,6 +41,7 @@ def source(
     facts: Iterable[str] = (),
     records_at_most: object = None,
     keys_at_most: object = None,
+    columns: Mapping[str, str] | None = None,
     **fields: object,
 ) -> Query:
     """Declare a protected dataset; `Session.protect` gives its data.
@@ -71,9 +73,12 @@ def source(
         public knowledge: a bound that equals the true number publishes it.
     keys_at_most : mapping
         From fields to the largest number of records with one value of them: `{"src": 500, ("src", "dst"): 3}`.
+    columns : mapping
+        From fields to the columns of the data that hold them, where the names differ: `{"first_name": "First Name"}`.
+        It is layout: a plan, an account and a price are the same without it.
     person : str
         The column with the ids of people, int or str and never null. The protected unit is then one person with all
-        rows. Records contain the ids only if a field has this name, too.
+        rows. Records contain the ids only if a field has this name, too; of such a field `columns` gives the column.
     at_most : int
         The number of rows that count for one person; required with `person`. Further rows are left out, by a fixed rule
         that reads the declared fields of that person's rows alone. One person then weighs up to `at_most`, the unit
@@ -138,7 +143,9 @@ def source(
     except PlanError as error:
         raise PlanError(f"source {name!r}: {error}") from None
     sizes = sizes_of(records_at_most, keys_at_most)
-    declaration = Source(name, record, repr(record), words, weight, bound, tuple(sorted(declared)), person, sizes)
+    facts = tuple(sorted(declared))
+    declaration = Source(name, record, repr(record), words, weight, bound, facts, person, sizes)
+    declaration = replace(declaration, columns=_columns(declaration, {} if columns is None else columns))
     declaration.check_size()
     return Query(Node(declaration))
 
@@ -148,6 +155,18 @@ def _positive(number: object, what: str) -> Fraction:
         return parse_epsilon(number)
     except EpsilonError:
         raise PlanError(f'{what} is a number of more than 0, such as 1 or "1/2", not {described(number)}') from None
+
+
+def _columns(declared: Source, columns: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The column of each field; None where all have the names of the fields."""
+    fields = [str(field) for field in getattr(declared.row, "names", ()) if field is not None]
+    if not isinstance(columns, Mapping) or not {*columns} <= {*fields}:
+        raise PlanError(
+            f"source {declared.source!r}: columns gives fields ({', '.join(fields) or 'none has a name'}) the columns "
+            'that hold them, as columns={"first_name": "First Name"}; a field of this name stands in a schema'
+        )
+    named = tuple(columns.get(field, field) for field in fields)
+    return None if named == tuple(fields) else named
 
 
 def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:

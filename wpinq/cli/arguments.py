@@ -230,6 +230,7 @@ _OPTIONS = (
         r"offer wpinq\.data\.CsvFile\(path, delimiter='(\\t|.)'\)",
         r"give --delimiter '\1', in wpinq run --delimiter NAME='\1'",
     ),
+    (r'wp\.source\(\.\.\., columns=\{"(\w+)": "\.\.\."\}\)', r'columns = {\1 = "..."} of its declaration'),
     (r"protect a source of that name first", "check the name"),
     (r'pass a positive number such as 0\.1, Fraction\(1, 3\), "0\.1" or "1/3"', "give one such as 0.1 or 1/3"),
 )

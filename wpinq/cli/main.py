@@ -54,16 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a sign must not cost an answer
                 stream.reconfigure(errors="backslashreplace")
-    code = _run(arguments, own_process)
+    code = _run(arguments)
     if code and own_process:
         abandon_stdout()
     return code
 
 
-def _run(arguments: Sequence[str] | None, own_process: bool) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
-        options.own_process = own_process
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             warnings.simplefilter("always", WpinqWarning)  # told, never raised, whatever PYTHONWARNINGS says

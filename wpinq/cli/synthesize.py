@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -212,9 +211,7 @@ def add_parser(commands: Any) -> None:
     every = f"steps per chain (default: {STEPS_PER_EDGE} an edge, at most {MOST_STEPS:,}, fewer once the score stalls)"
     walked("--steps", type=int, metavar="N", help=every)
     walked("--beta", type=float, metavar="B", default=BETA, help=f"the final inverse temperature (default {BETA:g})")
-    walked("--anneal-from", type=float, metavar="B0", help="the initial inverse temperature")
-    annealing = ["geometric", "linear"]
-    walked("--schedule", choices=annealing, default="geometric", help="the annealing schedule (default geometric)")
+    walked("--anneal-from", type=float, metavar="B0", help="the initial inverse temperature of geometric annealing")
     stop = "stop at X times the noise level (1 without X); not with tags"
     walked("--stop-at-noise", type=float, nargs="?", const=1.0, metavar="X", help=stop)
     walked("--triad-share", type=float, metavar="SHARE", help="the share of proposals that close a triangle")
@@ -242,7 +239,7 @@ def run(options: argparse.Namespace, defaults: Mapping[argparse.Action, Any]) ->
     for place in written:
         arguments.check_writable(place)
     arguments.check_distinct(written, [options.graph, options.ledger])
-    _import_igraph(options.own_process)  # before anything is spent
+    import_igraph()  # before anything is spent
     if options.plots is not None:
         axes_or_new(None)
     try:
@@ -278,18 +275,6 @@ def _again(options: argparse.Namespace, folder: Path) -> str:
     return shlex.join(["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)])
 
 
-def _import_igraph(own_process: bool) -> None:
-    """Import igraph without matplotlib, in this process, which draws nothing."""
-    hidden = own_process and not {"igraph", "matplotlib"} & set(sys.modules)
-    if hidden:
-        sys.modules["matplotlib"] = None  # type: ignore[assignment]
-    try:
-        import_igraph()
-    finally:
-        if hidden:
-            del sys.modules["matplotlib"]
-
-
 def _gone_on(
     options: argparse.Namespace, folder: Path, defaults: Mapping[argparse.Action, Any]
 ) -> tuple[FittingOptions, dict[str, Answers]]:
@@ -320,11 +305,10 @@ def _begun(
 
 
 def _fitting(options: argparse.Namespace) -> FittingOptions:
-    annealed = options.anneal_from is not None
-    schedule = SCHEDULES[options.schedule if annealed else "constant"]
-    betas = [options.anneal_from, options.beta] if annealed else [options.beta]
+    betas = [beta for beta in (options.anneal_from, options.beta) if beta is not None]
+    schedule = SCHEDULES["constant" if len(betas) == 1 else "geometric"](*betas)
     looks = options.chunk, options.stop_at_noise, options.checkpoint_every
-    settings = Settings(options.steps, schedule(*betas), options.chains, options.seed, *looks)
+    settings = Settings(options.steps, schedule, options.chains, options.seed, *looks)
     return FittingOptions(
         options.query, options.bucket, options.triad_share, settings, options.outside, not options.no_statistics
     )

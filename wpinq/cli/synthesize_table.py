@@ -326,18 +326,16 @@ def _source(options: argparse.Namespace, table: object) -> Query:
     offered = schema(table, options.name)
     record = offered.record
     assert isinstance(record, types.TupleOf)
-    fields: dict[str, types.Type] = {}
-    for name, type_ in zip(record.names, record.elements, strict=True):
-        if name is not None and name != options.person:
-            fields[name] = type_.with_nullable()
-    named: dict[str, Any] = {}
-    if options.person is None:
-        named = {"unit": options.unit or "one row"}
-    else:
-        if options.person not in record.names:
+    columns = {str(name): offered.columns.get(str(name), str(name)) for name in record.names if name is not None}
+    whose = columns.get(options.person, options.person)
+    pairs = zip(columns, record.elements, strict=False)
+    fields = {name: type_.with_nullable() for name, type_ in pairs if columns[name] != whose}
+    named: dict[str, Any] = {"unit": options.unit or "one row"}
+    if options.person is not None:
+        if whose not in columns.values():
             raise UsageError(f"--person: the file has no column {options.person!r} that can be declared")
-        named = {"unit": options.unit, "person": options.person, "at_most": options.at_most}
-    return source(offered.name, fields, **named)
+        named = {"unit": options.unit, "person": whose, "at_most": options.at_most}
+    return source(offered.name, fields, columns={name: columns[name] for name in fields}, **named)
 
 
 def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:

@@ -6,6 +6,7 @@ Each library has its own kinds.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,17 +15,18 @@ from typing import Any
 
 from wpinq.columns.storage import opened
 from wpinq.data.files import as_csv, check_delimiter, csv_names, parquet_columns, parquet_files, unread_format
-from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, field_name, type_of_kind
+from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, proposed_field, type_of_kind
 from wpinq.data.rejection import computed
 from wpinq.data.sources import dtype_name
 from wpinq.errors import SourceRejected
+from wpinq.expr.declarations import is_column_name
 from wpinq.expr.types import TupleOf, Type
 
 
-def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
+def record_fields(data: Any) -> tuple[Type, dict[str, str], list[str], list[str]]:
     """The type of the records of a table or file, from the names and kinds of its columns.
 
-    With the questions that are open, and the columns that no field holds.
+    With the columns of other names than their fields, the questions that are open, and the columns that no field holds.
 
     Nothing else of it is read: of csv the first line, of parquet the schema in the footer.
 
@@ -36,16 +38,20 @@ def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
     columns = columns_of(data)
     names: list[str | None] = []
     types: list[Type] = []
+    renamed: dict[str, str] = {}
     asked: list[str] = []
     left_out: list[str] = []
     for place, kind in enumerate(columns.kinds):
         name = None
         if columns.names is not None:
-            name = field_name(columns.names[place])
-            if name is None or list(columns.names).count(name) > 1:
-                why = "its name is not of ASCII letters, digits and _" if name is None else "another has its name"
+            given = columns.names[place]
+            if not is_column_name(given) or list(columns.names).count(given) > 1:
+                why = "another has its name" if is_column_name(given) else "its name is no text in UTF-8"
                 left_out.append(f"column {place + 1}: {why}; rename it to declare it")
                 continue
+            name = proposed_field(str(given), f"column_{place + 1}")
+            taken = {*columns.names, *names} - {given}
+            name = next(each for n in itertools.count(1) if (each := f"{name}_{n}" if n > 1 else name) not in taken)
         called = name or f"column {place + 1}"
         questions: list[str] = []
         try:
@@ -54,12 +60,13 @@ def record_fields(data: Any) -> tuple[Type, list[str], list[str]]:
             left_out.append(f"{called}: no field holds {gap}; convert it to declare it")
             continue
         names.append(name)
+        renamed |= {name: str(given)} if name is not None and name != given else {}
         asked += [f"{called}: {words}" for words in dict.fromkeys(questions)]
     if not types or (columns.names is None and left_out):
         raise SourceRejected("no column of the table can be a field: rename or convert those that you want")
     if columns.library == "csv":
         asked.append("all fields are str: declare int, float, bool, datetime.date or another type where it fits")
-    return types[0] if columns.bare else TupleOf(tuple(names), tuple(types)), asked, left_out
+    return types[0] if columns.bare else TupleOf(tuple(names), tuple(types)), renamed, asked, left_out
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -228,6 +229,15 @@ def field_name(name: object) -> str | None:
         types.check_field_name(name if isinstance(name, str) else "")
         return str(name)
     return None
+
+
+def proposed_field(column: str, otherwise: str) -> str:
+    """The name of a field for a column: its own where it can be, else one of its letters."""
+    plain = unicodedata.normalize("NFKD", column.casefold()).encode("ascii", "ignore").decode()
+    made = re.sub("[^a-z0-9]+", "_", plain).strip("_")
+    if name := field_name(column) or field_name(made):
+        return name
+    return f"column_{made}" if made else otherwise
 
 
 # --- advice -----------------------------------------------------------------------------------------------------------

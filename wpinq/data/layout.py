@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from wpinq.data.kinds import proposed_field
 from wpinq.data.rejection import Faults
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, NO_ID
@@ -68,9 +69,10 @@ class Layout:
                     f"{what} has no column named {missing[0]!r}, which the source declares as the ids of people: offer "
                     f"it too, or name the column that holds them, as in wp.source(..., person={missing[0]!r})"
                 )
+            field = proposed_field(str(missing[0]), "first_name")
             raise SourceRejected(
-                f"{what} has no column named {', '.join(map(repr, missing))}: rename its columns to the fields of "
-                "the source (a csv or tsv file starts with a line of column names)"
+                f"{what} has no column named {', '.join(map(repr, missing))}: rename its columns, or say which holds a "
+                f'field, as wp.source(..., columns={{"{field}": "..."}}) (a csv or tsv file starts with column names)'
             )
         doubled = [name for name in self.names if list(available).count(name) > 1]
         if doubled:

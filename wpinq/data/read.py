@@ -51,8 +51,9 @@ def read_source(
         directed unless its format says otherwise, and refused where an edge stands there twice.
         An `EngineDataset`, which an engine has made of what is there already: checked there.
 
-        Columns are matched by the field names where all fields have one, else by place. Columns and keys that
-        the type does not name are ignored. Missing values of pandas (NaN, NA, None) are null.
+        Columns are matched by the field names, or what the source names in their place, where all fields have one,
+        else by place. Columns and keys that the type does not name are ignored. Missing values of pandas (NaN, NA,
+        None) are null.
     declared : Source
         What its source declares. The type is that of the rows; nothing is inferred from the data. No row may weigh more
         than the unit weight in absolute value, nor all together more than the cap, compared without rounding. The facts
@@ -90,35 +91,36 @@ def read_source(
 
     declared.check()
     type_, person, unit_weight, cap = declared.row, declared.person, declared.unit_weight, declared.cap
+    row, whose = declared.offered
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
     if isinstance(data, EngineDataset):
         frame = data.frame
         return interruptible(lambda: read_frame(frame, declared))
-    data, facts = as_edge_list(data, type_), frozenset(declared.facts)
+    data, facts = as_edge_list(data, row), frozenset(declared.facts)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
             "declare a larger unit_weight"
         )
-    if person is not None and isinstance(data, Mapping):
+    if whose is not None and isinstance(data, Mapping):
         raise SourceRejected(
             "the data have no ids of persons: offer rows by field name, a table, csv or parquet, with the ids of "
-            f"people in a column {person.column!r}; mappings to weights have none"
+            f"people in a column {whose.column!r}; mappings to weights have none"
         )
 
     def read() -> StoredColumns | None:
         with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
             stack.enter_context(staged(connection))
             if person is not None:
-                relation = _relation(connection, data, type_, stack, person)
+                relation = _relation(connection, data, row, stack, whose)
                 kept = people_dataset(connection, relation, declared, person)
                 enforce_sizes(connection, declared.sizes, kept)
                 return kept
             if isinstance(data, Mapping):
-                relation = mapping_relation(connection, data, type_, unit_weight)
+                relation = mapping_relation(connection, data, row, unit_weight)
             else:
-                relation = _relation(connection, data, type_, stack)
+                relation = _relation(connection, data, row, stack)
             kept, relation = stored_rows(connection, relation, type_)
             enforce(connection, facts, kept, relation, unit_weight if isinstance(data, Mapping) else None)
             enforce_sizes(connection, declared.sizes, kept)
@@ -223,7 +225,7 @@ class Origins:
                     'account: account="..."'
                 )
         undirected = "undirected" in unit.lower() and {"symmetric", "simple"}.isdisjoint(source.facts)
-        if undirected and source.unit_weight < 2 and may_be_directed(data, source.record):
+        if undirected and source.unit_weight < 2 and may_be_directed(data, source.offered[0]):
             warn(
                 f"the unit of {source.source!r} is undirected, and its data are read as directed: an edge "
                 "listed as (a, b) and (b, a) is two units. Declare `simple`, or offer an EdgeList with directed=False"

@@ -202,7 +202,8 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     type_, person, weight = declared.row, declared.person, declared.unit_weight
     if weight < 1:
         raise SourceRejected(f"a row weighs 1, above the unit weight {weight}: declare a larger unit_weight")
-    layout = Layout.of(type_)
+    row, whose = declared.offered
+    layout = Layout.of(row)
     columns, kinds = _columns(frame)
     casts: dict[str, Cast] = {}
     for i, (place, field) in enumerate(zip(layout.pick(columns, _WHAT), layout.types, strict=True)):
@@ -216,8 +217,8 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
             raise SourceRejected(f"{_WHAT}: {layout.label(i)} is of another type than {field}.{how}")
         casts[layout.label(i)] = cast
     leaves = [f"{leaf} AS c{i}" for i, leaf in enumerate(leaf for cast in casts.values() for leaf in _checked(cast))]
-    if person is not None:
-        ids = casts[f"the column {person.column!r}"] = _ids(columns, kinds, person)
+    if whose is not None:
+        ids = casts[f"the column {whose.column!r}"] = _ids(columns, kinds, whose)
         leaves.append(f"{_checked(ids)[0]} AS p")
     given = frame.toDF(*[f"g{i}" for i in range(len(columns))])
     held: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -72,6 +73,11 @@ def _alike(left: Type, right: Type) -> bool:
     if isinstance(left, TupleOf) and isinstance(right, TupleOf) and left == right:
         return left.nullable == right.nullable and all(map(_alike, left.elements, right.elements))
     return left == right
+
+
+def is_column_name(name: object) -> bool:
+    """Whether a column of data can be found by a name: text in UTF-8, not empty and without NUL."""
+    return isinstance(name, str) and re.search("^$|[\0\ud800-\udfff]", name) is None
 
 
 # The person as the unit: where a source's rows say whose they are, and how many of one person's it takes.

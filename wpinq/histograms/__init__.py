@@ -4,7 +4,6 @@ Only releasing what `measure` of a strategy gives costs privacy, as the plan's b
 answers, on public guesses or on no data at all: its privacy cost is none.
 """
 
-from wpinq.histograms.charts import plot_error_by_range_size as plot_error_by_range_size
 from wpinq.histograms.charts import plot_estimate as plot_estimate
 from wpinq.histograms.charts import plot_tree as plot_tree
 from wpinq.histograms.ranking import Choice as Choice
@@ -44,7 +43,6 @@ from wpinq.inference.consistency import tree_least_squares as tree_least_squares
 from wpinq.inference.intervals import Bootstrap as Bootstrap
 from wpinq.inference.intervals import bayes_count as bayes_count
 from wpinq.inference.intervals import bootstrap as bootstrap
-from wpinq.inference.intervals import out_of_range_probability as out_of_range_probability
 from wpinq.inference.least_squares import isotonic_l1 as isotonic_l1
 from wpinq.inference.least_squares import isotonic_l2 as isotonic_l2
 from wpinq.inference.least_squares import least_squares as least_squares
@@ -58,7 +56,6 @@ from wpinq.inference.least_squares import round_to_total as round_to_total
 from wpinq.inference.least_squares import round_tree as round_tree
 from wpinq.inference.least_squares import zero_subtrees as zero_subtrees
 from wpinq.inference.noise_sums import laplace_sum_survival as laplace_sum_survival
-from wpinq.inference.noise_sums import linear_half_width as linear_half_width
 from wpinq.inference.noise_sums import linear_half_widths as linear_half_widths
 from wpinq.inference.tree import Tree as Tree
 from wpinq.runtime.public import public_names

@@ -1,4 +1,4 @@
-"""Plots of histograms: an estimate with its intervals, the error by size of range, the tree.
+"""Plots of histograms: an estimate with its intervals, and the tree.
 
 matplotlib is an optional extra, `pip install 'wpinq[plots]'`, and is imported when a plot is drawn; AnswersError where
 it is missing. Plots are drawn on `axes`, or on a new figure outside of pyplot, and these axes are given back.
@@ -7,23 +7,20 @@ it is missing. Plots are drawn on `axes`, or on a new figure outside of pyplot, 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.display.plots import axes_or_new, plain_text, provenance
-from wpinq.errors import AnswersError, PlanError, described
+from wpinq.display.plots import axes_or_new, provenance
+from wpinq.errors import AnswersError
 from wpinq.histograms.strategies.strategy import LinearStrategy
 from wpinq.histograms.strategies.trees import Hierarchical
-from wpinq.histograms.workload import Ranges
-from wpinq.inference.checks import integer_row, vector
+from wpinq.inference.checks import vector
 from wpinq.inference.intervals import Bootstrap
 from wpinq.inference.tree import Tree
 from wpinq.measure.answers import Answers
-from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT
 
@@ -94,80 +91,6 @@ def _ends(interval: Any, size: int) -> tuple[Floats, Floats, str]:
     if (low > high).any():
         raise AnswersError(f"the lower end of bin {int(np.argmax(low > high))} lies above its upper end")
     return low, high, name
-
-
-def plot_error_by_range_size(
-    strategies: Mapping[str, LinearStrategy] | Sequence[LinearStrategy],
-    epsilon: object,
-    sizes: Sequence[int] | None = None,
-    axes: Axes | None = None,
-) -> Axes:
-    """A plot of the expected squared error of strategies, by the number of bins of a range.
-
-    No data are used.
-
-    A line for each strategy, both scales logarithmic. At size s, `expected_error(all n − s + 1 ranges of s bins, ε) /
-    (n − s + 1)`: an exact average over all places.
-
-    Parameters
-    ----------
-    strategies : mapping from names to linear strategies, or sequence of them
-        One at least, over the same number n of bins: PlanError elsewhere.
-    epsilon : number
-        More than 0; what a source used once pays.
-    sizes : sequence of int, optional
-        Between 1 and n. 1, 2, 4, … up to n when left out.
-
-    Notes
-    -----
-    Time grows with n² for each size, and is about a second a size at n = 4096. Source: Hay et al. 2010, figure 6.
-
-    Examples
-    --------
-    >>> from wpinq.histograms import Hierarchical, Identity
-    >>> axes = plot_error_by_range_size({"bins": Identity(8), "tree": Hierarchical(8)}, epsilon=1)
-    >>> [float(error) for error in axes.get_lines()[0].get_ydata()]
-    [2.0, 4.0, 8.0, 16.0]
-    """
-    named = _named(strategies)
-    domain = named[0][1].domain
-    chosen = [2**i for i in range(domain.bit_length())] if sizes is None else _sizes(sizes, domain)
-    spent = parse_epsilon(epsilon)
-    workloads = [Ranges(domain, np.arange(domain - s + 1), np.arange(s, domain + 1)) for s in chosen]
-    errors = [[s.expected_error(ranges, spent) / ranges.queries for ranges in workloads] for _, s in named]
-    drawn = axes_or_new(axes)
-    for (name, _), row in zip(named, errors, strict=True):
-        drawn.plot(chosen, row, marker="o", markersize=3, label=plain_text(name))
-    drawn.set_xscale("log", base=2)
-    title = f"{domain} bins, epsilon {format_epsilon(spent)}"
-    drawn.set(yscale="log", xlabel="bins in the range", ylabel="expected squared error", title=title)
-    drawn.legend()
-    return drawn
-
-
-def _named(strategies: Any) -> list[tuple[str, LinearStrategy]]:
-    if not isinstance(strategies, (Mapping, Sequence)):
-        raise PlanError(f"give a list of strategies, or names with strategies, not a {type(strategies).__name__}")
-    pairs = strategies.items() if isinstance(strategies, Mapping) else [(repr(each), each) for each in strategies]
-    named = [(str(name), strategy) for name, strategy in pairs]
-    if not named:
-        raise PlanError("give at least one strategy to draw")
-    for _, strategy in named:
-        if not isinstance(strategy, LinearStrategy):
-            raise PlanError(
-                f"{described(strategy)} is not a linear strategy: only their error is known without the data"
-            )
-    domains = {strategy.domain for _, strategy in named}
-    if len(domains) > 1:
-        raise PlanError(f"the strategies are over different domains, of {sorted(domains)} bins: make them agree")
-    return named
-
-
-def _sizes(sizes: Any, domain: int) -> list[int]:
-    row = integer_row(sizes)
-    if row is None or (row > domain).any():
-        raise PlanError(f"sizes of ranges are integers from 1 to the {domain} bins of the domain")
-    return sorted({int(size) for size in row})
 
 
 def plot_tree(values: Any, branching: int, answers: Answers | None = None, axes: Axes | None = None) -> Axes:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.errors import AnswersError, described
-from wpinq.inference.checks import MOST_BINS, MOST_RECORDS, array_of, confidence_of, count_of, number, positive, vector
+from wpinq.inference.checks import MOST_BINS, array_of, confidence_of, count_of, number, positive, vector
 from wpinq.inference.noise_sums import geometric_half_widths, geometric_variance, linear_half_widths
 from wpinq.runtime.arrays import Floats
 
@@ -203,35 +203,3 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
         logs.append(np.logaddexp(below[split] - values / scale, above[split] + values / scale))
     estimate = np.clip(np.exp(logs[0] - logs[1]), 0.0, records)
     return float(estimate[0]) if np.ndim(noisy) == 0 else estimate
-
-
-def out_of_range_probability(count: Any, records: int, scale: float) -> Any:
-    """The probability of a noisy count outside of 0 … n.
-
-    `½ e^{−a/b} + ½ e^{−(n−a)/b}`, largest at a = 0 and a = n, `½ (1 + e^{−n/b})`, and least in the middle.
-
-    Parameters
-    ----------
-    count : float or array-like
-        A count a, between 0 and n; a hypothetical one: the true count is protected.
-    records : int
-        The number n ≥ 1 of records.
-    scale : float
-        The scale b of the Laplace noise.
-
-    Notes
-    -----
-    Source: Naldi and D'Acquisto 2014, theorem 1.
-
-    Examples
-    --------
-    >>> round(out_of_range_probability(0, records=100, scale=10.0), 5)
-    0.50002
-    """
-    counts: Floats = vector([count] if np.isscalar(count) else count, "counts")
-    count_of(records, "the number of records", 1, MOST_RECORDS)
-    positive(scale, "the scale of the noise")
-    if ((counts < 0) | (counts > records)).any():
-        raise AnswersError(f"a count of {records} records lies between 0 and {records}")
-    chance = (np.exp(-counts / scale) + np.exp(-(records - counts) / scale)) / 2
-    return float(chance[0]) if np.ndim(count) == 0 else chance

@@ -285,32 +285,11 @@ def laplace_sum_survival(scales: Any, threshold: float, repeats: Any = None) -> 
     return 0.5 - total / math.pi
 
 
-def linear_half_width(scales: Any, confidence: float) -> float:
-    """The half-width of the exact interval around a sum of independent Laplace terms.
-
-    The number t with `Pr[|Σ_i X_i| ≤ t] = confidence`. For one term, `b · ln(1/(1 − confidence))`.
-
-    Parameters
-    ----------
-    scales : array-like
-        The scale of each term: for an estimate `Σ_i c_i y_i`, `|c_i|` times the scale of the noise in y_i.
-    confidence : float
-        Strictly between 0 and 1.
-
-    Notes
-    -----
-    Exact: the interval covers with this probability, whatever the data.
-
-    Examples
-    --------
-    >>> round(linear_half_width([1.0], 0.9), 4), round(linear_half_width([1.0, 1.0], 0.9), 4)
-    (2.3026, 3.2718)
-    """
-    return float(linear_half_widths(vector(scales, "scales")[:, None], confidence)[0])
-
-
 def linear_half_widths(scales: Floats, confidence: float, repeats: Floats | None = None) -> Floats:
-    """The half-widths of many sums: `linear_half_width` of each column, within about 1e-8.
+    """The half-widths of exact intervals around sums of independent Laplace terms.
+
+    A column of the scales is a sum. Each half-width is the number t with `Pr[|Σ_i X_i| ≤ t] = confidence`, within about
+    1e-8.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from functools import partial
 
 from wpinq.columns.dataset import EngineDataset
@@ -76,7 +77,7 @@ class Protector:
         if held is not None and held.version != label:
             self._replaced.add((name, held.version))
         self._origins.keep(name, origin)
-        self._protected[name] = Protected(declared, label, words, weights)
+        self._protected[name] = Protected(replace(declared, columns=None), label, words, weights)
         self._engine.forget(name)
         if self._sandbox is not None:
             self._engine.rest()

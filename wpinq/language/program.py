@@ -154,7 +154,7 @@ _SCALARS: dict[str, tuple[type, str]] = {
     "nested": (bool, "nested is true or false"),
     "weights": (bool, "weights is true or false"),
 }
-_OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most"
+_OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most", "columns"
 
 
 def parse(
@@ -321,6 +321,8 @@ class _Interpreter:
                     raise self.text.error(problem, value.position)
             elif name == "keys_at_most":
                 options[name] = self._keys(value)
+            elif name == "columns":
+                options[name] = self._columns(value)
             elif name in ("at_most", "records_at_most"):
                 options[name] = self.values.integer(value)
             else:
@@ -358,6 +360,14 @@ class _Interpreter:
         raise self.text.error(
             "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]", node.position
         )
+
+    def _columns(self, node: syntax.Syntax) -> dict[str | None, Any]:
+        """The columns of fields: `{first_name = "First Name"}`."""
+        fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
+        columns = {field.name: self.values.scalar(field.value) for field in fields}
+        if not columns or None in columns or len(columns) < len(fields):
+            raise self.text.error('columns gives fields their columns: {first_name = "First Name"}', node.position)
+        return columns
 
     def _parameter(self, statement: syntax.ParameterStatement) -> None:
         default = self.values.scalar(statement.value)

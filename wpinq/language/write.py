@@ -274,6 +274,9 @@ def write_source(source: Operator) -> str:
             options.append(f"records_at_most = {source.sizes.records}")
         keys = ", ".join(f"({', '.join(names)}, {most})" for names, most in source.sizes.keys)
         options += [f"keys_at_most = [{keys}]"] * bool(keys)
+    columns = zip(getattr(record, "names", ()), source.columns or (), strict=False)
+    if named_columns := [f"{field} = {quote(column)}" for field, column in columns if field != column]:
+        options.append(f"columns = {{{', '.join(named_columns)}}}")
     return f"{text}{' with ' + ', '.join(options) if options else ''};"
 
 

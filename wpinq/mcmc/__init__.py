@@ -16,7 +16,6 @@ from wpinq.mcmc.settings import Checkpoint as Checkpoint
 from wpinq.mcmc.settings import CheckpointError as CheckpointError
 from wpinq.mcmc.settings import ConstantSchedule as ConstantSchedule
 from wpinq.mcmc.settings import GeometricSchedule as GeometricSchedule
-from wpinq.mcmc.settings import LinearSchedule as LinearSchedule
 from wpinq.mcmc.settings import Schedule as Schedule
 from wpinq.mcmc.settings import Settings as Settings
 from wpinq.mcmc.settings import Trace as Trace

@@ -58,16 +58,7 @@ class ConstantSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class _Annealing:
-    start: float
-    end: float
-
-    def __post_init__(self) -> None:
-        _check(self.start, self.end)
-
-
-@dataclass(frozen=True, slots=True)
-class GeometricSchedule(_Annealing):
+class GeometricSchedule:
     """Annealing: `start · (end/start)^done`, equal factors for equal numbers of steps.
 
     Examples
@@ -76,28 +67,19 @@ class GeometricSchedule(_Annealing):
     100.0
     """
 
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        _check(self.start, self.end)
+
     def at(self, done: float) -> float:
         return float(self.start * (self.end / self.start) ** done)
 
 
-@dataclass(frozen=True, slots=True)
-class LinearSchedule(_Annealing):
-    """Annealing: `start + (end − start) · done`.
-
-    Examples
-    --------
-    >>> LinearSchedule(0.5, 1.5).at(0.5)
-    1.0
-    """
-
-    def at(self, done: float) -> float:
-        return self.start + (self.end - self.start) * done
-
-
-SCHEDULES: dict[str, type[ConstantSchedule | GeometricSchedule | LinearSchedule]] = {
+SCHEDULES: dict[str, type[ConstantSchedule | GeometricSchedule]] = {
     "constant": ConstantSchedule,
     "geometric": GeometricSchedule,
-    "linear": LinearSchedule,
 }
 """The schedules by name."""
 

@@ -74,8 +74,9 @@ def _check_source(source: Source) -> None:
         raise TypeError
     if source.schema != repr(source.record):
         raise PlanError(f"the schema of the source {source.source!r} is not that of its records")
-    kinds = (Fraction, Fraction, Person | None, Sizes | None)
-    if not all(map(isinstance, (source.unit_weight, source.cap, source.person, source.sizes), kinds)):
+    kinds = (Fraction, Fraction, Person | None, Sizes | None, tuple | None)
+    given = (source.unit_weight, source.cap, source.person, source.sizes, source.columns)
+    if not all(map(isinstance, given, kinds)):
         raise TypeError
     if min(source.unit_weight, source.cap) <= 0:
         raise PlanError(f"the declaration of the source {source.source!r} makes no sense")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -117,6 +116,8 @@ class Node:
         The digest of the step and all that is below it: equality and hashing, whatever the depth.
     unit_growth : UnitGrowth
         The most that one protected unit can become here.
+    sources : tuple of Source
+        The sources below, as this plan declares them.
     """
 
     operator: Operator
@@ -124,6 +125,7 @@ class Node:
     type: Type = field(init=False)
     digest: bytes = field(init=False)
     unit_growth: UnitGrowth = field(init=False)
+    sources: tuple[Source, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         kind, name = type(self.operator), self.operator.name
@@ -138,6 +140,9 @@ class Node:
         shared = len({node.digest for node in self.inputs}) < len(self.inputs)
         below = tuple(node.unit_growth for node in self.inputs)
         object.__setattr__(self, "unit_growth", unit_growth(self.operator, below, self.type, shared=shared))
+        declared = [source for node in self.inputs for source in node.sources]
+        own = (self.operator,) if isinstance(self.operator, Source) else tuple(dict.fromkeys(declared))
+        object.__setattr__(self, "sources", own)
 
     def _check_arguments(self) -> None:
         """Check arguments of any origin: a plan from a file is checked like one from a lambda."""
@@ -200,12 +205,7 @@ def sources(roots: Iterable[Node]) -> dict[str, Source]:
     """The sources of some plans by name; PlanError when one name is declared in two ways."""
     found: dict[str, Source] = {}
     for root in roots:
-        for source in _sources_of(root):
+        for source in root.sources:
             if found.setdefault(source.source, source) != source:
                 raise PlanError(f"the source {source.source!r} is declared in two ways: use one declaration")
     return found
-
-
-@lru_cache(maxsize=1024)
-def _sources_of(root: Node) -> tuple[Source, ...]:
-    return tuple(node.operator for node in topological([root]) if isinstance(node.operator, Source))

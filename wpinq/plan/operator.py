@@ -219,12 +219,14 @@ class Operator(ABC):
     def identity(self) -> bytes:
         """The digest of the operator with its arguments."""
         parts: list[bytes | str] = [self.name]
+        meant = {item.name for item in fields(self) if item.compare}  # type: ignore[arg-type]
         for name, value in self.arguments():
-            parts += [name, value.digest if isinstance(value, Expr) else repr(value)]
+            if name in meant:
+                parts += [name, value.digest if isinstance(value, Expr) else repr(value)]
         return digest_of(*parts)
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
-        """Its arguments by name, as far as they are part of its identity."""
+        """Its arguments by name, as files have them."""
         for item in fields(self):  # type: ignore[arg-type]  # every operator is a dataclass
             value = getattr(self, item.name)
             if value is not None or item.name not in self.later:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -20,6 +20,7 @@ from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.language import parse
 from wpinq.noise.epsilon import parse_epsilon
+from wpinq.plan.node import Node
 
 
 def _in_folder(given: object, info: ValidationInfo) -> object:
@@ -162,8 +163,9 @@ class Configuration(ServiceSection):
 
     @property
     def declared(self) -> dict[str, Query]:
-        """The sources that programs may use."""
-        return {name: offered.query for name, offered in self.sources.items()}
+        """The sources that programs may use, without the names of their columns."""
+        plans = {name: offered.query.plan.operator for name, offered in self.sources.items()}
+        return {name: Query(Node(replace(plan, columns=None))) for name, plan in plans.items()}  # type: ignore[type-var]
 
 
 def read_configuration(path: Path) -> Configuration:

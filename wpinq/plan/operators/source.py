@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.declarations import Person, check_facts
+from wpinq.expr.declarations import Person, check_facts, is_column_name
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
 from wpinq.plan.domain import KEYS_LIMIT, Counted, Domain, Inference, NoCount, RowBounds, Sized, Sizes, of_type
@@ -36,13 +36,15 @@ class Source(Operator):
         Whose rows its rows are, where the unit is a person: the unit weight then follows.
     sizes : Sizes, optional
         Upper bounds on its records, checked as the facts are.
+    columns : tuple of str, optional
+        The columns of the data that hold the fields, where names differ: layout, and no part of the identity.
     """
 
     name: ClassVar[str] = "Source"
     method: ClassVar[str] = "source"
     arity: ClassVar[int] = 0
     stability: ClassVar[str] = "it is the input"
-    later: ClassVar[frozenset[str]] = frozenset({"person", "sizes"})
+    later: ClassVar[frozenset[str]] = frozenset({"person", "sizes", "columns"})
 
     source: str
     record: Type
@@ -53,6 +55,7 @@ class Source(Operator):
     facts: tuple[str, ...]
     person: Person | None = None
     sizes: Sizes | None = None
+    columns: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for what, text in (("name", self.source), ("unit", self.unit)):
@@ -64,6 +67,8 @@ class Source(Operator):
             self._check_person(self.person)
         if self.sizes is not None:
             self.sizes.check(self.record)
+        if self.columns is not None:
+            self._check_columns(self.columns)
 
     def check(self) -> None:
         """Refuse a declaration that `wp.source` would refuse, before anything is billed or read.
@@ -113,6 +118,30 @@ class Source(Operator):
         ):
             raise PlanError(f"source {self.source!r}: its records are lists of at most {person.at_most} rows")
         person.id_field(self.row)
+
+    def _check_columns(self, columns: tuple[str, ...]) -> None:
+        fields = self.row.names if isinstance(self.row, TupleOf) and not self.row.nullable else ()
+        named = None not in fields and all(map(is_column_name, columns))
+        if not named or not len({*columns}) == len(columns) == len(fields):
+            raise PlanError(
+                f"source {self.source!r}: columns gives each named field a column of its own, as a text in UTF-8 that "
+                "is not empty and has no NUL"
+            )
+        column = "" if self.person is None else self.person.column
+        if column in columns and column not in fields:
+            raise PlanError(
+                f"source {self.source!r}: the column {column!r} of the ids of people holds the field "
+                f"{fields[columns.index(column)]!r}: name this field as the person"
+            )
+
+    @property
+    def offered(self) -> tuple[Type, Person | None]:
+        """The row and the person by the names of the columns of the data."""
+        if self.columns is None or not isinstance(self.row, TupleOf):
+            return self.row, self.person
+        named = dict(zip(self.row.names, self.columns, strict=True))
+        person = self.person and replace(self.person, column=named.get(self.person.column, self.person.column))
+        return replace(self.row, names=self.columns), person
 
     @property
     def row(self) -> Type:
