@@ -15,7 +15,7 @@ import wpinq as wp
 from wpinq.graphs.synthesis import find_method
 from wpinq.graphs.synthesis.report import report, save_plots
 from wpinq.mcmc import GeometricSchedule, Settings
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 SECRET = Path(__file__).parent / "data" / "les-miserables.txt"
 

@@ -24,7 +24,7 @@ from wpinq.errors import PlanError, SourceRejected, WpinqError
 from wpinq.graphs import read_edges, write_edges
 from wpinq.graphs.synthesis.method import Bounds
 from wpinq.graphs.synthesis.methods import find_method
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 NAMES: dict[str, Any] = {"node": str}
 

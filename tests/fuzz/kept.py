@@ -18,7 +18,7 @@ from tests.fuzz import documents, files
 from tests.fuzz.following import follow
 from wpinq.cli.synthesize import MeasuringOptions
 from wpinq.errors import WpinqError
-from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, loaded_note, save_note
+from wpinq.graphs.synthesis.fit import FittingOptions, load_run, loaded_note, save_note
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.mcmc.settings import Checkpoint, Settings
 

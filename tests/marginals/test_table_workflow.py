@@ -11,7 +11,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.marginals.tabulation import choose_order
-from wpinq.workflows import plan_table, synthesize_table
+from wpinq.synthesis import fit_table, plan_table
 
 PEOPLE = wp.source("people", sex=wp.category("f", "m"), smokes=bool, age=int)
 BINS = wp.attribute("age", bins=range(0, 100, 5), other=False)
@@ -57,10 +57,10 @@ def test_rows_are_those_of_the_fitted_model() -> None:
     asked = plan_table(PEOPLE, ATTRIBUTES, 2)
     rows = [("f" if i % 3 else "m", i % 2 == 0, i % 90) for i in range(900)]
     marginals = wp.simulate(asked, {"people": rows}, seed=1)
-    made, again = synthesize_table(marginals, count=50, seed=4), marginals.fit(seed=4).rows(50, seed=4)
+    made, again = fit_table(marginals, count=50, seed=4), marginals.fit(seed=4).rows(50, seed=4)
     assert made.rows.to_columns() == again.to_columns()
     assert made.report["rows"]["count"] == 50
-    weighted = synthesize_table(marginals, copies=2, seed=4)
+    weighted = fit_table(marginals, copies=2, seed=4)
     assert weighted.rows.weights is not None
     assert weighted.report["rows"]["count"] == len(weighted.rows)
 
@@ -80,7 +80,7 @@ def test_the_cell_of_all_other_values_is_told_with_the_way_to_leave_it_out() -> 
     ]
     assert [line.strip() for line in str(asked).splitlines() if "any other value" in line] == told
     marginals = wp.simulate(asked, {"people": [("Ulm", 99, None)] * 300}, seed=1)
-    made = synthesize_table(marginals, count=20)
+    made = fit_table(marginals, count=20)
     assert made.report["notes"] == told
     assert set(made.rows.columns["city"]) == {"elsewhere"} and set(made.rows.columns["age"]) == {None}
 

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 import wpinq as wp
-from wpinq import workflows
+from wpinq import synthesis
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import AnswersError, BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
-from wpinq.graphs.synthesis import Bounds, find_method, methods
+from wpinq.graphs import Bounds
+from wpinq.graphs.synthesis import find_method, methods
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
 from wpinq.graphs.synthesis.random_graphs import fit_degrees
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.noise.epsilon import from_nano
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -57,7 +58,7 @@ def test_once_measured_the_session_holds_nothing(monkeypatch: pytest.MonkeyPatch
             super().__init__(*args, **kwargs)
             sessions.append(self)
 
-    monkeypatch.setattr(workflows, "Session", Seen)
+    monkeypatch.setattr(synthesis, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     (session,) = sessions
     assert not held(session)
@@ -74,7 +75,7 @@ def test_the_session_holds_the_graph_while_it_measures(monkeypatch: pytest.Monke
             seen.append(any(RING[0] in data for data in held(self)))
             super().close()
 
-    monkeypatch.setattr(workflows, "Session", Seen)
+    monkeypatch.setattr(synthesis, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     assert seen[0]
 
@@ -99,8 +100,8 @@ def held(root: object) -> list[StoredColumns]:
 def test_loops_and_repeated_edges_are_one_simple_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "graph.txt"
     path.write_text("1 2\n2 1\n2 2\n2 3\n1 2\n")
-    assert sorted(workflows._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
-    assert sorted(workflows._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
+    assert sorted(synthesis._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
+    assert sorted(synthesis._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
 
 
 def test_degrees_are_fitted_once_for_the_keys_of_a_query(monkeypatch: pytest.MonkeyPatch) -> None:

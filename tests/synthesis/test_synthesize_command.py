@@ -18,11 +18,11 @@ import pytest
 
 from tests.support.parameters import tenth
 from wpinq.cli.main import main
-from wpinq.graphs import read_edges
-from wpinq.graphs.synthesis import find_method, synthesize
-from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, prepare_folder, save_run
+from wpinq.graphs import fit_graph, read_edges
+from wpinq.graphs.synthesis import find_method
+from wpinq.graphs.synthesis.fit import FittingOptions, load_run, prepare_folder, save_run
 from wpinq.mcmc import CheckpointError, Settings, run
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -200,7 +200,7 @@ def test_a_run_of_before_a_number_of_the_graph_was_measured_goes_on(tmp_path: Pa
     prepare_folder(folder)
     save_run(folder, FittingOptions("tags", 20, None, settings), answers)
     assert command("--resume", "--out", out, "--quiet", graph=None) == 0
-    assert read_edges(out) == [tuple(edge) for edge in synthesize(answers, "tags", settings).edges.tolist()]
+    assert read_edges(out) == [tuple(edge) for edge in fit_graph(answers, "tags", settings).edges.tolist()]
     assert number not in json.loads((tmp_path / "g.txt.json").read_text())["measurements"]
 
 
@@ -236,7 +236,7 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
         done = json.loads(held["header"].tobytes())["trace"]["steps"]
     assert 0 < done[-1] < steps
     assert main([*resume, "--quiet"]) == 0
-    through = synthesize(answers, query, settings, statistics=None)
+    through = fit_graph(answers, query, settings, statistics=None)
     assert read_edges(out) == [tuple(edge) for edge in through.edges.tolist()]
     report = json.loads((tmp_path / "graph.txt.json").read_text())
     assert [chain["trace"]["score"] for chain in report["chains"]] == [t.score for t in through.samples.traces]
@@ -377,7 +377,7 @@ def test_what_is_refused_before_the_debit_leaves_no_run(tmp_path: Path, capsys: 
     assert len(read_edges(out)) > 100
 
 
-@pytest.mark.parametrize("module", ["synthesize.measure_graph", "synthesize.synthesize"])
+@pytest.mark.parametrize("module", ["synthesize.measure_graph", "synthesize.fit_graph"])
 def test_an_interrupted_run_says_how_to_go_on(
     module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

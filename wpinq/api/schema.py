@@ -73,12 +73,15 @@ class Schema:
         )
 
 
-def schema(data: object, name: str | None = None) -> Schema:
+def schema(data: object, name: str | None = None, *, sample: object = None) -> Schema:
     """The declaration of a source for a table, from the names and types of its columns.
 
     It is never from their values. Of a csv file the first line is read, and its fields are str until you say otherwise;
     of a parquet file the schema in its footer. Facts that would have to be learnt from values are left as questions:
     whether a field may be null, its categories, and whether pandas made a float of whole numbers with gaps.
+
+    pandas and polars propose types by reading rows. Rows of the protected data are not public, and types enter public
+    plans, so only a `sample` of other rows is read so.
 
     Parameters
     ----------
@@ -88,6 +91,9 @@ def schema(data: object, name: str | None = None) -> Schema:
         file it reads rows for them: offer the path instead.
     name : str, optional
         Of the source. By default, the name of the file, or "data".
+    sample : object, optional
+        A separate csv or parquet file, or table, of public or made rows with the same columns. Types are taken from
+        it: ints (also with gaps), floats, bools, dates and moments, nullable where it has gaps. All of it is read.
 
     Returns
     -------
@@ -97,13 +103,13 @@ def schema(data: object, name: str | None = None) -> Schema:
     Raises
     ------
     SourceRejected
-        When there are no columns that can be fields, or a file cannot be read.
+        When there are no columns that can be fields, a file cannot be read, or the sample is the data itself.
     PlanError
         When the name cannot be that of a source.
 
     Notes
     -----
-    Privacy cost: none, it reads no values. What columns are called is for the curator to publish.
+    Privacy cost: none, it reads no values of the data. The curator decides whether names of columns are public.
 
     Examples
     --------
@@ -125,7 +131,7 @@ def schema(data: object, name: str | None = None) -> Schema:
     chosen = _name_of(data) if name is None else name
     if not _is_name(chosen):
         raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
-    record, questions, left_out = record_fields(data)
+    record, questions, left_out = record_fields(data, sample)
     return Schema(chosen, record, (*_ALWAYS, *questions), tuple(left_out))
 
 
@@ -141,7 +147,8 @@ def _is_name(name: object) -> bool:
 def _python_call(name: str, record: Type) -> str:
     if not isinstance(record, TupleOf) or None in record.names:
         return f'wp.source("{name}", {annotation(record)})'
-    fields = {str(field): annotation(type_) for field, type_ in zip(record.names, record.elements, strict=True)}
+    typed = zip(record.names, record.elements, strict=True)
+    fields = {str(field): annotation(type_) + " | None" * type_.nullable for field, type_ in typed}
     if any(keyword.iskeyword(field) or field in inspect.signature(source).parameters for field in fields):
         opening, parts, closing = f'wp.source("{name}", {{', [f'"{n}": {t}' for n, t in fields.items()], "})"
     else:

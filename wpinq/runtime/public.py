@@ -8,6 +8,7 @@ In Python's development mode (`python -X dev`) the frames stay.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -46,6 +47,8 @@ _EXAMPLES = {
     "release": "release(measurement), and of several release([one, other])",
     "source": 'source("people", city=str, age=int)',
     "Session": 'Session(), or Session("ledger.db")',
+    "synthesize_graph": 'graphs.synthesize("friends.txt", epsilon=1)',
+    "synthesize_table": 'tables.synthesize(frame, bins={"age": [0, 18, 65]}, categories={"sex": ["f", "m"]})',
 }
 """The calls that are shown by example, not by their parameters."""
 
@@ -76,16 +79,29 @@ def _bound_methods(kind: type) -> None:
             setattr(kind, name, property(public(held.fget), held.fset, held.fdel, held.__doc__))
 
 
-def public_names(module: dict[str, Any]) -> None:
-    """Mark all that a module exports of this package, given its globals."""
+def public_names(module: dict[str, Any], later: Mapping[str, str] = {}) -> None:
+    """Mark all that a module exports of this package, given its globals.
+
+    Names in `later` are exported too: each is loaded from the path that it maps to when it is first used.
+    """
     for name, held in list(module.items()):
         home = getattr(held, "__module__", None)
         if not name.startswith("_") and isinstance(home, str) and home.startswith("wpinq."):
             module[name] = marked = public(held)
             if marked is not held and getattr(sys.modules[home], name, None) is held:
                 setattr(sys.modules[home], name, marked)  # where pickle looks for it
-    if "__getattr__" not in module:
-        module["__getattr__"] = public(lambda name: unknown_name(module["__name__"], name, _exported(module)))
+    if "__getattr__" in module:
+        return
+
+    def load(name: str) -> Any:
+        if name not in later:
+            unknown_name(module["__name__"], name, [*_exported(module), *later])
+        home, _, own = later[name].rpartition(".")
+        module[name] = public(getattr(importlib.import_module(home), own))
+        return module[name]
+
+    module["__getattr__"] = public(load)
+    module["__dir__"] = lambda: [*_exported(module), *later]
 
 
 def _exported(module: Mapping[str, Any]) -> list[str]:

@@ -88,11 +88,6 @@ Intervals = Callable[[np.random.Generator], Mapping[str, Interval]]
 """From a generator, which is public, to the interval of each statistic that the answers tell of."""
 
 
-def no_intervals(rng: np.random.Generator) -> Mapping[str, Interval]:
-    """Of a method that does not say what its answers tell."""
-    return {}
-
-
 def phrase(interval: Interval | None, value: float | None = None) -> str:
     """What is to stand beside a statistic, in words.
 
@@ -288,11 +283,6 @@ _DRAWS_RELEASED_TRUST = 2000
 
 Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]
 """From the answers to a query, the fitted degrees, and the most that the largest degree may be, to intervals."""
-
-
-def nothing(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-    """Of a query that is no statistic of a graph."""
-    return {}
 
 
 def degree_intervals(ccdf: Answers) -> dict[str, Interval]:
