@@ -128,7 +128,8 @@ def synthesize_graph(
     True
     """
     chosen = find_method(method) if isinstance(method, str) else method
-    settings = replace(settings or Settings(), **({} if seed is None else {"seed": seed}))
+    settings = settings or Settings()
+    settings = settings if seed is None else replace(settings, seed=seed)
     chosen.check(settings)
     import_igraph()  # both before anything is spent
     answers = measure_graph(
@@ -519,11 +520,10 @@ def _of_text(given: Attribute, record: types.Type) -> Attribute:
     cells = (cell.item() if isinstance(cell, np.generic) else cell for cell in given.bins or given.categories or ())
     kinds = {build.constant(cell).type for cell in cells if cell is not None}
     type_ = types.FLOAT if kinds == {types.INT, types.FLOAT} else max(kinds, key=str, default=types.STR)
-    fields = _fields(record)
-    column = given.column if isinstance(given.column, str) else None
-    if type_ in (types.STR, types.BOOL) or column not in fields or fields[column].with_nullable(False) != types.STR:
+    column = given.column
+    if not isinstance(column, str) or _fields(record).get(column, type_).with_nullable(False) != types.STR:
         return given
-    return replace(given, column=read_as(str(column), type_))
+    return given if type_ in (types.STR, types.BOOL) else replace(given, column=read_as(column, type_))
 
 
 def read_as(column: str, type_: types.Type) -> Callable[[Any], Any]:

@@ -271,9 +271,6 @@ def test_a_graph_of_twenty_nodes_is_said_to_be_swamped_before_there_is_one(
     made = json.loads((tmp_path / "out.txt.json").read_text())["uncertainty"]
     assert list(made["statistics"]) == list(ALL_STATISTICS)
     assert made["statistics"]["mean_path"] == {"not_measured": True, "words": NOT_MEASURED}
-    kept = json.loads((folder / "uncertainty.json").read_text())
-    assert kept["swamped"] == made["swamped"]
-    assert kept["statistics"]["nodes"]["high"] == made["statistics"]["nodes"]["high"]
     assert all(name.replace("_", " ") in after.split("Noise dominates ")[1] for name in made["swamped"])
 
 
