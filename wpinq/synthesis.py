@@ -26,6 +26,7 @@ from wpinq.graphs.synthesis.fit import SyntheticGraph, fit_graph
 from wpinq.graphs.synthesis.method import UNBOUNDED, Bounds, Method, refuse_infeasible
 from wpinq.graphs.synthesis.methods import DEFAULT_METHOD, find_method
 from wpinq.graphs.synthesis.random_graphs import import_igraph
+from wpinq.inference.checks import count_of
 from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
@@ -326,6 +327,7 @@ def synthesize_table(
     categories: Mapping[str, Iterable[object]] | None = None,
     attributes: Iterable[RecordFunction | Attribute] = (),
     name: str | None = None,
+    sample: object = None,
     unit: str | None = None,
     person: str | None = None,
     at_most: int | None = None,
@@ -358,6 +360,8 @@ def synthesize_table(
         Further columns, as for `Query.marginals`: `wp.attribute("city", categories=["Oslo"], other=False)`.
     name : str, optional
         Of the source in bills and ledgers; by default the name of the file, or "data".
+    sample : object, optional
+        A separate file or table of public or made rows, from which types of columns are taken, as for `wp.schema`.
     unit, person, at_most : optional
         The protected unit, as for `wp.source`; by default one row.
     records : float, optional
@@ -399,7 +403,7 @@ def synthesize_table(
     >>> made.report["bill"], list(made.to_pandas().columns)
     ({'data': '2'}, ['sex', 'age'])
     """
-    declared = table_source(data, name, unit=unit, person=person, at_most=at_most)
+    declared = table_source(data, name, sample=sample, unit=unit, person=person, at_most=at_most)
     given = [each if isinstance(each, Attribute) else attribute(each) for each in attributes]
     given += [attribute(column, bins=ends) for column, ends in (bins or {}).items()]
     given += [attribute(column, categories=values) for column, values in (categories or {}).items()]
@@ -408,6 +412,7 @@ def synthesize_table(
             "declare the public cells of columns, without access to the data: "
             'bins={"age": [0, 18, 65]}, categories={"sex": ["f", "m"]}'
         )
+    count_of(seed, "a seed", 0)  # before anything is spent
     places = {field: place for place, field in enumerate(_fields(declared.plan.type))}
     given.sort(key=lambda each: places.get(each.name, len(places)))  # in the order of the table
     asked = plan_table(declared, given, epsilon, order=order, records=records, model=model, count=count)
@@ -417,9 +422,7 @@ def synthesize_table(
     return fit_table(marginals, model, count=count, seed=seed)
 
 
-def table_source(
-    data: object, name: str | None = None, *, unit: str | None = None, person: str | None = None, at_most: object = None
-) -> Query:
+def table_source(data: object, name: str | None = None, *, sample: object = None, **of_unit: Any) -> Query:
     """The source of all columns that can be fields, each nullable, so that every row fits.
 
     All, and not the attributes alone: then any choice of these is asked of one account.
@@ -428,23 +431,22 @@ def table_source(
     ----------
     data : object
         A table or file, of which names and types of columns are taken: see `wp.schema`.
-    name : str, optional
-        Of the source.
-    unit, person, at_most : optional
-        As for `wp.source`, the unit by default one row or one person.
+    name, sample : optional
+        As for `wp.schema`.
+    **of_unit
+        `unit`, `person` and `at_most` as for `wp.source`, the unit by default one row or one person; None is no option.
     """
-    found = schema(data, name)
+    found = schema(data, name, sample=sample)
     fields = _fields(found.record)
     if not fields:
         raise PlanError("the columns of a table need names: offer a frame, or a csv or parquet file")
-    if person is None:
-        of_unit: dict[str, Any] = {"unit": "one row" if unit is None else unit, "at_most": at_most}
-    elif fields.pop(person, None) is None:
-        raise PlanError(f"there is no column {person!r} of person ids; {suggest(person, fields)}")
-    else:
-        of_unit = {"unit": unit, "person": person, "at_most": at_most}
+    told = {key: value for key, value in of_unit.items() if value is not None}
+    if "person" not in told:
+        told.setdefault("unit", "one row")
+    elif fields.pop(told["person"], None) is None:
+        raise PlanError(f"there is no column {told['person']!r} of person ids; {suggest(told['person'], fields)}")
     nullable = {name: type_.with_nullable() for name, type_ in fields.items()}
-    return source(found.name, nullable, **{key: value for key, value in of_unit.items() if value is not None})
+    return source(found.name, nullable, **told)
 
 
 def plan_table(

@@ -149,7 +149,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--delimiter", metavar="CHARACTER", help="the field separator of a csv file of any name")
     closed = "drop the cell for other values of this attribute, with its rows"
     measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
-    measured.add_argument("--epsilon", metavar="E", help="the cost of all marginals for one row; a person costs N times")
+    measured.add_argument("--epsilon", metavar="E", help="the cost of all marginals to one row; a person pays N times")
     order = "the attributes per marginal (default: 1 or 2, from the cells, epsilon and --records)"
     measured.add_argument("--order", type=int, metavar="K", help=order)
     wanted = "a wanted marginal, instead of all of an order"

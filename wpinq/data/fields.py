@@ -122,7 +122,7 @@ def _sampled(data: Any, sample: Any) -> dict[object, tuple[ColumnKind, bool]]:
         each_gap = ", ".join(f"coalesce(bool_or({column} IS NULL), false)" for column in rows.columns)
         ((*gaps,),) = computed(lambda: rows.aggregate(each_gap).fetchall(), refusal)
         kinds = list(map(duckdb_kind, rows.types)) if file else columns.kinds
-        return dict(zip(names, zip(kinds, gaps, strict=True), strict=True))
+        return computed(lambda: dict(zip(names, zip(kinds, gaps, strict=True), strict=True)), refusal)
 
 
 @dataclass(frozen=True, slots=True)

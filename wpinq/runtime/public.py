@@ -105,7 +105,7 @@ def public_names(module: dict[str, Any], later: Mapping[str, str] = {}) -> None:
 
 
 def _exported(module: Mapping[str, Any]) -> list[str]:
-    return [name for name, held in module.items() if not name.startswith("_") and callable(held)]
+    return [name for name, held in module.items() if name[0] != "_" and callable(held) and held is not public_names]
 
 
 def unknown_name(owner: str, name: str, known: Iterable[str], mend: str = "") -> NoReturn:
