@@ -227,10 +227,10 @@ def measure_graph(
     measurements = method.measurements(source, epsilon, split, bounds)
     refuse_infeasible(measurements, bounds)
     bill = Bill(measurements)
-    if on_bill is not None:
-        on_bill(bill)
     if budget is not None:
         _check_covered(bill, budget)
+    if on_bill is not None:
+        on_bill(bill)
     with Session(ledger, engine=engine) as session:
         session.protect(
             source, _records(graph, method, node), budget=epsilon if budget is None else budget, version=version

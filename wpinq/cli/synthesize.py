@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _how_to_go_on(options: argparse.Namespace, folder: Path) -> str:
-    """The words on a run that ended: fitting resumes, and a ledger repeats what was measured of a version."""
+    """How a run that ended goes on: fitting resumes, and a ledger repeats measurements."""
     if not holds_run(folder):
         return "The same command repeats paid answers at no cost" if options.data_version else ""
     again = ["wpinq", "synthesize", "--resume", "--folder", str(folder), "--out", str(options.out)]

@@ -262,9 +262,8 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         )
     declared = table_source(table, options.name, unit=options.unit, person=options.person, at_most=options.at_most)
     asked = _asked(options, declared)
-    budget = options.budget
-    if budget is None:  # nothing else could be spent
-        (budget,) = asked.bill().values()
+    budget = options.budget or next(iter(asked.bill().values()))  # nothing else could be spent
+    arguments.check_covered(asked.bill(), dict.fromkeys(asked.bill(), budget), "--budget")
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
     _print_accuracy(asked)
     if notice:
