@@ -200,7 +200,7 @@ def measure_graph(
     ------
     PlanError, EpsilonError
         When method, epsilon, shares and bounds do not fit each other, or the bounds show that a question is infeasible
-        (`graphs.synthesis.feasibility`). Nothing is spent.
+        (`refuse_infeasible`). Nothing is spent.
     SourceRejected
         When the graph is no sound edge list. Nothing is spent.
     BudgetExceeded
@@ -323,8 +323,8 @@ def synthesize_table(
     data: SourceData,
     epsilon: EpsilonLike = 1,
     *,
-    bins: Mapping[str, Iterable[object]] | None = None,
-    categories: Mapping[str, Iterable[object]] | None = None,
+    bins: Mapping[str, Iterable[object]] = {},
+    categories: Mapping[str, Iterable[object]] = {},
     attributes: Iterable[RecordFunction | Attribute] = (),
     name: str | None = None,
     sample: object = None,
@@ -389,7 +389,7 @@ def synthesize_table(
     PlanError, ExpressionError, EpsilonError, AnswersError, SourceRejected, BudgetExceeded
         When cells, options, data or the budget do not fit. Nothing is spent.
     EvaluationFailed
-        When the evaluation failed after the debit.
+        When the evaluation failed after the debit. With a ledger and a version, the same call repeats what is paid.
 
     Notes
     -----
@@ -405,13 +405,14 @@ def synthesize_table(
     """
     declared = table_source(data, name, sample=sample, unit=unit, person=person, at_most=at_most)
     given = [each if isinstance(each, Attribute) else attribute(each) for each in attributes]
-    given += [attribute(column, bins=ends) for column, ends in (bins or {}).items()]
-    given += [attribute(column, categories=values) for column, values in (categories or {}).items()]
-    if not given:
+    mapped = isinstance(bins, Mapping) and isinstance(categories, Mapping)
+    if not mapped or not (given or bins or categories):
         raise PlanError(
             "declare the public cells of columns, without access to the data: "
             'bins={"age": [0, 18, 65]}, categories={"sex": ["f", "m"]}'
         )
+    given += [attribute(column, bins=ends) for column, ends in bins.items()]
+    given += [attribute(column, categories=values) for column, values in categories.items()]
     count_of(seed, "a seed", 0)  # before anything is spent
     places = {field: place for place, field in enumerate(_fields(declared.plan.type))}
     given.sort(key=lambda each: places.get(each.name, len(places)))  # in the order of the table

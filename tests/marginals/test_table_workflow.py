@@ -189,6 +189,8 @@ def test_a_choice_of_columns_and_cells_is_asked_of_one_declaration(tmp_path: Pat
     ("told", "words"),
     [
         ({}, "declare the public cells"),
+        ({"bins": ["age"]}, "declare the public cells"),
+        ({"categories": {"smokes": "yes"}}, "a list of public values"),
         ({"bins": {"agee": [0, 9]}}, "did you mean"),
         ({"bins": {"sex": ["f", "m"]}}, "no bins"),
         ({"bins": {"age": [9, 0]}}, "ascend"),

@@ -101,7 +101,7 @@ def public_names(module: dict[str, Any], later: Mapping[str, str] = {}) -> None:
         return module[name]
 
     module["__getattr__"] = public(load)
-    module["__dir__"] = lambda: [*_exported(module), *later]
+    module["__dir__"] = lambda: sorted({*module, *later} - {"public_names", "TYPE_CHECKING"})
 
 
 def _exported(module: Mapping[str, Any]) -> list[str]:
