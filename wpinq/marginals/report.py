@@ -79,9 +79,7 @@ def plot_marginals(
     True
     """
     if not (isinstance(marginals, MarginalTables) and isinstance(fitted, FittedTable | None)):
-        raise AnswersError(
-            "plot_marginals draws released marginals, and as fitted the model that marginals.fit() gives"
-        )
+        raise AnswersError("plot_marginals draws released marginals, and as fitted the model of marginals.fit()")
     names = marginals.names if attributes is None else tuple(attributes)
     for name in names:
         marginals.counts(name)  # AnswersError where there is none

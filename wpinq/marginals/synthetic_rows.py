@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 def view_of(names: Sequence[object], attributes: Iterable[AttributeCells]) -> View:
     """The view of some attributes of a table, each named once, or AnswersError."""
+    if not all(isinstance(name, str) for name in names):
+        raise AnswersError("a marginal is named by its attributes, counts('age', 'sex')")
     try:
         return Attributes.of_cells(attributes).view(names)
     except PlanError as reason:

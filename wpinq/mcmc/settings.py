@@ -157,9 +157,9 @@ class Settings:
     stop_at_rest: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("steps", "chunk", "chains", "checkpoint_every"):
-            if getattr(self, name) is not None:
-                count_of(getattr(self, name), name, 1, error=PlanError)
+        given = [name for name in ("steps", "chunk") if getattr(self, name) is not None]
+        for name in ("chains", "checkpoint_every", *given):
+            count_of(getattr(self, name), name, 1, error=PlanError)
         count_of(self.seed, "a seed", 0, 2**64, PlanError)
         if self.stop_at_noise is not None and not self.stop_at_noise > 0:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {described(self.stop_at_noise)}")
