@@ -20,8 +20,8 @@ import numpy as np
 from paper_data import EPSILON, Edges, bills, claim, measure, options, paper_method, random_counterpart, read
 
 import wpinq as wp
-from wpinq.graphs import triangles_by_degree
-from wpinq.graphs.synthesis import graph_statistics, synthesize
+from wpinq.graphs import fit_graph, triangles_by_degree
+from wpinq.graphs.synthesis import graph_statistics
 from wpinq.mcmc import Settings
 from wpinq.mcmc.settings import ConstantSchedule
 
@@ -38,7 +38,7 @@ def runs(edges: Edges, bucket: int, args: argparse.Namespace) -> tuple[list[Trac
         settings = Settings(
             steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed, chunk=max(1, -(-args.steps // 4))
         )
-        graph = synthesize(answers, method, settings)
+        graph = fit_graph(answers, method, settings)
         begun, trace = graph_statistics(graph.seeds[0]), graph.samples.traces[0]
         along = {name: [begun[name], *trace.statistics[name]] for name in ("triangles", "assortativity")}
         traces.append({**along, "score": trace.score, "noise": [graph.samples.noise]})

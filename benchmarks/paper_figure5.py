@@ -19,7 +19,8 @@ import itertools
 import numpy as np
 from paper_data import Edges, claim, measure, options, paper_method, random_counterpart, read
 
-from wpinq.graphs.synthesis import graph_statistics, synthesize
+from wpinq.graphs import fit_graph
+from wpinq.graphs.synthesis import graph_statistics
 from wpinq.mcmc import Settings
 from wpinq.mcmc.settings import ConstantSchedule
 
@@ -33,7 +34,7 @@ def triangles(edges: Edges, epsilon: float, args: argparse.Namespace) -> tuple[l
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, epsilon, seed)
         settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed)
-        graph = synthesize(answers, method, settings, statistics=None)
+        graph = fit_graph(answers, method, settings, statistics=None)
         before.append(graph_statistics(graph.seeds[0])["triangles"])
         after.append(graph.statistics()["triangles"])
         released.append(float(answers["tbi"].values[0]))

@@ -26,7 +26,8 @@ import time
 import numpy as np
 from paper_data import EPSILON, PAPER, Edges, bills, claim, measure, options, paper_method, read
 
-from wpinq.graphs.synthesis import graph_statistics, synthesize
+from wpinq.graphs import fit_graph
+from wpinq.graphs.synthesis import graph_statistics
 from wpinq.mcmc import Settings
 from wpinq.mcmc.run import Update
 from wpinq.mcmc.settings import ConstantSchedule
@@ -61,7 +62,7 @@ def reproduce(name: str, edges: Edges, args: argparse.Namespace) -> dict[str, bo
             def told(update: Update, rates: list[float] = rates) -> None:
                 rates.append(update.rate)
 
-            graph = synthesize(known, method, settings, statistics=None, on_update=told)
+            graph = fit_graph(known, method, settings, statistics=None, on_update=told)
             (wanted,) = known["tbi"].values
             off = graph.samples.traces[0].score[-1] / args.epsilon / abs(wanted)
             begun = graph_statistics(graph.seeds[0])["triangles"]

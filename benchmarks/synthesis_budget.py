@@ -37,7 +37,8 @@ import numpy.typing as npt
 import wpinq as wp
 from wpinq.api.query import Query
 from wpinq.engines.delta.compiled import CannotCompile, Goal, SwapWalk
-from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
+from wpinq.graphs import fit_graph
+from wpinq.graphs.synthesis import find_method, graph_statistics
 from wpinq.graphs.synthesis.method import Method
 from wpinq.mcmc import Settings
 from wpinq.mcmc.run import Update
@@ -232,7 +233,7 @@ def main() -> None:
                         rates.append(update.rate)
 
                     settings = Settings(steps=steps, seed=seed)
-                    made = synthesize(answers, method, settings, statistics=None, on_update=on_update)
+                    made = fit_graph(answers, method, settings, statistics=None, on_update=on_update)
                     seconds.append(time.perf_counter() - began)
                     starts.append(errors(made.seeds[0], graph, facts))
                     ends.append(errors(made.edges, graph, facts))

@@ -27,8 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.errors import AnswersError
-from wpinq.graphs.synthesis import find_method, graph_statistics, synthesize
-from wpinq.graphs.synthesis.synthesize import STATISTICS
+from wpinq.graphs import fit_graph
+from wpinq.graphs.synthesis import find_method, graph_statistics
+from wpinq.graphs.synthesis.fit import STATISTICS
 from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Interval
 from wpinq.mcmc import Settings
 
@@ -108,7 +109,7 @@ def main() -> None:
                 answers = simulated(method, measurements, outputs[kind], rng)
                 try:
                     uncertainty = method.estimate(answers).intervals(np.random.default_rng(trial))
-                    graph = synthesize(answers, method, Settings(seed=trial)) if trial < args.walks else None
+                    graph = fit_graph(answers, method, Settings(seed=trial)) if trial < args.walks else None
                 except AnswersError:
                     lost += 1
                     continue

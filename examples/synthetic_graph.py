@@ -12,20 +12,14 @@ import sys
 from pathlib import Path
 
 import wpinq as wp
-from wpinq.graphs.synthesis import find_method
 from wpinq.graphs.synthesis.report import report, save_plots
-from wpinq.mcmc import GeometricSchedule, Settings
-from wpinq.workflows import measure_graph
 
 SECRET = Path(__file__).parent / "data" / "les-miserables.txt"
 
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    method = find_method("tbi")
-    answers = measure_graph(SECRET, method, epsilon=2, on_bill=print)  # spends epsilon; the rest costs nothing
-    settings = Settings(steps=100_000, schedule=GeometricSchedule(1, 10_000), chains=2, seed=1)
-    graph = wp.graphs.synthesize(answers, method, settings)
+    graph = wp.graphs.synthesize(SECRET, epsilon=2, on_bill=print)  # spends epsilon; the rest costs nothing
     graph.write(folder / "graph.txt")
     (folder / "report.json").write_text(json.dumps(report(graph), indent=1))
     save_plots(graph, folder)

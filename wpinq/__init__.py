@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wpinq import graphs as graphs
     from wpinq import histograms as histograms
     from wpinq import mcmc as mcmc
+    from wpinq import tables as tables
     from wpinq.api.evaluate import evaluate as evaluate
     from wpinq.api.query import Query as Query
     from wpinq.api.schema import Schema as Schema

@@ -75,7 +75,7 @@ def test_table_2(run: Run) -> None:
 def test_figure_3(run: Run, script: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     module = script("paper_figure3")
     # Tables of triangles by degree take long to compile, longer than this test may.
-    monkeypatch.setattr(module, "synthesize", functools.partial(module.synthesize, compiled=False))
+    monkeypatch.setattr(module, "fit_graph", functools.partial(module.fit_graph, compiled=False))
     text = run("paper_figure3", "--steps", "8", "--seeds", "1", "--buckets", "20", "--epsilon", "10")
     assert "costs 120 to one directed edge, 240 to one undirected edge" in text
     assert "buckets of 20 tell the two graphs apart" in text

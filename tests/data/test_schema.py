@@ -22,6 +22,7 @@ from pyarrow import parquet
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.cli.main import main
+from wpinq.data import CsvFile
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import (
     BOOL,
@@ -360,12 +361,100 @@ def test_the_lines_mean_what_they_say(columns: dict[str, Any], name: str) -> Non
     agree(found)
 
 
+# --- types from a sample ---------------------------------------------------------------------------------------
+
+MADE = """whole,gaps,number,flag,day,moment,name,code,zoned
+1,,1.5,true,2024-02-29,2024-02-29T12:30:00,"a, b",007,2024-02-29T12:30:00Z
+2,7,2.0,,2024-03-01,,,010,2024-02-29T12:30:00+01:00
+"""
+PROPOSED = {
+    "whole": INT,
+    "gaps": INT.with_nullable(),
+    "number": FLOAT,
+    "flag": BOOL.with_nullable(),
+    "day": DATE,
+    "moment": TIMESTAMP.with_nullable(),
+    "name": STR.with_nullable(),
+    "code": STR,
+    "zoned": TIMESTAMP,
+}
+
+
+def samples(folder: Path) -> dict[str, Any]:
+    """The rows of `MADE`, as files and frames."""
+    path = truncated(folder / "made.csv", MADE.encode())
+    text = {"name": str, "code": str}
+    moments = ["moment", "zoned"]
+    frame = pd.read_csv(path, dtype=text, parse_dates=moments)  # whole numbers with gaps are floats there
+    frame["day"] = pd.to_datetime(frame.day).dt.date
+    frame["zoned"] = pd.to_datetime(frame.zoned, utc=True)
+    exact = duckdb.read_csv(str(path), all_varchar=False, dtype={"code": "VARCHAR"}).to_arrow_table()
+    parquet.write_table(exact, folder / "made.parquet")
+    found = {"csv": path, "gzip": truncated(folder / "made.csv.gz", gzip.compress(MADE.encode())), "pandas": frame}
+    found |= {"semicolons": CsvFile(truncated(folder / "made.txt", MADE.replace(",", ";").encode()), ";")}
+    return found | {"arrow": exact, "polars": pl.from_arrow(exact), "parquet": str(folder / "made.parquet")}
+
+
+@for_each("kind", ["csv", "gzip", "semicolons", "pandas", "arrow", "polars", "parquet"])
+def test_types_are_those_of_a_sample(kind: str, tmp_path: Path) -> None:
+    path = truncated(tmp_path / "people.csv", b"whole,gaps,number,flag,day,moment,name,code,zoned,more\n1,secret\n")
+    found = wp.schema(path, sample=samples(tmp_path)[kind])
+    assert dict(zip(found.record.names, found.record.elements, strict=True)) == {**PROPOSED, "more": STR}
+    assert "more: the sample has no such column" in repr(found)
+    assert "those of the sample" in found.questions[-1]
+    assert '"gaps": int | None' in found.python and "gaps: int?" in found.text
+    assert "007" not in repr(found) and "secret" not in repr(found)
+    agree(found)
+
+
+def test_a_declaration_from_a_sample_takes_the_data(tmp_path: Path) -> None:
+    path = truncated(tmp_path / "people.csv", MADE.replace("007", "008").encode())
+    source = wp.schema(path, sample=samples(tmp_path)["csv"]).source(unit="one row")
+    with wp.Session() as session:
+        session.protect(source, path, budget=1)
+
+
+def test_the_data_are_no_sample_under_any_name(tmp_path: Path) -> None:
+    path = truncated(tmp_path / "people.csv", b"a\n1\n")
+    (tmp_path / "link.csv").symlink_to(path)
+    (tmp_path / "hard.csv").hardlink_to(path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    frame = pd.DataFrame({"a": [1]})
+    frame.to_parquet(folder / "part.parquet")
+    same: list[tuple[Any, Any]] = [(path, name) for name in (path, str(path), tmp_path / "link.csv", CsvFile(path))]
+    same += [(tmp_path / "link.csv", tmp_path / "hard.csv"), (frame, frame), (folder, folder / "part.parquet")]
+    for data, sample in same:
+        with pytest.raises(SourceRejected, match="the sample is the data itself, whose rows are not public"):
+            wp.schema(data, sample=sample)
+    wp.schema(path, sample=truncated(tmp_path / "copy.csv", b"a\n2\n"))
+
+
+@for_each("content", [b'a,b\n1,"secret\n3,4,5,6\nx', b"a,b\n1,secret,2\n", b"a,b\nsecret,\xff\n", b""])
+def test_no_value_of_a_sample_is_in_an_error(content: bytes, tmp_path: Path) -> None:
+    path, sample = truncated(tmp_path / "people.csv", b"a,b\n"), truncated(tmp_path / "made.csv", content)
+    with pytest.raises(SourceRejected) as caught:
+        wp.schema(path, sample=sample)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+@for_each("sample", [5, [(1, 2)], pd.DataFrame({"a": [object()]}), "no.csv", "graph.txt"])
+def test_what_is_no_sample_is_refused(sample: object, tmp_path: Path) -> None:
+    with pytest.raises(SourceRejected):
+        wp.schema(truncated(tmp_path / "people.csv", b"a\n"), sample=sample)
+
+
 # --- the command -----------------------------------------------------------------------------------------------
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", str(parquet_path(tmp_path)), "--name", "things"]) == 0
     assert capsys.readouterr().out == f"{wp.schema(TABLE, 'things')!r}\n"
+    people = truncated(tmp_path / "people.csv", b"whole,gaps\n1,\n")
+    assert main(["schema", str(people), "--sample", str(samples(tmp_path)["csv"])]) == 0
+    assert capsys.readouterr().out.startswith('people = wp.source("people", whole=int, gaps=int | None)')
+    assert main(["schema", str(people), "--sample", str(people)]) == 4
     assert main(["schema", str(tmp_path / "no.csv")]) == 4
     assert main(["schema", str(tmp_path / "table.parquet"), "--name", "a b"]) == 1
     assert "a source is named by" in capsys.readouterr().err

@@ -38,8 +38,9 @@ def test_every_page_is_built(site: Path) -> None:
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     page = (site / "reference" / "wpinq.html").read_text(encoding="utf-8")
-    named = sorted(set(wp.__all__) - {"errors", "functions", "graphs", "histograms", "mcmc"})
-    assert [name for name in named if f'id="wpinq.{name}"' not in page] == []
+    named = sorted(set(wp.__all__) - {"errors", "functions", "graphs", "histograms", "mcmc", "tables"})
+    assert [name for name in [*named, "tables.synthesize"] if f'id="wpinq.{name}"' not in page] == []
+    assert 'id="wpinq.graphs.synthesize"' in (site / "reference" / "graphs.html").read_text(encoding="utf-8")
 
 
 def test_the_tutorials_show_what_their_cells_gave(site: Path) -> None:

@@ -16,13 +16,10 @@ from hypothesis import strategies as st
 import wpinq as wp
 from tests.fuzz import documents, files
 from tests.fuzz.following import follow
-from wpinq.cli.synthesize import MeasuringOptions
 from wpinq.errors import WpinqError
-from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, loaded_note, save_note
+from wpinq.graphs.synthesis.fit import FORMAT, FORMAT_VERSION, load_run
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.mcmc.settings import Checkpoint, Settings
-
-FITTING = FittingOptions("tags", 1, None, Settings(steps=10))
 
 
 @cache
@@ -69,40 +66,26 @@ def check_answers(document: Any) -> None:
 
 # --- notes and checkpoints --------------------------------------------------------------------------------------------
 
-RUN, MEASURING = "run.json", "measuring.json"
+RUN = "run.json"
 
 
 @cache
 def notes() -> list[Any]:
-    """What stands in the folder of a synthesis, under the name of its file."""
-    asked = {"graph": "g", "epsilon": "1", "node": "int", "split": {"a": "1/2"}, "nodes": None, "degree": 3}
-    asked |= {"ledger": None, "budget": "1", "version": "1", "engine": "duckdb", "columns": ["a", "b"]}
-    told = FITTING.to_json()
-    return [
-        {"name": RUN, "note": {"answers": ["nodes"], "told": told}},
-        {"name": RUN, "note": {"answers": [], "told": told}},
-        {"name": MEASURING, "note": {"asked": asked, "told": told}},
-    ]
+    """What stands in the folder of a synthesis."""
+    known = {"format": FORMAT, "version": FORMAT_VERSION, "method": "tags"}
+    settings = Settings(steps=10).to_json()
+    return [{**known, "answers": names, "settings": settings} for names in (["nodes"], [])]
 
 
 def check_note(document: Any) -> None:
     """A note is read, or a CheckpointError."""
-    if not isinstance(document, dict) or not isinstance(document.get("note"), dict):
-        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "answers").mkdir()
         (folder / "answers" / "nodes.json").write_text(json.dumps(answers()[0]))
-        if document.get("name") == RUN:
-            save_note(folder / RUN, "wpinq synthesis run", document["note"])
-            fitting, _ = load_run(folder)
-            fitting.find()
-        else:
-            save_note(folder / MEASURING, "kind", document["note"])
-            with loaded_note(folder / MEASURING, "kind") as known:
-                MeasuringOptions.from_json(known["asked"])
-                fitting = FittingOptions.from_json(known["told"])
-            fitting.find()
+        (folder / RUN).write_text(json.dumps(document))
+        method, settings, _ = load_run(folder)
+        method.check(settings)
 
 
 @cache

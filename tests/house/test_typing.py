@@ -49,12 +49,16 @@ with wp.Session() as session:
     reveal_type(session.remaining("people") < "0.5")
     reveal_type(wp.__version__)
     reveal_type(session.history()[0].label)
+reveal_type(wp.graphs.synthesize([(1, 2)], epsilon=1, seed=3))
+reveal_type(wp.tables.synthesize("people.csv", epsilon=1, bins={"age": [0, 9]}).rows)
+reveal_type(wp.schema("people.csv", sample="made.csv").python)
 """
 ANSWERS, TABLE, ESTIMATE, EPSILON = "Answers", "Table", "Estimate", "Epsilon"
 REVEALED = [
     *(ANSWERS, f"{ANSWERS} | Any", f"list[{ANSWERS}]", f"dict[str, {ANSWERS}]", "Any"),
     *(TABLE, f"dict[str, {TABLE}]", f"list[{TABLE}]", ESTIMATE, "Any", "MarginalTables", "dict[str, Any]"),
     *("list[Any]", TABLE, ESTIMATE, "Column", EPSILON, "bool", "str", "str"),
+    *("SyntheticGraph", "SyntheticRows", "str"),
 ]
 
 REFUSED = """
@@ -65,6 +69,8 @@ people.count(epsilon=None)
 people.count(epsilon=[1])
 wp.Session().protect(people, 5, budget=1)
 wp.Session().protect(people, [], budget=None)
+wp.graphs.synthesize([(1, 2)], epsilon=[1])
+wp.tables.synthesize(5)
 """
 
 
@@ -110,7 +116,7 @@ def test_mypy_passes_pages_and_narrows_results(pages: Path, tmp_path: Path) -> N
 def test_mypy_refuses_an_epsilon_and_data_of_no_fit(tmp_path: Path) -> None:
     snippet = tmp_path / "snippet.py"
     snippet.write_text(REFUSED, encoding="utf-8")
-    assert re.findall(r":(\d+): error: Argument", _mypy(str(snippet))) == ["5", "6", "7", "8"]
+    assert re.findall(r":(\d+): error: Argument", _mypy(str(snippet))) == ["5", "6", "7", "8", "9", "10"]
 
 
 def test_pyright_passes_pages(pages: Path) -> None:

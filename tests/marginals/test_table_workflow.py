@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import wpinq as wp
 from tests.support.parameters import for_each
+from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.marginals.tabulation import choose_order
-from wpinq.workflows import plan_table, synthesize_table
+from wpinq.synthesis import fit_table, plan_table
 
 PEOPLE = wp.source("people", sex=wp.category("f", "m"), smokes=bool, age=int)
 BINS = wp.attribute("age", bins=range(0, 100, 5), other=False)
@@ -57,10 +64,10 @@ def test_rows_are_those_of_the_fitted_model() -> None:
     asked = plan_table(PEOPLE, ATTRIBUTES, 2)
     rows = [("f" if i % 3 else "m", i % 2 == 0, i % 90) for i in range(900)]
     marginals = wp.simulate(asked, {"people": rows}, seed=1)
-    made, again = synthesize_table(marginals, count=50, seed=4), marginals.fit(seed=4).rows(50, seed=4)
+    made, again = fit_table(marginals, count=50, seed=4), marginals.fit(seed=4).rows(50, seed=4)
     assert made.rows.to_columns() == again.to_columns()
     assert made.report["rows"]["count"] == 50
-    weighted = synthesize_table(marginals, copies=2, seed=4)
+    weighted = fit_table(marginals, copies=2, seed=4)
     assert weighted.rows.weights is not None
     assert weighted.report["rows"]["count"] == len(weighted.rows)
 
@@ -80,7 +87,7 @@ def test_the_cell_of_all_other_values_is_told_with_the_way_to_leave_it_out() -> 
     ]
     assert [line.strip() for line in str(asked).splitlines() if "all other values" in line] == told
     marginals = wp.simulate(asked, {"people": [("Ulm", 99, None)] * 300}, seed=1)
-    made = synthesize_table(marginals, count=20)
+    made = fit_table(marginals, count=20)
     assert made.report["notes"] == told
     assert set(made.rows.columns["city"]) == {"elsewhere"} and set(made.rows.columns["age"]) == {None}
 
@@ -107,3 +114,134 @@ def test_there_is_none_where_the_public_domain_is_complete(attribute: Any, label
     (cells,) = SMALL.marginals([attribute], order=1, epsilon=1).attributes
     assert cells.labels == labels
     assert bool(cells.note) == (labels[-1] == "other")
+
+
+# --- one call
+
+ROWS = {
+    "id": [f"p{i % 300}" for i in range(600)],
+    "sex": ["f", "m", "m"] * 200,
+    "age": [i * 7 % 90 for i in range(600)],
+    "born": [datetime.date(1950 + i % 60, 1, 1) for i in range(600)],
+    "smokes": [i % 4 == 0 for i in range(600)],
+}
+CELLS: dict[str, Any] = {
+    "bins": {"age": [0, 18, 65, 90], "born": [datetime.date(1950, 1, 1), datetime.date(1990, 1, 1)]},
+    "categories": {"sex": ["f", "m"], "smokes": [True, False]},
+}
+
+
+def tables(folder: Path) -> dict[str, Any]:
+    """The same rows as a frame of several libraries, and as files."""
+    frame = pd.DataFrame(ROWS)
+    frame.to_csv(folder / "rows.csv", index=False)
+    frame.to_parquet(folder / "rows.parquet")
+    arrow = pa.table(ROWS)
+    frames = {"arrow": arrow, "polars": pl.from_arrow(arrow), "csv": folder / "rows.csv"}
+    return frames | {"pandas": arrow.to_pandas(types_mapper=pd.ArrowDtype), "parquet": str(folder / "rows.parquet")}
+
+
+@for_each("form", ["arrow", "polars", "pandas", "parquet", "csv"])
+def test_one_call_makes_rows_of_any_table(form: str, tmp_path: Path) -> None:
+    bills: list[wp.Bill] = []
+    cells = CELLS if form != "csv" else {**CELLS, "categories": {"sex": ["f", "m"], "smokes": ["True", "False"]}}
+    data = tables(tmp_path)[form]
+    made = wp.tables.synthesize(data, epsilon=8, **cells, records=600, count=50, seed=2, on_bill=bills.append)
+    name = "rows" if form in ("csv", "parquet") else "data"
+    assert dict(bills[0]) == {name: 8} and made.report["bill"] == {name: "8"}
+    frame = made.to_pandas()
+    assert list(frame.columns) == ["sex", "age", "born", "smokes"], "in the order of the table"
+    assert len(frame) == made.report["rows"]["count"] == 50
+    assert frame.age.dropna().between(0, 90).all()
+    assert set(frame.sex) <= {"f", "m", "other"}
+    assert isinstance(frame.born.dropna().iloc[0], datetime.date), "of a csv file too: its cells are dates"
+    assert made.marginals.names == made.model.names == tuple(frame.columns)
+    assert repr(made).startswith("<SyntheticTable: 50 rows of 4 attributes>") and "p1" not in repr(made)
+
+
+def test_the_unit_is_a_row_or_a_person(tmp_path: Path) -> None:
+    frame = pa.table(ROWS)
+    told: dict[str, Any] = {"epsilon": 1, "categories": {"sex": ["f", "m"]}, "ledger": tmp_path / "l.db"}
+    made = wp.tables.synthesize(frame, name="visits", person="id", at_most=2, version="1", **told)
+    again = wp.tables.synthesize(frame, name="visits", person="id", at_most=2, version="1", **told)
+    assert made.report["bill"] == {"visits": "2"}
+    assert list(made.marginals.answers.values) == list(again.marginals.answers.values), "replayed for nothing"
+    wp.tables.synthesize(frame, name="rows", unit="one visit", budget=3, **told)
+    with Ledger(tmp_path / "l.db") as ledger:
+        found = {each.account: (each.unit, each.budget, each.spent) for each in ledger.balances()}
+    assert found == {"visits": ("one person, at most 2 rows", 2, 2), "rows": ("one visit", 3, 1)}
+
+
+def test_a_choice_of_columns_and_cells_is_asked_of_one_declaration(tmp_path: Path) -> None:
+    """Names and types alone are taken: other rows, other cells and an empty table make the same account."""
+    told: dict[str, Any] = {"name": "people", "ledger": tmp_path / "l.db", "budget": 3}
+    frame = pa.table(ROWS)
+    wp.tables.synthesize(frame, categories={"sex": ["f"]}, **told)
+    wp.tables.synthesize(frame[:0], bins={"age": [0, 1, 2]}, order=1, count=5, **told)
+    city = wp.attribute("sex", categories=["m"], other=False)
+    made = wp.tables.synthesize(frame[1:], attributes=[city, "smokes"], order=2, **told)
+    assert [cells.labels for cells in made.rows.attributes] == [("m", "missing"), ("False", "True", "missing")]
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert [each.spent for each in ledger.balances()] == [3]
+
+
+@for_each(
+    ("told", "words"),
+    [
+        ({}, "declare the public cells"),
+        ({"bins": ["age"]}, "declare the public cells"),
+        ({"categories": {"smokes": "yes"}}, "a list of public values"),
+        ({"bins": {"agee": [0, 9]}}, "did you mean"),
+        ({"bins": {"sex": ["f", "m"]}}, "no bins"),
+        ({"bins": {"age": [9, 0]}}, "ascend"),
+        ({"categories": {"age": ["x"]}}, "int"),
+        ({"attributes": ["sex"]}, "not public by the query"),
+        ({**CELLS, "epsilon": 0}, "epsilon"),
+        ({**CELLS, "epsilon": 2, "budget": 1}, "does not cover the bill: 'data' needs 2"),
+        ({**CELLS, "records": 5, "epsilon": "0.1"}, "nothing was spent"),
+        ({**CELLS, "model": "forest"}, "a model is one of"),
+        ({**CELLS, "count": 0}, "the rows to draw"),
+        ({**CELLS, "seed": -1}, "a seed"),
+        ({**CELLS, "person": "idd", "at_most": 1}, "did you mean `id`"),
+        ({**CELLS, "person": "id"}, "together"),
+        ({**CELLS, "at_most": 2}, "together"),
+    ],
+)
+def test_one_call_refuses_before_an_account_is_opened(told: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(wp.WpinqError, match=words):
+        wp.tables.synthesize(pd.DataFrame(ROWS), ledger=tmp_path / "l.db", **told)
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_types_may_come_from_a_sample() -> None:
+    """pandas has dates as objects, of which the kind says nothing."""
+    frame = pd.DataFrame(ROWS)
+    told: dict[str, Any] = {"bins": {"born": CELLS["bins"]["born"]}, "epsilon": 4}
+    with pytest.raises(wp.SourceRejected, match="field 'born'"):
+        wp.tables.synthesize(frame, **told)
+    made = wp.tables.synthesize(frame, sample=pa.table(ROWS)[:0], **told)
+    assert isinstance(made.to_pandas().born.dropna().iloc[0], datetime.date)
+
+
+def test_columns_without_names_are_refused() -> None:
+    with pytest.raises(wp.PlanError, match="need names"):
+        wp.tables.synthesize(np.zeros((3, 2)), bins={"age": [0, 9]})
+
+
+@for_each(
+    ("values", "cells", "drawn"),
+    [
+        (["1", "2", "x", ""], {"bins": [0, 5]}, int),
+        (["1", "2"], {"categories": np.arange(1, 3)}, int),
+        (["1.5", "2"], {"bins": [0, 2.5, 4]}, float),
+        (["1.50", "2.25"], {"bins": [Decimal("0"), Decimal("2.5")]}, Decimal),
+        (["2024-02-29"], {"categories": [datetime.date(2024, 2, 29)]}, datetime.date),
+        (["a", "b"], {"categories": ["a", "b"]}, str),
+    ],
+)
+def test_text_is_read_as_the_type_of_its_cells(values: list[str], cells: dict[str, Any], drawn: type) -> None:
+    given = wp.attribute("x", **cells)
+    query = wp.source("t", x=str | None)
+    marginals = wp.simulate(plan_table(query, [given], 1), {"t": [(value,) for value in values] * 200}, seed=1)
+    rows = fit_table(marginals, count=40).rows.columns["x"]
+    assert {type(value) for value in rows if value not in (None, "other")} == {drawn}

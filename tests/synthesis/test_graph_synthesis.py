@@ -19,17 +19,11 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.errors import AnswersError, EpsilonError, PlanError
-from wpinq.graphs import SyntheticGraph, read_edges
-from wpinq.graphs.synthesis import (
-    Bounds,
-    find_method,
-    graph_statistics,
-    method_names,
-    synthesize,
-)
+from wpinq.graphs import Bounds, SyntheticGraph, fit_graph, read_edges
+from wpinq.graphs.synthesis import find_method, graph_statistics, method_names
+from wpinq.graphs.synthesis.fit import graph_structure
 from wpinq.graphs.synthesis.random_graphs import fit_degrees, graphical, random_graph
 from wpinq.graphs.synthesis.report import report
-from wpinq.graphs.synthesis.synthesize import graph_structure
 from wpinq.mcmc import STEPS_PER_EDGE, CheckpointError, Settings, Update
 from wpinq.measure.answers import Answers
 from wpinq.noise.epsilon import parse_budget, to_nano
@@ -188,7 +182,7 @@ def test_bounds_are_checked(bound: dict[str, Any]) -> None:
 
 def test_with_much_epsilon_the_query_and_the_degrees_come_out_as_they_were() -> None:
     answers = simulated("tbi", 4000)
-    graph = synthesize(answers, "tbi", Settings(200_000, seed=1))
+    graph = fit_graph(answers, "tbi", Settings(200_000, seed=1))
     true_degrees = np.sort(np.bincount(np.array(EDGES).ravel()))
     assert (np.sort(np.unique(graph.edges, return_counts=True)[1]) == true_degrees).all()
     trace = graph.samples.traces[0]
@@ -222,7 +216,7 @@ def test_estimates_are_made_once_a_run(
 
     for estimate in estimates:
         monkeypatch.setattr(module, estimate, counted(estimate))
-    report(synthesize(answers, name, Settings(100, chains=3), statistics=None))
+    report(fit_graph(answers, name, Settings(100, chains=3), statistics=None))
     assert calls == dict.fromkeys(estimates, 1)
 
 
@@ -230,10 +224,10 @@ def test_the_graph_depends_on_answers_settings_and_seed_alone() -> None:
     answers = simulated("tbi", 5)
     read_back = {name: Answers.from_json(json.loads(json.dumps(table.to_json()))) for name, table in answers.items()}
     settings = Settings(3000, seed=1)
-    first, again = synthesize(answers, "tbi", settings), synthesize(read_back, "tbi", settings)
+    first, again = fit_graph(answers, "tbi", settings), fit_graph(read_back, "tbi", settings)
     assert (first.edges == again.edges).all()
     assert json.dumps(report(first)) == json.dumps(report(again))
-    other = synthesize(answers, "tbi", Settings(3000, seed=2))
+    other = fit_graph(answers, "tbi", Settings(3000, seed=2))
     assert first.edges.shape != other.edges.shape or (first.edges != other.edges).any()
 
 
@@ -247,21 +241,21 @@ def test_without_a_number_of_steps_there_are_150_for_each_edge_and_going_on_is_t
         if update.steps > update.total / 10:
             raise Stop
 
-    through = synthesize(answers, "tbi", settings, statistics=None)
+    through = fit_graph(answers, "tbi", settings, statistics=None)
     steps = STEPS_PER_EDGE * len(through.edges)
     done = [trace.steps[-1] for trace in through.samples.traces]
     assert all(steps / 5 <= count < steps for count in done), "both chains come to rest"
     assert through.settings.steps == report(through)["settings"]["steps"] == steps
     assert report(through)["steps_per_edge"] == done[through.samples.best] / len(through.edges)
     with pytest.raises(Stop):
-        synthesize(answers, "tbi", settings, statistics=None, checkpoints=tmp_path, on_update=on_update)
-    resumed = synthesize(answers, "tbi", settings, statistics=None, checkpoints=tmp_path)
+        fit_graph(answers, "tbi", settings, statistics=None, checkpoints=tmp_path, on_update=on_update)
+    resumed = fit_graph(answers, "tbi", settings, statistics=None, checkpoints=tmp_path)
     assert (resumed.edges == through.edges).all()
     assert resumed.samples.traces == through.samples.traces
     with np.load(tmp_path / "chain-0.npz") as held:
         assert json.loads(held["header"].tobytes())["steps"] == steps
     with pytest.raises(CheckpointError, match="other settings"):
-        synthesize(answers, "tbi", Settings(steps + 1, chains=2, seed=3), statistics=None, checkpoints=tmp_path)
+        fit_graph(answers, "tbi", Settings(steps + 1, chains=2, seed=3), statistics=None, checkpoints=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["tags", "tbi"])
@@ -274,7 +268,7 @@ def test_a_graph_lost_in_noise_is_said_to_be(name: str) -> None:
         values[1:] = 0.0
         answers[key] = Answers(asked, 1e-3, values)
     with pytest.raises(AnswersError, match="noise dominates"):
-        synthesize(answers, name, Settings(100))
+        fit_graph(answers, name, Settings(100))
 
 
 def test_what_a_graph_lacks_has_no_convergence_figure(tmp_path: Path) -> None:
@@ -284,7 +278,7 @@ def test_what_a_graph_lacks_has_no_convergence_figure(tmp_path: Path) -> None:
     for name, measurement in method.measurements(method.source(), 4000, bounds=Bounds(degree=8, nodes=60)).items():
         both = [*ring, *((b, a) for a, b in ring)]
         answers[name] = wp.simulate(measurement, {"edges": both}, seed=1)
-    graph = synthesize(answers, method, Settings(400))
+    graph = fit_graph(answers, method, Settings(400))
     assert len(graph.edges) == 40
     assert math.isnan(graph.r_hat()["assortativity"])
     assert math.isfinite(graph.r_hat()["triangles"])
@@ -292,7 +286,7 @@ def test_what_a_graph_lacks_has_no_convergence_figure(tmp_path: Path) -> None:
 
 
 def test_chains_begin_from_graphs_of_their_own_and_the_best_is_given() -> None:
-    graph = synthesize(simulated("tbi", 20), "tbi", Settings(4000, chains=2, seed=3, chunk=200))
+    graph = fit_graph(simulated("tbi", 20), "tbi", Settings(4000, chains=2, seed=3, chunk=200))
     assert (graph.seeds[0] != graph.seeds[1]).any()
     ends = [trace.score[-1] for trace in graph.samples.traces]
     assert ends[graph.samples.best] == min(ends)
@@ -301,14 +295,14 @@ def test_chains_begin_from_graphs_of_their_own_and_the_best_is_given() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_nodes_may_be_texts(compiled: bool) -> None:
-    graph = synthesize(simulated("tbi", 20, str), "tbi", Settings(300, seed=1), compiled=compiled)
+    graph = fit_graph(simulated("tbi", 20, str), "tbi", Settings(300, seed=1), compiled=compiled)
     assert graph.edges.dtype == np.int64
     assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
     assert len(graph.edges) == len(graph.seeds[0])
 
 
 def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
-    graph = synthesize(simulated("tbi+jdd", 2), "tbi+jdd", Settings(500, seed=1))
+    graph = fit_graph(simulated("tbi+jdd", 2), "tbi+jdd", Settings(500, seed=1))
     made = json.loads(json.dumps(report(graph), allow_nan=False))
     assert made["bill"] == {"edges": "2"}
     assert made["simulated"] is True
@@ -336,7 +330,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
 def test_plots_are_drawn(tmp_path: Path) -> None:
     from wpinq.graphs.synthesis.report import plot_degrees, plot_trace, save_plots
 
-    graph = synthesize(simulated("tbi", 5), "tbi", Settings(500, seed=1, chunk=100, chains=2))
+    graph = fit_graph(simulated("tbi", 5), "tbi", Settings(500, seed=1, chunk=100, chains=2))
     steps = plot_degrees(graph).get_lines()[0].get_xydata()
     assert steps[0][1] == 1
     assert steps[-1][1] == graph.statistics()["nodes"]

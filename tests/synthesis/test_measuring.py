@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import igraph
+import networkx
+import numpy as np
 import pytest
 
 import wpinq as wp
-from wpinq import workflows
+from tests.support.parameters import for_each
+from wpinq import synthesis
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import AnswersError, BudgetExceeded, EvaluationFailed, PlanError, SourceRejected
-from wpinq.graphs.synthesis import Bounds, find_method, methods
+from wpinq.graphs import Bounds
+from wpinq.graphs.synthesis import find_method, methods
 from wpinq.graphs.synthesis.methods import DegreesThen, Fit
 from wpinq.graphs.synthesis.random_graphs import fit_degrees
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.mcmc import Settings
 from wpinq.noise.epsilon import from_nano
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -57,7 +65,7 @@ def test_once_measured_the_session_holds_nothing(monkeypatch: pytest.MonkeyPatch
             super().__init__(*args, **kwargs)
             sessions.append(self)
 
-    monkeypatch.setattr(workflows, "Session", Seen)
+    monkeypatch.setattr(synthesis, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     (session,) = sessions
     assert not held(session)
@@ -74,7 +82,7 @@ def test_the_session_holds_the_graph_while_it_measures(monkeypatch: pytest.Monke
             seen.append(any(RING[0] in data for data in held(self)))
             super().close()
 
-    monkeypatch.setattr(workflows, "Session", Seen)
+    monkeypatch.setattr(synthesis, "Session", Seen)
     measure_graph(RING, find_method("tbi"), 2, bounds=Bounds(nodes=12, degree=8))
     assert seen[0]
 
@@ -99,8 +107,8 @@ def held(root: object) -> list[StoredColumns]:
 def test_loops_and_repeated_edges_are_one_simple_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "graph.txt"
     path.write_text("1 2\n2 1\n2 2\n2 3\n1 2\n")
-    assert sorted(workflows._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
-    assert sorted(workflows._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
+    assert sorted(synthesis._records(path, find_method("tbi"), int)) == [(1, 2), (2, 1), (2, 3), (3, 2)]
+    assert sorted(synthesis._records([(2, 1), (1, 2), (3, 3)], find_method("tbi"), int)) == [(1, 2), (2, 1)]
 
 
 def test_degrees_are_fitted_once_for_the_keys_of_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,3 +195,75 @@ def test_a_query_without_public_keys_is_refused_before_anything_is_spent(tmp_pat
     with pytest.raises(PlanError, match="ends has no public keys"):
         measure_graph(RING, method, 1, ledger=ledger, bounds=Bounds(nodes=12, degree=8))
     assert not ledger.exists()
+
+
+# --- one call
+
+
+def graphs() -> dict[str, Any]:
+    """The ring, in the forms of other libraries."""
+    pairs = [(i, (i + 1) % 40) for i in range(40)]
+    return {
+        "pairs": pairs,
+        "array": np.array(pairs),
+        "networkx": networkx.Graph(pairs),
+        "directed networkx": networkx.DiGraph(pairs),
+        "igraph": igraph.Graph(40, pairs),
+        "edge list": wp.EdgeList([(b, a) for a, b in pairs], directed=True),
+    }
+
+
+@for_each("form", graphs())
+def test_one_call_makes_a_graph_of_any_graph(form: str) -> None:
+    bills: list[wp.Bill] = []
+    settings = Settings(200, seed=7)
+    told: dict[str, Any] = {"method": "tbi", "settings": settings, "bounds": wp.graphs.Bounds(degree=8)}
+    made = wp.graphs.synthesize(graphs()[form], epsilon=40, on_bill=bills.append, **told)
+    assert bills[0]["edges"] == 40
+    assert made.settings.seed == 7
+    assert abs(len(made.edges) - 40) < 15
+    assert wp.graphs.synthesize(graphs()[form], 40, seed=3, **told).settings.seed == 3
+
+
+def test_one_call_keeps_its_cost_in_a_ledger_and_repeats_for_free(tmp_path: Path) -> None:
+    told: dict[str, Any] = {"method": "tbi", "settings": Settings(100), "ledger": tmp_path / "l.db", "version": "1"}
+    first, again = (wp.graphs.synthesize(GRAPH, 4, budget=5, **told) for _ in range(2))
+    assert (first.edges == again.edges).all()
+    with Ledger(tmp_path / "l.db") as ledger:
+        assert from_nano(ledger.account("edges").spent) == 4
+
+
+@for_each(
+    ("told", "words"),
+    [
+        ({"epsilon": 2, "budget": 1}, "does not cover the bill: 'edges' needs 2"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"method": "tbx"}, "there is no method"),
+        ({"settings": Settings(stop_at_noise=1.0)}, "cannot stop at the noise level"),
+        ({"seed": -1}, "a seed"),
+        ({"bounds": wp.graphs.Bounds(nodes=20), "epsilon": "0.1"}, "nothing was spent"),
+        ({"node": float}, "int or str"),
+        ({"split": {}}, "split"),
+    ],
+)
+def test_one_call_refuses_before_it_reads_the_graph_or_opens_an_account(told: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(wp.WpinqError, match=words):
+        wp.graphs.synthesize(tmp_path / "missing.txt", ledger=tmp_path / "l.db", **told)
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_without_igraph_nothing_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "igraph", None)
+    with pytest.raises(AnswersError, match="needs igraph"):
+        wp.graphs.synthesize(GRAPH, ledger=tmp_path / "l.db")
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_the_floor_above_is_loaded_when_a_call_is_used() -> None:
+    code = "import sys, wpinq as wp; wp.graphs.degree_ccdf, wp.tables; print('wpinq.kernel.session' in sys.modules)"
+    code += "; wp.graphs.synthesize is wp.graphs.synthesize or exit(1); print('wpinq.kernel.session' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+    assert {"synthesize"} <= {*dir(wp.graphs)} & {*dir(wp.tables)}
+    with pytest.raises(AttributeError, match="did you mean `synthesize`"):
+        wp.tables.synthesise  # type: ignore[attr-defined]  # noqa: B018

@@ -18,11 +18,11 @@ import pytest
 
 from tests.support.parameters import tenth
 from wpinq.cli.main import main
-from wpinq.graphs import read_edges
-from wpinq.graphs.synthesis import find_method, synthesize
-from wpinq.graphs.synthesis.synthesize import FittingOptions, load_run, prepare_folder, save_run
+from wpinq.graphs import fit_graph, read_edges
+from wpinq.graphs.synthesis import find_method
+from wpinq.graphs.synthesis.fit import load_run, prepare_folder, save_run
 from wpinq.mcmc import CheckpointError, Settings, run
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 ROOT = Path(__file__).parents[2]
 GRAPH = ROOT / "examples" / "data" / "les-miserables.txt"
@@ -68,18 +68,16 @@ def test_without_a_ledger_it_says_that_nothing_is_recorded(tmp_path: Path, capsy
         (["--epsilon", "1", "--data-version", "1"], "--data-version replays from a ledger"),
         ([], "give FILE and --epsilon"),
         (["--epsilon", "1", "--share", "tbi"], "--share takes NAME=VALUE"),
-        (["--epsilon", "1", "--resume", "--chains", "1"], "leave out FILE, --epsilon, --query, --chains"),
+        (["--epsilon", "1", "--resume", "--chains", "2"], "leave out FILE, --epsilon, --query, --chains"),
         (["--epsilon", "1", "--query", "tags", "--stop-at-noise"], "tags cannot stop at the noise level"),
         (["--epsilon", "1", "--out", "no/such/g.txt"], "cannot write no/such/g.txt"),
         (["--epsilon", "1", "--out", "g.txt", "--report", "g.txt"], "write to another"),
         (["--epsilon", "1", "--ledger", "empty.db", "--budget", "1"], "is empty: put the ledger back"),
         (["--epsilon", "1e-10"], "at least 1e-9"),
         (["--epsilon", "1", "--share", "tbi=1"], "give a share for each of"),
-        (["--epsilon", "1", "--query", "tbd", "--bucket", "0"], "bucket"),
-        (["--epsilon", "1", "--chains", "0"], "chains is an integer of at least 1"),
-        (["--epsilon", "1", "--triad-share", "1"], "the share of closing proposals"),
+        (["--epsilon", "1", "--chains", "0"], "chains must be an integer of at least 1"),
         (["--epsilon", "1", "--beta", "0"], "beta is a finite number above 0"),
-        (["--epsilon", "1", "--steps", "0"], "steps is an integer of at least 1"),
+        (["--epsilon", "1", "--steps", "0"], "steps must be an integer of at least 1"),
         (["--epsilon", "1", "--query", "tbx"], "there is no method 'tbx'"),
         (["--epsilon", "1", "--max-degree", "0"], "the bound on degree"),
         (["--epsilon", "0"], "epsilon"),
@@ -102,7 +100,7 @@ def test_a_command_line_that_makes_no_sense_spends_nothing(
     assert errors.count("\n") == 1
     assert printed == ""
     assert not (tmp_path / "l.db").exists()
-    assert not (tmp_path / "g.txt.run" / "measuring.json").exists()
+    assert not (tmp_path / "g.txt.run" / "run.json").exists()
 
 
 @pytest.mark.long
@@ -138,7 +136,7 @@ def test_without_steps_there_are_400_for_each_edge(
     monkeypatch.setattr(run, "REST_FALL", fall)
     monkeypatch.setattr(run, "REST_SCORE", -1.0)
     out = tmp_path / "g.txt"
-    assert command("--epsilon", 8, "--query", "tbi", "--out", out, "--no-statistics") == 0
+    assert command("--epsilon", 8, "--query", "tbi", "--out", out) == 0
     printed, progress = capsys.readouterr()
     steps = 400 * len(read_edges(out))
     assert (
@@ -175,12 +173,13 @@ def test_a_folder_with_a_run_is_not_written_over(tmp_path: Path, capsys: pytest.
 
 def test_a_run_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     answers = measure_graph(GRAPH, find_method("tbi"), 2)
-    told = FittingOptions("tbi", 20, 0.25, Settings(1000, chains=3, stop_at_noise=2.0), outside=True)
+    told = Settings(1000, chains=3, stop_at_noise=2.0)
     (tmp_path / "answers").mkdir()
-    save_run(tmp_path, told, answers)
-    again, read_back = load_run(tmp_path)
-    assert again.settings.chunk_steps == told.settings.chunk_steps
-    assert again.find() == find_method("tbi", triad_share=0.25) or again.find().triad_share == 0.25
+    save_run(tmp_path, "tbi", told, answers)
+    method, settings, read_back = load_run(tmp_path)
+    assert settings.chunk_steps == told.chunk_steps
+    assert settings.stop_at_noise == 2.0
+    assert method.name == "tbi"
     assert {name: list(table.items()) for name, table in read_back.items()} == {
         name: list(table.items()) for name, table in answers.items()
     }
@@ -198,9 +197,9 @@ def test_a_run_of_before_a_number_of_the_graph_was_measured_goes_on(tmp_path: Pa
     del answers[number]
     settings = Settings(2000, seed=3)
     prepare_folder(folder)
-    save_run(folder, FittingOptions("tags", 20, None, settings), answers)
+    save_run(folder, "tags", settings, answers)
     assert command("--resume", "--out", out, "--quiet", graph=None) == 0
-    assert read_edges(out) == [tuple(edge) for edge in synthesize(answers, "tags", settings).edges.tolist()]
+    assert read_edges(out) == [tuple(edge) for edge in fit_graph(answers, "tags", settings).edges.tolist()]
     assert number not in json.loads((tmp_path / "g.txt.json").read_text())["measurements"]
 
 
@@ -209,9 +208,8 @@ def test_a_run_of_before_a_number_of_the_graph_was_measured_goes_on(tmp_path: Pa
 def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps: int, tmp_path: Path) -> None:
     answers = measure_graph(GRAPH, find_method(query), 8)
     settings = Settings(steps, chains=2, seed=9, chunk=steps // 200, checkpoint_every=4)
-    told = FittingOptions(query, 20, None, settings, trace_statistics=False)
     (tmp_path / "answers").mkdir()
-    save_run(tmp_path, told, answers)
+    save_run(tmp_path, query, settings, answers)
     out = tmp_path / "graph.txt"
     resume = ["synthesize", "--resume", "--folder", str(tmp_path), "--out", str(out)]
     process = subprocess.Popen(
@@ -236,7 +234,7 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
         done = json.loads(held["header"].tobytes())["trace"]["steps"]
     assert 0 < done[-1] < steps
     assert main([*resume, "--quiet"]) == 0
-    through = synthesize(answers, query, settings, statistics=None)
+    through = fit_graph(answers, query, settings, statistics=None)
     assert read_edges(out) == [tuple(edge) for edge in through.edges.tolist()]
     report = json.loads((tmp_path / "graph.txt.json").read_text())
     assert [chain["trace"]["score"] for chain in report["chains"]] == [t.score for t in through.samples.traces]
@@ -244,7 +242,7 @@ def test_a_run_killed_with_signal_9_ends_as_if_it_had_not_been(query: str, steps
 
 DYING = """
 import os, signal, sys
-from wpinq.cli import synthesize as measuring
+from wpinq.graphs.synthesis import fit as measuring
 save = measuring.save_answers
 
 def dying(folder, name, table):
@@ -269,7 +267,7 @@ def killed_while_measuring(*arguments: object) -> None:
 
 
 @pytest.mark.long
-def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
+def test_a_run_killed_while_it_measures_is_repeated_by_its_command_and_pays_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, ledger, answers = tmp_path / "g.txt", tmp_path / "l.db", tmp_path / "g.txt.run" / "answers"
@@ -278,9 +276,9 @@ def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     killed_while_measuring(*wanted, *paid)
     before = {path.name: path.read_bytes() for path in answers.iterdir()}
     assert set(before) == {"degree_ccdf.json", "degree_sequence.json"}
-    assert command(*wanted, *paid) == 2
-    assert "holds a run: resume it with --resume" in capsys.readouterr().err
-    assert command("--resume", "--out", out, "--quiet", graph=None) == 0
+    assert command("--resume", "--out", out, graph=None) == 1
+    assert "repeat the command that began it" in capsys.readouterr().err
+    assert command(*wanted, *paid) == 0
     printed = capsys.readouterr().out
     assert printed.index("The bill:\nedges: 4\n") < printed.index("Measurement complete")
     assert {name: (answers / name).read_bytes() for name in before} == before
@@ -290,80 +288,24 @@ def test_a_run_killed_while_it_measures_goes_on_and_pays_once(
     assert "edges: spent 4 of 4, 0 remaining" in capsys.readouterr().out
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("emptied", [False, True], ids=["gone", "empty"])
-def test_measuring_does_not_go_on_with_another_ledger(
-    emptied: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("paid", [(), ("--ledger", "l.db", "--budget", 4), ("--ledger", "l.db", "--budget", 4, "V")])
+def test_answers_that_no_ledger_repeats_are_not_paid_for_again(
+    paid: tuple[object, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new ledger has spent nothing: the same data would be paid for twice, under a bill of once."""
-    out, ledger, answers = tmp_path / "g.txt", tmp_path / "l.db", tmp_path / "g.txt.run" / "answers"
-    paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
-    killed_while_measuring("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid)
-    before = {path.name: path.read_bytes() for path in answers.iterdir()}
-    for path in tmp_path.glob("l.db*"):
-        path.unlink()
-    if emptied:
-        ledger.touch()
-    assert command("--resume", "--out", out, graph=None) in (1, 6)
-    error = capsys.readouterr().err
-    assert str(ledger) in error
-    assert error.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in answers.iterdir()} == before
-    assert emptied or not ledger.exists()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [{"node": "float"}, {"graph": 5}, {"ledger": 7}, {"degree": "9"}, {"split": [1]}, {"epsilon": None}, {"more": 1}],
-)
-def test_a_damaged_note_of_what_is_measured_is_said(
-    damage: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "g.txt"
-    paid = ("--ledger", tmp_path / "l.db", "--budget", 4, "--data-version", "1")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("wpinq.cli.synthesize.measure_graph", interrupt)
-        assert command("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid) == 130
-    note = tmp_path / "g.txt.run" / "measuring.json"
-    known = json.loads(note.read_text())
-    known["asked"] |= damage
-    note.write_text(json.dumps(known))
-    capsys.readouterr()
-    assert command("--resume", "--out", out, graph=None) == 1
-    assert "cannot be read: it is damaged" in capsys.readouterr().err
-
-
-def test_measuring_of_a_version_that_measured_something_else_does_not_go_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing of it would replay, so that all would be paid for again."""
-    out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
-    paid = ("--ledger", ledger, "--budget", 8, "--data-version", "1")
-    killed_while_measuring("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out, *paid)
-    note = tmp_path / "g.txt.run" / "measuring.json"
-    note.write_text(json.dumps({**json.loads(note.read_text()), "version": 1}))
-    assert command("--resume", "--out", out, graph=None) == 1
-    assert "of another version" in capsys.readouterr().err
-    assert main(["ledger", "show", str(ledger)]) == 0
-    assert "edges: spent 4 of 8" in capsys.readouterr().out
+    """Without a version nothing replays, and a new ledger has spent nothing: the same answers would cost twice."""
+    monkeypatch.chdir(tmp_path)
+    told = [word for each in paid for word in (("--data-version", "1") if each == "V" else (each,))]
+    kept = tmp_path / "g.txt.run" / "answers" / "degree_ccdf.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("paid")
+    assert command("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", "g.txt", *told) == 2
+    assert "holds answers that were paid for" in capsys.readouterr().err
+    assert kept.read_text() == "paid"
+    assert not (tmp_path / "l.db").exists()
 
 
 def interrupt(*args: object, **kwargs: object) -> None:
     raise KeyboardInterrupt
-
-
-@pytest.mark.long
-def test_a_run_killed_while_it_measures_without_a_version_keeps_its_answers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "g.txt"
-    killed_while_measuring("--epsilon", 4, "--query", "tbi", "--steps", 100, "--out", out)
-    kept = {path.name for path in (tmp_path / "g.txt.run" / "answers").iterdir()}
-    assert kept == {"degree_ccdf.json", "degree_sequence.json"}
-    assert command("--resume", "--out", out, graph=None) == 1
-    error = capsys.readouterr().err
-    assert "only with --ledger and --data-version could it go on" in error
-    assert error.count("\n") == 1
 
 
 def test_what_is_refused_before_the_debit_leaves_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,18 +319,18 @@ def test_what_is_refused_before_the_debit_leaves_no_run(tmp_path: Path, capsys: 
     assert len(read_edges(out)) > 100
 
 
-@pytest.mark.parametrize("module", ["synthesize.measure_graph", "synthesize.synthesize"])
 def test_an_interrupted_run_says_how_to_go_on(
-    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, ledger = tmp_path / "g.txt", tmp_path / "l.db"
-
-    with monkeypatch.context() as patched:
-        patched.setattr(f"wpinq.cli.{module}", interrupt)
-        paid = ("--ledger", ledger, "--budget", 4, "--data-version", "1")
-        assert command("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100, *paid) == 130
-    *_, error = capsys.readouterr().err.splitlines()
-    assert error.startswith("wpinq: interrupted; debits are not refunded. Resume with: wpinq ")
+    told = ("--epsilon", 4, "--query", "tbi", "--out", out, "--steps", 100)
+    told += ("--ledger", ledger, "--budget", 4, "--data-version", "1")
+    for name, words in (("measure_graph", "The same command repeats"), ("fit_graph", "Resume with: wpinq ")):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"wpinq.cli.synthesize.{name}", interrupt)
+            assert command(*told) == 130
+        *_, error = capsys.readouterr().err.splitlines()
+        assert error.startswith(f"wpinq: interrupted; debits are not refunded. {words}")
     assert main(shlex.split(error.rpartition(": wpinq ")[2])) == 0
     assert out.exists()
 

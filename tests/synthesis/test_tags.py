@@ -15,8 +15,8 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.api.query import Query
 from wpinq.errors import AnswersError, PlanError
-from wpinq.graphs import read_edges
-from wpinq.graphs.synthesis import Bounds, find_method, graph_statistics, synthesize
+from wpinq.graphs import Bounds, fit_graph, read_edges
+from wpinq.graphs.synthesis import find_method, graph_statistics
 from wpinq.graphs.synthesis import tags as tag_method
 from wpinq.graphs.synthesis.estimates import (
     DegreeClasses,
@@ -37,7 +37,7 @@ from wpinq.graphs.synthesis.tags import SmoothedTarget, Tagged, coarse_limits, d
 from wpinq.graphs.tags import closed_wedges_by_tag, degree_mass_by_tag, joint_degrees_by_tag, tag_weights, wedge_weights
 from wpinq.mcmc import Settings, Swaps, Target, noise_level, sample
 from wpinq.measure.answers import Answers
-from wpinq.workflows import measure_graph
+from wpinq.synthesis import measure_graph
 
 ROOT = Path(__file__).parents[2]
 EDGES = read_edges(ROOT / "examples" / "data" / "les-miserables.txt", directed=False)
@@ -512,7 +512,7 @@ def test_degrees_that_make_no_two_edges_are_lost_in_noise(degree: int, monkeypat
     """All rounded to 0, which no class of degrees has; or one edge."""
     monkeypatch.setattr("wpinq.graphs.synthesis.estimates.estimate_degrees", lambda *answers: np.full(2, degree))
     with pytest.raises(AnswersError, match="fewer than two edges, because noise dominates"):
-        synthesize(simulated(20), "tags", Settings(100))
+        fit_graph(simulated(20), "tags", Settings(100))
 
 
 def test_missing_answers_are_named() -> None:
@@ -542,20 +542,20 @@ def test_there_is_no_stopping_at_the_noise_level() -> None:
     """Not against estimates: of the method that needs them, and of chains over them."""
     answers, settings = simulated(2), Settings(1000, stop_at_noise=1.0)
     with pytest.raises(PlanError, match=r"tags cannot stop at the noise level: .* give a number of steps"):
-        synthesize(answers, "tags", settings)
+        fit_graph(answers, "tags", settings)
     closed, joint = Tagged().estimate(answers).targets
     assert math.isfinite(noise_level([Target(closed.answers)]))
     assert math.isnan(noise_level([Target(closed.answers), joint]))
     with pytest.raises(PlanError, match="give a number of steps"):
         sample([closed, joint], Swaps(symmetric=False), [{"edges": np.array(EDGES)}], settings)
-    graph = synthesize(answers, "tags", Settings(500), statistics=None)
+    graph = fit_graph(answers, "tags", Settings(500), statistics=None)
     assert report(graph)["noise_level"] is None
     assert len(plot_trace(graph, "score").get_lines()) == 1
 
 
 def test_with_much_epsilon_all_figures_come_out() -> None:
     true = graph_statistics(EDGES)
-    graph = synthesize(simulated(400), "tags", Settings(100_000, seed=1))
+    graph = fit_graph(simulated(400), "tags", Settings(100_000, seed=1))
     assert graph.samples.chains[0].note == "the compiled engine, a chunk a call"
     found = graph.statistics()
     assert abs(found["nodes"] - true["nodes"]) <= 1

@@ -354,7 +354,7 @@ def test_a_marginal_that_nothing_tells_of_is_refused(people: Query, rows: list[A
     released = wp.simulate(asked, {"people": rows}, seed=2)
     with pytest.raises(wp.AnswersError, match="no measured view holds city and sex"):
         released.counts("city", "sex")
-    for names, words in ((("cty",), "did you mean"), (("city", "city"), "each attribute once")):
+    for names, words in ((("cty",), "did you mean"), (("city", "city"), "an attribute twice")):
         with pytest.raises(wp.AnswersError, match=words):
             released.counts(*names)
     with pytest.raises(wp.AnswersError, match="a confidence"):

@@ -72,7 +72,7 @@ def test_a_model_has_no_count_below_zero_and_agrees_with_itself(
         assert off < released.half_width(*names)
     assert fitted.counts("city", "sex", "age").shape == (4, 2, 5), "also of more than were measured together"
     assert "SIMULATED" in repr(fitted)
-    for names, words in ((("cty",), "did you mean"), (("sex", "sex"), "each attribute once")):
+    for names, words in ((("cty",), "did you mean"), (("sex", "sex"), "an attribute twice")):
         with pytest.raises(wp.AnswersError, match=words):
             fitted.counts(*names)
 
@@ -169,7 +169,9 @@ def test_a_marginal_that_is_none_is_refused_alike(released: wp.MarginalTables, f
     for counts in (released.counts, fitted.counts, rows.counts):
         with pytest.raises(wp.AnswersError, match="did you mean `sex`"):
             counts("sx")
-        with pytest.raises(wp.AnswersError, match="each attribute once"):
+        with pytest.raises(wp.AnswersError, match="named by its attributes"):
+            counts(0)
+        with pytest.raises(wp.AnswersError, match="an attribute twice"):
             counts("sex", "sex")
     with pytest.raises(wp.AnswersError, match="a confidence must be a number"):
         released.half_width("sex", confidence="high")

@@ -78,12 +78,15 @@ class Schema:
         )
 
 
-def schema(data: object, name: str | None = None) -> Schema:
+def schema(data: object, name: str | None = None, *, sample: object = None) -> Schema:
     """The declaration of a source for a table, from the names and types of its columns.
 
     It reads no values: of a csv file the first line, with all fields as str; of a parquet file the schema in the
     footer. Properties that depend on values are questions: nulls, categories, and integers with gaps that pandas
     stores as floats.
+
+    pandas and polars propose types by reading rows. Rows of the protected data are not public, and types enter public
+    plans, so only a `sample` of other rows is read so.
 
     Parameters
     ----------
@@ -92,6 +95,9 @@ def schema(data: object, name: str | None = None) -> Schema:
         `wpinq.data.CsvFile`. For a lazily scanned csv file, polars reads rows to find the types: pass the path instead.
     name : str, optional
         The name of the source. By default, the name of the file, or "data".
+    sample : object, optional
+        A separate csv or parquet file, or table, of public or made rows with the same columns. Types are taken from
+        it: ints (also with gaps), floats, bools, dates and moments, nullable where it has gaps. All of it is read.
 
     Returns
     -------
@@ -101,13 +107,13 @@ def schema(data: object, name: str | None = None) -> Schema:
     Raises
     ------
     SourceRejected
-        If no column can be a field, or the file cannot be read.
+        If no column can be a field, a file cannot be read, or the sample is the data itself.
     PlanError
         If the name is no valid name of a source.
 
     Notes
     -----
-    Privacy cost: none, because no values are read. The curator decides whether to publish the names of columns.
+    Privacy cost: none, because no values of the data are read. The curator decides whether to publish column names.
 
     Examples
     --------
@@ -129,7 +135,7 @@ def schema(data: object, name: str | None = None) -> Schema:
     chosen = _name_of(data) if name is None else name
     if not _is_name(chosen):
         raise PlanError("a source is named by ASCII letters, digits and underscores, starting with a letter")
-    record, columns, questions, left_out = record_fields(data)
+    record, columns, questions, left_out = record_fields(data, sample)
     return Schema(chosen, record, (*_ALWAYS, *questions), tuple(left_out), MappingProxyType(columns))
 
 
@@ -145,7 +151,8 @@ def _is_name(name: object) -> bool:
 def _python_call(name: str, record: Type, columns: Mapping[str, str]) -> str:
     if not isinstance(record, TupleOf) or None in record.names:
         return f'wp.source("{name}", {annotation(record)})'
-    fields = {str(field): annotation(type_) for field, type_ in zip(record.names, record.elements, strict=True)}
+    typed = zip(record.names, record.elements, strict=True)
+    fields = {str(field): annotation(type_) + " | None" * type_.nullable for field, type_ in typed}
     if any(keyword.iskeyword(field) or field in inspect.signature(source).parameters for field in fields):
         opening, parts, closing = f'wp.source("{name}", {{', [f'"{n}": {t}' for n, t in fields.items()], "})"
     else:

@@ -16,7 +16,7 @@ from wpinq.expr.nodes import write_value
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.synthetic_rows import SyntheticRows
 from wpinq.mcmc.settings import CheckpointError, write_atomically
-from wpinq.measure.answer_rows import CONFIDENCE, Row, columns
+from wpinq.measure.answer_rows import CONFIDENCE, Row, aligned, columns
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.runtime.optional_imports import install
 from wpinq.tables.released import Table
@@ -110,11 +110,8 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
     most = len(answers) if rows == 0 else rows
     cells = [(*answers.key_fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "kind")]
     cells += map(_cells, islice(answers.rows(CONFIDENCE), most))
-    numbers, aligned = (len(answers.key_fields), len(answers.key_fields) + 1), []
-    for place, column in enumerate(zip(*cells, strict=True)):
-        width = max(map(len, column))
-        aligned.append([cell.rjust(width) if place in numbers else cell.ljust(width) for cell in column])
-    lines = [title, *(f"  {'  '.join(row)}".rstrip() for row in zip(*aligned, strict=True))]
+    numbers = (len(answers.key_fields), len(answers.key_fields) + 1)
+    lines = [title, *(f"  {line}" for line in aligned(cells, numbers))]
     left_out = 0 if answers.measurement.sink.single else max(0, len(answers) - most)
     if left_out:
         lines.append(f"  … {left_out} more keys: --rows 0 prints all, --json and --save keep all")

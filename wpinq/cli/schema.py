@@ -16,9 +16,11 @@ def add_parser(commands: Any) -> None:
     made.add_argument("file", type=Path, metavar="FILE")
     made.add_argument("--name", metavar="NAME", help="the name of the source (default: the file name)")
     made.add_argument("--delimiter", metavar="CHARACTER", help="the field separator of a csv file of any name")
+    sample = "a separate csv or parquet file of public or made rows, from which types are taken"
+    made.add_argument("--sample", type=Path, metavar="FILE", help=sample)
     made.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """The command."""
-    print(schema(table_file(options.file, options.delimiter) or options.file, options.name))
+    print(schema(table_file(options.file, options.delimiter) or options.file, options.name, sample=options.sample))

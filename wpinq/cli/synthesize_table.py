@@ -4,51 +4,37 @@ from __future__ import annotations
 
 import argparse
 import csv
-import datetime
 import json
 import re
 import shlex
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.api.schema import schema
-from wpinq.api.source import source
 from wpinq.cli import arguments
 from wpinq.cli.output import checked_output, write_answers
 from wpinq.data.source_files import table_file
 from wpinq.display.plots import axes_or_new
-from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError, suggest, system_reason
 from wpinq.expr import types
 from wpinq.expr.values import parse, presenter
-from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
-from wpinq.marginals.models.joint_model import check_rows
-from wpinq.marginals.models.model_fit import check_model
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.report import rows_page
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.accuracy import accuracy
+from wpinq.measure.answer_rows import aligned
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
-from wpinq.workflows import plan_table, synthesize_table
+from wpinq.synthesis import fit_table, measure_table, plan_table, read_as, table_source
 
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 
 SHAPE = "NAME[:TYPE][?][=bins:0,18,65 or =Oslo,Bergen]"
-_PYTHON: dict[types.Type, Any] = {
-    types.INT: int,
-    types.FLOAT: float,
-    types.STR: str,
-    types.DATE: datetime.date,
-    types.TIME: datetime.time,
-}
-_TYPES = {str(type_): type_ for type_ in _PYTHON}
+_TYPES = {str(type_): type_ for type_ in (types.INT, types.FLOAT, types.STR, types.DATE, types.TIME)}
+_BOOLS = {"false": False, "true": True}
 _DECIMAL = re.compile(r"decimal\((\d+)\)")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
@@ -84,7 +70,7 @@ def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[s
         raise UsageError(
             f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}"
         )
-    column: Any = name if type_ == kept else partial(_cast, name, _PYTHON.get(type_, type_))
+    column: Any = name if type_ == kept else read_as(name, type_)
     cells: dict[str, Any] = {}
     if written.startswith("bins:"):
         cells["bins"] = _values(written.removeprefix("bins:"), type_, given)
@@ -99,10 +85,6 @@ def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[s
         return attribute(column, name=name, missing=missing, other=name not in closed, **cells)
     except WpinqError as error:
         raise UsageError(f"--attribute {given}: {error}") from None
-
-
-def _cast(name: str, type_: Any, record: Any) -> Any:
-    return F.cast(record[name], type_)
 
 
 def _type(word: str, given: str) -> types.Type:
@@ -138,18 +120,15 @@ def _values(text: str, type_: types.Type, given: str) -> list[Any]:
             continue
         try:
             found.append(_value(item, type_))
-        except (ValueError, ArithmeticError):
+        except (ValueError, ArithmeticError, LookupError):
             raise UsageError(f"--attribute {given}: {item!r} is no {type_}") from None
     return found
 
 
 def _value(text: str, type_: types.Type) -> Any:
-    if type_ == types.INT:
-        return int(text)
-    if type_ == types.FLOAT:
-        return float(text)
-    if type_ == types.BOOL:
-        return {"false": False, "true": True}[text.lower()]
+    readers: dict[types.Type, Any] = {types.INT: int, types.FLOAT: float, types.BOOL: lambda word: _BOOLS[word.lower()]}
+    if type_ in readers:
+        return readers[type_](text)
     if isinstance(type_, types.Logical) and not isinstance(type_, types.CategoryOf):
         return presenter(type_)(parse(text, type_))
     return text
@@ -170,7 +149,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--delimiter", metavar="CHARACTER", help="the field separator of a csv file of any name")
     closed = "drop the cell for other values of this attribute, with its rows"
     measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
-    measured.add_argument("--epsilon", metavar="E", help="the total privacy cost for one unit")
+    measured.add_argument("--epsilon", metavar="E", help="the cost of all marginals to one row; a person pays N times")
     order = "the attributes per marginal (default: 1 or 2, from the cells, epsilon and --records)"
     measured.add_argument("--order", type=int, metavar="K", help=order)
     wanted = "a wanted marginal, instead of all of an order"
@@ -185,9 +164,9 @@ def add_parser(commands: Any) -> None:
     before = "marginals of an earlier run, instead of a file: no data are read, nothing is spent"
     measured.add_argument("--from-marginals", type=Path, metavar="FILE", help=before)
     drawn = made.add_argument_group("rows")
-    models = ["mixture", "tree", "full-table"]
-    drawn.add_argument("--model", choices=models, default="mixture", help="the model (default: mixture)")
-    drawn.add_argument("--draw", type=int, metavar="N", help="the number of rows (default: the noisy total of records)")
+    model = "mixture (default), tree or full-table"
+    drawn.add_argument("--model", type=lambda word: word.replace("-", " "), default="mixture", help=model)
+    drawn.add_argument("--draw", type=int, metavar="N", help="the rows (default: the noisy number of records)")
     each = "N weighted rows per record instead"
     drawn.add_argument("--weighted-rows", type=int, nargs="?", const=10, metavar="N", help=each)
     drawn.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of all public randomness (default 0)")
@@ -245,7 +224,7 @@ def run(options: argparse.Namespace) -> None:
 def _again(options: argparse.Namespace, kept: Path) -> str:
     """The command that makes the rows that were asked for, of what was measured."""
     words = ["wpinq", "synthesize-table", "--from-marginals", str(kept), "--out", str(options.out)]
-    words += ["--model", options.model, "--seed", str(options.seed)]
+    words += ["--model", options.model.replace(" ", "-"), "--seed", str(options.seed)]
     for name in ("draw", "weighted_rows", "report", "page"):
         if getattr(options, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
@@ -281,25 +260,16 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
         raise UsageError(
             "--person and --at-most go together: the column of person ids, and the rows counted per person"
         )
-    declared = _source(options, table)
+    declared = table_source(table, options.name, unit=options.unit, person=options.person, at_most=options.at_most)
     asked = _asked(options, declared)
-    measuring = asked.measuring
-    check_model(_model(options), measuring.attributes, measuring.measured)
-    if options.draw is not None:
-        check_rows(options.draw, len(asked.attributes))
-    find_engine(options.engine).check(asked.measurement.plan)
-    budget = options.budget
-    if budget is None:  # nothing else could be spent
-        (budget,) = asked.bill().values()
+    budget = options.budget or next(iter(asked.bill().values()))  # nothing else could be spent
     arguments.check_covered(asked.bill(), dict.fromkeys(asked.bill(), budget), "--budget")
     print(f"The bill:\n{asked.bill()}\n\n{asked}\n", flush=True)
     _print_accuracy(asked)
     if notice:
         arguments.tell(notice)
-    with Session(options.ledger, engine=options.engine) as session:
-        session.protect(declared, table, budget=budget, version=options.data_version)
-        marginals: MarginalTables = session.release(asked)
-        left = {name: session.remaining(name) for name in asked.bill()}
+    kept_in = {"ledger": options.ledger, "budget": budget, "version": options.data_version, "engine": options.engine}
+    marginals, left = measure_table(declared, table, asked, **kept_in)
     try:
         write_atomically(kept, (json.dumps(marginals.to_json(), indent=1) + "\n").encode())
     except (CheckpointError, OSError) as error:
@@ -318,26 +288,6 @@ def _measured(options: argparse.Namespace, kept: Path) -> MarginalTables:
     return marginals
 
 
-def _source(options: argparse.Namespace, table: object) -> Query:
-    """The source of all columns that can be fields, each nullable, so that every row fits.
-
-    All, and not the attributes alone: then any choice of these is asked of one account.
-    """
-    offered = schema(table, options.name)
-    record = offered.record
-    assert isinstance(record, types.TupleOf)
-    columns = {str(name): offered.columns.get(str(name), str(name)) for name in record.names if name is not None}
-    whose = columns.get(options.person, options.person)
-    pairs = zip(columns, record.elements, strict=False)
-    fields = {name: type_.with_nullable() for name, type_ in pairs if columns[name] != whose}
-    named: dict[str, Any] = {"unit": options.unit or "one row"}
-    if options.person is not None:
-        if whose not in columns.values():
-            raise UsageError(f"--person: the file has no column {options.person!r} that can be declared")
-        named = {"unit": options.unit, "person": whose, "at_most": options.at_most}
-    return source(offered.name, fields, columns={name: columns[name] for name in fields}, **named)
-
-
 def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     record = declared.plan.type
     assert isinstance(record, types.TupleOf)
@@ -349,17 +299,16 @@ def _asked(options: argparse.Namespace, declared: Query) -> MarginalTabulation:
     if options.marginal and options.order is not None:
         raise UsageError("--order means all marginals of an order, --marginal single ones: give one of them")
     workload = [tuple(given.split(",")) for given in options.marginal] or None
-    wanted = {"order": options.order, "workload": workload, "records": options.records}
-    return plan_table(declared, attributes, options.epsilon, **wanted)
+    wanted = {"order": options.order, "workload": workload, "records": options.records, "count": options.draw}
+    return plan_table(declared, attributes, options.epsilon, model=options.model, **wanted)
 
 
 def _print_accuracy(asked: MarginalTabulation) -> None:
     """How exact the marginals will be, the least exact first: the report has all."""
     rows = sorted(accuracy(asked), key=lambda row: -(row.half_width or 0.0))
-    width = max(len(row.name) for row in rows[:_SHOWN])
     print("Expected half-width of each cell, at 95 %:")
-    for row in rows[:_SHOWN]:
-        print(f"  {row.name:<{width}}  ± {row.half_width:.4g}")
+    for line in aligned((row.name, f"± {row.half_width:.4g}") for row in rows[:_SHOWN]):
+        print(f"  {line}")
     if len(rows) > _SHOWN:
         print(f"  and {len(rows) - _SHOWN} marginals with smaller half-widths")
     print(flush=True)
@@ -368,7 +317,7 @@ def _print_accuracy(asked: MarginalTabulation) -> None:
 def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: Path) -> None:
     """The model, the rows, the report and the page."""
     how = {"count": options.draw, "copies": options.weighted_rows, "seed": options.seed}
-    made = synthesize_table(marginals, _model(options), **how)
+    made = fit_table(marginals, options.model, **how)
     rows, report = made.rows, made.report
     write_answers(rows, options.out)
     try:
@@ -389,7 +338,3 @@ def _make(marginals: MarginalTables, options: argparse.Namespace, report_file: P
     places = [options.out, report_file, *([options.page] if options.page else [])]
     print("".join(f"{note}\n" for note in report["notes"] if options.from_marginals), end="")  # else printed before
     print(f"Wrote {', '.join(map(str, places))}", flush=True)
-
-
-def _model(options: argparse.Namespace) -> str:
-    return str(options.model).replace("-", " ")

@@ -10,11 +10,22 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from wpinq.columns.storage import opened
-from wpinq.data.files import as_csv, check_delimiter, csv_names, parquet_columns, parquet_files, unread_format
+from wpinq.columns.unlinked_file import quoted
+from wpinq.data.files import (
+    as_csv,
+    check_delimiter,
+    csv_names,
+    identities,
+    open_file,
+    parquet_columns,
+    parquet_files,
+    unread_format,
+)
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, proposed_field, type_of_kind
 from wpinq.data.rejection import computed
 from wpinq.data.sources import dtype_name
@@ -23,19 +34,21 @@ from wpinq.expr.declarations import is_column_name
 from wpinq.expr.types import TupleOf, Type
 
 
-def record_fields(data: Any) -> tuple[Type, dict[str, str], list[str], list[str]]:
+def record_fields(data: Any, sample: Any = None) -> tuple[Type, dict[str, str], list[str], list[str]]:
     """The type of the records of a table or file, from the names and kinds of its columns.
 
     With the columns of other names than their fields, the questions that are open, and the columns that no field holds.
 
-    Nothing else of it is read: of csv the first line, of parquet the schema in the footer.
+    Nothing else of it is read: of csv the first line, of parquet the schema in the footer. Types are those of the
+    columns of a sample, which is read whole, where one is given.
 
     Raises
     ------
     SourceRejected
-        When an object has no columns, a file cannot be read, or no column can be a field.
+        When an object has no columns, a file cannot be read, or no column can be a field; or the sample is the data.
     """
     columns = columns_of(data)
+    made = None if sample is None else _sampled(data, sample)
     names: list[str | None] = []
     types: list[Type] = []
     renamed: dict[str, str] = {}
@@ -54,8 +67,13 @@ def record_fields(data: Any) -> tuple[Type, dict[str, str], list[str], list[str]
             name = next(each for n in itertools.count(1) if (each := f"{name}_{n}" if n > 1 else name) not in taken)
         called = name or f"column {place + 1}"
         questions: list[str] = []
+        library, gaps = columns.library, False
+        if made is not None and columns.names and columns.names[place] in made:
+            library, (kind, gaps) = "sample", made[columns.names[place]]
+        elif made is not None:
+            questions.append("the sample has no such column: its type is that of the data, in csv str")
         try:
-            types.append(type_of_kind(kind, columns.library, questions))
+            types.append(type_of_kind(kind, library, questions).with_nullable(gaps and not isinstance(kind, dict)))
         except NoType as gap:
             left_out.append(f"{called}: no field holds {gap}; convert it to declare it")
             continue
@@ -64,9 +82,54 @@ def record_fields(data: Any) -> tuple[Type, dict[str, str], list[str], list[str]
         asked += [f"{called}: {words}" for words in dict.fromkeys(questions)]
     if not types or (columns.names is None and left_out):
         raise SourceRejected("no column of the table can be a field: rename or convert those that you want")
-    if columns.library == "csv":
-        asked.append("all fields are str: declare int, float, bool, datetime.date or another type where it fits")
+    if made is not None:
+        asked.append("types, and nulls where it has gaps, are those of the sample: codes written in digits are str")
+    elif columns.library == "csv":
+        asked.append(_ALL_TEXT)
     return types[0] if columns.bare else TupleOf(tuple(names), tuple(types)), renamed, asked, left_out
+
+
+_ALL_TEXT = (
+    "all fields are str, for only the first line was read: say which are int, float, bool, datetime.date or of another "
+    'type, or take types from public or made rows, sample="made.csv" (--sample made.csv). pandas and polars propose '
+    "types by reading the rows, and those of this file are not public"
+)
+_SNIFFED = (
+    "header=true, sample_size=-1, quote='\"', escape='\"', comment='', dateformat='%Y-%m-%d', "
+    "auto_type_candidates=['BOOLEAN', 'BIGINT', 'DOUBLE', 'DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR']"
+)
+"""How DuckDB proposes the types of a csv sample: from all of its rows, among those that csv files are read by."""
+
+
+def _sampled(data: Any, sample: Any) -> dict[object, tuple[ColumnKind, bool]]:
+    """The kind of each named column of a sample, and whether it has gaps."""
+    is_path = [isinstance(each, (str, os.PathLike)) for each in (data, sample)]
+    if sample is data or (all(is_path) and identities(data) & identities(sample)):
+        raise SourceRejected(
+            "the sample is the data itself, whose rows are not public: types would follow from them and enter public "
+            "plans. Give a separate file of public or made rows with the same columns"
+        )
+    refusal = "the sample cannot be read: offer a csv or parquet file, or a table that pyarrow reads"
+    if not is_path[1]:
+        # pandas has whole numbers with gaps as floats, and texts and dates as objects
+        found = getattr(sample, "convert_dtypes", lambda: sample)
+        table = computed(lambda: import_module("pyarrow").table(found()), refusal)
+        gaps = [column.null_count > 0 for column in table.columns]
+        return dict(zip(table.column_names, zip(columns_of(table).kinds, gaps, strict=True), strict=True))
+    columns = columns_of(sample)
+    names = columns.names or ()
+    with opened() as connection, contextlib.ExitStack() as stack:
+        if file := as_csv(sample):
+            number = open_file(Path(file), stack).fileno()
+            read = f"read_csv('/dev/fd/{number}', delim={quoted(file.delimiter)}, {_SNIFFED})"
+            source = f"{read} AS t({', '.join(f'g{place}' for place in range(len(names)))})"
+        else:
+            source, _, _ = parquet_columns(connection, Path(sample), parquet_files(Path(sample)) or [], stack)
+        rows = computed(lambda: connection.sql(f"SELECT * FROM {source}"), refusal)
+        each_gap = ", ".join(f"coalesce(bool_or({column} IS NULL), false)" for column in rows.columns)
+        ((*gaps,),) = computed(lambda: rows.aggregate(each_gap).fetchall(), refusal)
+        kinds = list(map(duckdb_kind, rows.types)) if file else columns.kinds
+        return computed(lambda: dict(zip(names, zip(kinds, gaps, strict=True), strict=True)), refusal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Graphs: recipes, rescaled counts, degree sequences, and synthetic graphs."""
 
+from typing import TYPE_CHECKING
+
 from wpinq.graphs.counts import count_noise_scale as count_noise_scale
 from wpinq.graphs.counts import edges_from_joint_degrees as edges_from_joint_degrees
 from wpinq.graphs.counts import four_clique_count as four_clique_count
@@ -30,8 +32,9 @@ from wpinq.graphs.recipes import squares_by_degree as squares_by_degree
 from wpinq.graphs.recipes import symmetrize as symmetrize
 from wpinq.graphs.recipes import triangles_by_degree as triangles_by_degree
 from wpinq.graphs.recipes import triangles_by_intersect as triangles_by_intersect
-from wpinq.graphs.synthesis.synthesize import SyntheticGraph as SyntheticGraph
-from wpinq.graphs.synthesis.synthesize import synthesize as synthesize
+from wpinq.graphs.synthesis.fit import SyntheticGraph as SyntheticGraph
+from wpinq.graphs.synthesis.fit import fit_graph as fit_graph
+from wpinq.graphs.synthesis.method import Bounds as Bounds
 from wpinq.graphs.tags import closed_wedges_by_tag as closed_wedges_by_tag
 from wpinq.graphs.tags import degree_mass_by_tag as degree_mass_by_tag
 from wpinq.graphs.tags import degree_tags as degree_tags
@@ -39,4 +42,9 @@ from wpinq.graphs.tags import half_edges as half_edges
 from wpinq.graphs.tags import joint_degrees_by_tag as joint_degrees_by_tag
 from wpinq.runtime.public import public_names
 
-public_names(globals())
+if TYPE_CHECKING:
+    from wpinq import synthesis as _synthesis  # the floor above, for the list of names alone: loaded when it is used
+
+    synthesize = _synthesis.synthesize_graph
+
+public_names(globals(), {"synthesize": "wpinq.synthesis.synthesize_graph"})

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError, ExpressionError, PlanError, described
+from wpinq.errors import AnswersError, ExpressionError, PlanError, described, suggest
 from wpinq.expr import build, catalogue
 from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda, make_lambda
@@ -526,7 +526,7 @@ class Attributes:
         if self.names is not None and isinstance(member, str):
             if member in self.names:
                 return self.names.index(member)
-            raise PlanError(f"there is no attribute {member!r}: the attributes are {', '.join(self.names)}")
+            raise PlanError(f"there is no attribute {member!r}; {suggest(member, self.names)}")
         if isinstance(member, bool) or not isinstance(member, int) or not 0 <= member < len(self.sizes):
             wanted = f"a place from 0 to {len(self.sizes) - 1}" + ("" if self.names is None else " or a name")
             raise PlanError(f"a view holds attributes, each {wanted}, not {described(member)}")

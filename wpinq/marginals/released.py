@@ -229,7 +229,7 @@ class MarginalTables(Saved):
         return cell_half_width(self.measuring, self._view(names), scale, confidence_of(confidence))
 
     def _view(self, names: Sequence[str]) -> View:
-        view = view_of(names, self.names)
+        view = view_of(names, self.attributes)
         if not any(set(view) <= set(measured) for measured in self.measuring.measured):
             raise AnswersError(
                 f"no measured view holds {' and '.join(names)}: ask for it in workload=[...], or take it from a model, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +78,9 @@ def plot_marginals(
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()][1].startswith("age x sex")
     True
     """
-    _check(marginals, fitted)
-    names = marginals.names if attributes is None else _names(attributes)
+    if not (isinstance(marginals, MarginalTables) and isinstance(fitted, FittedTable | None)):
+        raise AnswersError("plot_marginals draws released marginals, and as fitted the model of marginals.fit()")
+    names = marginals.names if attributes is None else tuple(attributes)
     for name in names:
         marginals.counts(name)  # AnswersError where there is none
     if not names:
@@ -111,22 +112,6 @@ def plot_marginals(
     if marginals.simulated:
         figure.text(0.5, 0.5, STAMP, color="tab:red", alpha=0.28, fontsize=22, rotation=15, ha="center", va="center")
     return figure
-
-
-def _check(marginals: object, fitted: object) -> None:
-    if not isinstance(marginals, MarginalTables):
-        raise AnswersError(
-            f"plot_marginals draws marginals that were released, not {type(marginals).__name__}: release "
-            "query.marginals(…), or MarginalTables.load(path)"
-        )
-    if not (fitted is None or isinstance(fitted, FittedTable)):
-        raise AnswersError(f"fitted is the model that marginals.fit() gives, not {type(fitted).__name__}")
-
-
-def _names(attributes: object) -> tuple[str, ...]:
-    if isinstance(attributes, str) or not isinstance(attributes, Iterable):
-        raise AnswersError('attributes are a list of names: attributes=["age", "sex"]')
-    return tuple(attributes)
 
 
 def _bars(axes: Axes, marginals: MarginalTables, fitted: FittedTable | None, cells: AttributeCells) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.errors import AnswersError, described, suggest
+from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import BOOL, FLOAT, INT, CategoryOf, Type
-from wpinq.marginals.cells import AttributeCells, View
+from wpinq.marginals.cells import AttributeCells, Attributes, View
 from wpinq.measure.answer_rows import CONFIDENCE, arrow_type, polars_frame
 from wpinq.runtime.arrays import Floats, Integers
 from wpinq.runtime.public import public
@@ -25,16 +25,14 @@ if TYPE_CHECKING:
     from wpinq.marginals.models.joint_model import JointModel
 
 
-def view_of(names: Sequence[object], known: Sequence[str]) -> View:
+def view_of(names: Sequence[object], attributes: Iterable[AttributeCells]) -> View:
     """The view of some attributes of a table, each named once, or AnswersError."""
-    for name in names:
-        if not isinstance(name, str):
-            raise AnswersError(f"a marginal is named by its attributes, counts('age', 'sex'), not {described(name)}")
-        if name not in known:
-            raise AnswersError(f"there is no attribute {name!r}; {suggest(name, known)}")
-    if len(set(names)) < len(names):
-        raise AnswersError("a marginal names each attribute once")
-    return tuple(sorted(list(known).index(str(name)) for name in names))
+    if not all(isinstance(name, str) for name in names):
+        raise AnswersError("a marginal is named by its attributes, counts('age', 'sex')")
+    try:
+        return Attributes.of_cells(attributes).view(names)
+    except PlanError as reason:
+        raise AnswersError(str(reason)) from None
 
 
 def free_name(name: str, taken: Container[str], before: str = "marginal") -> str:
@@ -86,10 +84,9 @@ class SyntheticRows:
         return zip(*self.columns.values(), strict=True)
 
     def counts(self, *names: str) -> Floats:
-        """The number of rows, or their weight, in each cell of a marginal."""
-        known = [cells.name for cells in self.attributes]
-        view_of(names, known)  # AnswersError for what is none
-        places = [known.index(name) for name in names]
+        """How many rows, or how much weight, are in each cell of a marginal: an axis an attribute."""
+        view_of(names, self.attributes)  # AnswersError for what is none
+        places = [list(self.columns).index(name) for name in names]
         shape = tuple(self.attributes[place].size for place in places)
         if not places:
             return np.asarray(float(len(self)) if self.weights is None else self.weights.sum())
@@ -202,7 +199,7 @@ class FittedTable:
 
         It may be of more attributes than were measured together.
         """
-        view = view_of(names, self.names)
+        view = view_of(names, self.attributes)
         return np.transpose(self.joint.marginal(view), [view.index(self.names.index(name)) for name in names])
 
     def to_columns(self, *names: str) -> dict[str, list[Any]]:
@@ -245,7 +242,7 @@ class FittedTable:
         from wpinq.marginals.models.model_fit import marginal_intervals
 
         found = self.to_columns(*names)
-        view = view_of(names, self.names)
+        view = view_of(names, self.attributes)
         interval = marginal_intervals(self.joint, [view], confidence, draws, seed)[view]
         axes = [view.index(self.names.index(name)) for name in names]
         (own,) = list(found)[len(names) :]

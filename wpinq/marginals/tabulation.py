@@ -10,11 +10,12 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from wpinq.errors import EpsilonError, PlanError, described, suggest
+from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr.trace import RecordFunction
 from wpinq.marginals.cells import Attribute, AttributeCells, Attributes, CodedAttribute, View, attribute, weight_of
 from wpinq.marginals.planning import MarginalPlan, Objective, check_objective, plan_marginals
 from wpinq.marginals.released import CellCount, MarginalTables, cell_half_width, coded_plan, marginal_measurement
+from wpinq.measure.answer_rows import aligned
 from wpinq.measure.group import Compound
 from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
@@ -106,8 +107,7 @@ class MarginalTabulation(Compound[MarginalTables]):
 
     def __str__(self) -> str:
         lines = [f"Marginals of {len(self.coded)} attributes, epsilon {format_epsilon(self.epsilon)}"]
-        width = max(len(cells.name) for cells in self.attributes)
-        lines += [f"  {cells.name:<{width}}  {cells.size} cells" for cells in self.attributes]
+        lines += [f"  {line}" for line in aligned((cells.name, f"{cells.size} cells") for cells in self.attributes)]
         lines += [f"  {cells.note}" for cells in self.attributes if cells.note]
         lines.append(f"  wanted: {_listed([self.measuring.title(view) for view in self.measuring.wanted])}")
         pairs = zip(self.measuring.measured, self.measuring.shares, strict=True)
@@ -131,7 +131,7 @@ def tabulate_marginals(
     """The marginals of a query's records: see `Query.marginals`."""
     coded = _bound(query.plan, attributes)
     table = Attributes.of_cells(each.cells for each in coded)
-    wanted = table.of_order(order) if workload is None else _views(table, workload)
+    wanted = table.of_order(order) if workload is None else table.views(workload)
     spent, reading = parse_epsilon(epsilon), getattr(query, "reading", "")
     if measure is None:
         check_objective(objective)
@@ -160,19 +160,6 @@ def _bound(plan: Node, given: object) -> tuple[CodedAttribute, ...]:
     return tuple(found.values())
 
 
-def _views(table: Attributes, given: object) -> tuple[View, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise PlanError('views are a list, each of the names of its attributes: [("city", "sex"), ("age",)]')
-    found: dict[View, None] = {}
-    for each in given:
-        names = (each,) if isinstance(each, str) else tuple(each) if isinstance(each, Iterable) else (each,)
-        for name in names:
-            if name not in (table.names or ()):
-                raise PlanError(f"a view has {name!r}, which is no attribute; {suggest(str(name), table.names or ())}")
-        found[table.view(names)] = None
-    return table.views(list(found))
-
-
 @lru_cache(maxsize=256)
 def _planned(table: Attributes, wanted: tuple[View, ...], objective: Objective) -> MarginalPlan:
     """The plan for wanted views: remembered, for it takes half a second."""
@@ -188,7 +175,7 @@ def _told(table: Attributes, wanted: tuple[View, ...], measure: object) -> Margi
         raise PlanError('measure gives each measured view its share: {("city", "sex"): 2, ("age",): 1}')
     given = {}
     for names, share in measure.items():
-        (view,) = _views(table, [names])
+        view = table.view(names)
         try:
             given[view] = parse_epsilon(share)
         except EpsilonError:

@@ -18,6 +18,7 @@ import numpy as np
 
 from wpinq.engines.delta.compiled import WalkProgress
 from wpinq.errors import AnswersError, PlanError, WpinqError, described
+from wpinq.inference.checks import count_of
 from wpinq.mcmc.chain import ChainState
 from wpinq.runtime.public import public
 
@@ -107,7 +108,7 @@ class Settings:
     steps : int, optional
         Of each chain, at least 1; every proposal is one. None, for graphs: 400 (`STEPS_PER_EDGE`) for each edge of the
         graph that the chains begin from, at most 20,000,000 (`MOST_STEPS`), and none after a chain is at rest, which
-        `wpinq.graphs.synthesize` settles; `sample` has to be told.
+        `wpinq.graphs.fit_graph` settles; `sample` has to be told.
     schedule : Schedule
         Beta, the inverse temperature, which is constant within a chunk.
     chains : int
@@ -138,13 +139,10 @@ class Settings:
     stop_at_rest: bool = False
 
     def __post_init__(self) -> None:
-        counts = {"chains": self.chains, "checkpoint_every": self.checkpoint_every}
-        counts |= {name: count for name, count in (("steps", self.steps), ("chunk", self.chunk)) if count is not None}
-        for name, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise PlanError(f"{name} is an integer of at least 1, not {described(count)}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise PlanError(f"a seed is an integer of at least 0, not {described(self.seed)}")
+        given = [name for name in ("steps", "chunk") if getattr(self, name) is not None]
+        for name in ("chains", "checkpoint_every", *given):
+            count_of(getattr(self, name), name, 1, error=PlanError)
+        count_of(self.seed, "a seed", 0, 2**64, PlanError)
         if self.stop_at_noise is not None and not self.stop_at_noise > 0:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {described(self.stop_at_noise)}")
 

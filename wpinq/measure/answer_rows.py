@@ -159,8 +159,8 @@ def polars_frame(table: pyarrow.Table) -> polars.DataFrame:
     return frame
 
 
-def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Rows of text as lines, their columns below one another.
+def aligned(rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Rows of text as lines, their columns below one another, some of them flush right.
 
     Examples
     --------
@@ -168,8 +168,10 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     ['city  rows', 'Oslo  3']
     """
     held = list(rows)
-    widths = [max(map(len, column)) for column in zip(*held, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in held]
+    columns = list(zip(*held, strict=True))
+    sides = [str.rjust if place in right else str.ljust for place in range(len(columns))]
+    wide = [[side(each, max(map(len, column))) for each in column] for side, column in zip(sides, columns, strict=True)]
+    return ["  ".join(row).rstrip() for row in zip(*wide, strict=True)]
 
 
 def arrow_type(type_: Type) -> Any:

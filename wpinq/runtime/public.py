@@ -8,6 +8,7 @@ In Python's development mode (`python -X dev`) the frames stay.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -41,6 +42,8 @@ _EXAMPLES = {
     "release": "release(measurement), and of several release([one, other])",
     "source": 'source("people", city=str, age=int)',
     "Session": 'Session(), or Session("ledger.db")',
+    "synthesize_graph": 'graphs.synthesize("friends.txt", epsilon=1)',
+    "synthesize_table": 'tables.synthesize(frame, bins={"age": [0, 18, 65]}, categories={"sex": ["f", "m"]})',
 }
 """The calls that are shown by example, not by their parameters."""
 
@@ -64,20 +67,32 @@ def public(thing: T) -> T:
     return thing
 
 
-def public_names(module: dict[str, Any]) -> None:
-    """Mark all that a module exports of this package, given its globals."""
+def public_names(module: dict[str, Any], later: Mapping[str, str] = {}) -> None:
+    """Mark all that a module exports of this package, given its globals.
+
+    Names in `later` are exported too: each is loaded from the path that it maps to when it is first used.
+    """
     for name, held in list(module.items()):
         home = getattr(held, "__module__", None)
         if not name.startswith("_") and isinstance(home, str) and home.startswith("wpinq."):
             module[name] = marked = public(held)
             if marked is not held and getattr(sys.modules[home], name, None) is held:
                 setattr(sys.modules[home], name, marked)  # where pickle looks for it
+    if "__getattr__" in module:
+        return
 
-    def missing(name: str) -> NoReturn:
-        known = [name for name, held in module.items() if not name.startswith("_") and callable(held)]
-        unknown_name(module["__name__"], name, known)
+    def load(name: str) -> Any:
+        if name not in later:
+            known = [
+                name for name, held in module.items() if name[0] != "_" and callable(held) and held != public_names
+            ]
+            unknown_name(module["__name__"], name, [*known, *later])
+        home, _, own = later[name].rpartition(".")
+        module[name] = public(getattr(importlib.import_module(home), own))
+        return module[name]
 
-    module.setdefault("__getattr__", public(missing))
+    module["__getattr__"] = public(load)
+    module["__dir__"] = lambda: sorted({*module, *later} - {"public_names", "TYPE_CHECKING"})
 
 
 def unknown_name(owner: str, name: str, known: Iterable[str], mend: str = "") -> NoReturn:

@@ -549,10 +549,10 @@ class Tabulation(Compound[R]):
 
     def _lines(self) -> Iterator[str]:
         yield f"Tabulation {by_words(self)}, epsilon {format_epsilon(self.epsilon)}"
-        cells = [(name, a.description, format_epsilon(self.epsilons[name])) for name, a in self.aggregates.items()]
-        widths = [max(len(row[i]) for row in cells) for i in range(2)]
-        for name, words, epsilon in cells:
-            yield f"  {name:<{widths[0]}}  {words:<{widths[1]}}    {epsilon}"
+        cells = [
+            (name, f"{a.description}  ", format_epsilon(self.epsilons[name])) for name, a in self.aggregates.items()
+        ]
+        yield from (f"  {line}" for line in aligned(cells))
 
 
 def by_words(tabulation: Tabulation) -> str:

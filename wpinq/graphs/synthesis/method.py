@@ -1,7 +1,7 @@
 """The interface of a synthesis method: measurements, estimates from answers, and a walk.
 
-A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.workflows`) releases its
-measurements; who holds the answers (`wpinq.graphs.synthesize`, without any session) runs the rest.
+A method is pure: it makes measurements and reads answers. Who holds the graph (`wpinq.synthesis`) releases its
+measurements; who holds the answers (`wpinq.graphs.fit_graph`, without any session) runs the rest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import AnswersError, EpsilonError, PlanError
 from wpinq.expr.values import Value
-from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Intervals, no_intervals
+from wpinq.graphs.synthesis.uncertainty import CONFIDENCE, Intervals
 from wpinq.inference.checks import count_of
 from wpinq.mcmc.settings import Settings
 from wpinq.mcmc.target import NO_NOISE_LEVEL, Target
@@ -87,7 +87,7 @@ class Estimates:
 
     targets: Sequence[Target]
     seed: Callable[[np.random.Generator], Integers]
-    intervals: Intervals = no_intervals
+    intervals: Intervals = lambda _: {}
 
 
 class Method(ABC):
@@ -311,7 +311,8 @@ def infeasible(measurements: Mapping[str, Measurement], bounds: Bounds) -> dict[
 
     Examples
     --------
-    >>> from wpinq.graphs.synthesis import Bounds, find_method
+    >>> from wpinq.graphs import Bounds
+    >>> from wpinq.graphs.synthesis import find_method
     >>> method = find_method("tags")
     >>> infeasible(method.measurements(method.source(), "0.01"), Bounds(nodes=20))["joint_degrees"]
     'joint_degrees of any graph of at most 20 nodes comes to less than 64, and the noise is ±1,476'

@@ -48,7 +48,7 @@ class Fit:
 
     recipe: Recipe
     keys: Keys | None
-    tells: uncertainty.Tells = uncertainty.nothing
+    tells: uncertainty.Tells = lambda *_: {}
 
 
 @dataclass(frozen=True)

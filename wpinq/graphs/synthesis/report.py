@@ -11,7 +11,7 @@ import numpy as np
 
 from wpinq.display.plots import axes_or_new
 from wpinq.errors import AnswersError
-from wpinq.graphs.synthesis.synthesize import SyntheticGraph, graph_statistics
+from wpinq.graphs.synthesis.fit import SyntheticGraph, graph_statistics
 from wpinq.graphs.synthesis.uncertainty import uncertainty_report
 from wpinq.measure.answers import STAMP
 from wpinq.measure.bill import Bill
@@ -33,7 +33,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     Parameters
     ----------
     graph : SyntheticGraph
-        The result of `synthesize`.
+        The result of `fit_graph`.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def plot_degrees(graph: SyntheticGraph, axes: Any = None) -> Axes:
     Parameters
     ----------
     graph : SyntheticGraph
-        The result of `synthesize`.
+        The result of `fit_graph`.
     axes : matplotlib Axes, optional
         Where to draw; a new figure unless given.
     """
@@ -143,7 +143,7 @@ def plot_trace(graph: SyntheticGraph, quantity: str = "score", axes: Any = None)
     Parameters
     ----------
     graph : SyntheticGraph
-        The result of `synthesize`.
+        The result of `fit_graph`.
     quantity : str
         "score", "acceptance", or a statistic that was traced: "triangles", "assortativity", "average_clustering".
     axes : matplotlib Axes, optional

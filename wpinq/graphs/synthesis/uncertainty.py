@@ -88,11 +88,6 @@ Intervals = Callable[[np.random.Generator], Mapping[str, Interval]]
 """From a generator, which is public, to the interval of each statistic that the answers tell of."""
 
 
-def no_intervals(rng: np.random.Generator) -> Mapping[str, Interval]:
-    """The intervals of a method without any."""
-    return {}
-
-
 def phrase(interval: Interval | None, value: float | None = None) -> str:
     """The words beside a statistic.
 
@@ -288,11 +283,6 @@ _DRAWS_RELEASED_TRUST = 2000
 
 Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]
 """From the answers to a query, the fitted degrees, and the most that the largest degree may be, to intervals."""
-
-
-def nothing(answers: Answers, degrees: Integers, largest: float, rng: Generator) -> dict[str, Interval]:
-    """The intervals for a query that is no statistic of a graph: none."""
-    return {}
 
 
 def degree_intervals(ccdf: Answers) -> dict[str, Interval]:

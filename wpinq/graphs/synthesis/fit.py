@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from wpinq.graphs.edges import write_edges
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.random_graphs import graph_of, import_igraph, imported
-from wpinq.graphs.synthesis.uncertainty import Interval, phrase, uncertainty_report, warning
+from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
 from wpinq.mcmc.chain import Chain
 from wpinq.mcmc.proposal import Swaps
 from wpinq.mcmc.run import ChainBars, Samples, Update, sample
@@ -249,7 +248,7 @@ class SyntheticGraph:
         write_edges(self.edges.tolist(), path)
 
 
-def synthesize(
+def fit_graph(
     answers: Mapping[str, Answers],
     method: Method | str,
     settings: Settings,
@@ -322,7 +321,7 @@ def synthesize(
     >>> from wpinq.graphs.synthesis.method import Bounds
     >>> wanted = method.measurements(method.source(), 50, bounds=Bounds(nodes=20, degree=20))
     >>> answers = {name: wp.simulate(m, {"edges": secret}, seed=1) for name, m in wanted.items()}
-    >>> graph = synthesize(answers, method, Settings(steps=2000, seed=1), compiled=False)
+    >>> graph = fit_graph(answers, method, Settings(steps=2000, seed=1), compiled=False)
     >>> graph.statistics()["edges"] == len(secret) // 2
     True
     """
@@ -387,51 +386,8 @@ def _labelled(edges: Integers, record: Any) -> NDArray[Any]:
 
 # A run in a folder, its answers, options and chains, from which it can be resumed.
 
-FORMAT, FORMAT_VERSION = "wpinq synthesis run", 1
-UNCERTAINTY_FORMAT = "wpinq synthesis uncertainty"
+FORMAT, FORMAT_VERSION = "wpinq synthesis run", 2
 _RUN, _ANSWERS = "run.json", "answers"
-
-
-@dataclass(frozen=True, slots=True)
-class FittingOptions:
-    """The options of a run besides its answers: enough to fit them again.
-
-    Attributes
-    ----------
-    method, bucket, triad_share
-        As for `find_method`.
-    settings : Settings
-        As for `synthesize`.
-    outside, trace_statistics : bool
-        As for `synthesize`.
-    """
-
-    method: str
-    bucket: int
-    triad_share: float | None
-    settings: Settings
-    outside: bool = False
-    trace_statistics: bool = True
-
-    def find(self) -> Method:
-        """The method; PlanError where there is none such, or it does not go with the settings."""
-        method = find_method(self.method, self.bucket, self.triad_share)
-        method.check(self.settings)
-        return method
-
-    def to_json(self) -> dict[str, Any]:
-        """The options as plain data."""
-        return {**asdict(self), "settings": self.settings.to_json()}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> FittingOptions:
-        """The options that plain data hold; ValueError or TypeError where they do not."""
-        made = FittingOptions(**{**data, "settings": Settings.from_json(data["settings"])})
-        numbers = type(made.bucket) is int and type(made.triad_share) in (int, float, type(None))
-        flags = type(made.outside) is type(made.trace_statistics) is bool
-        if not (isinstance(made.method, str) and numbers and flags):
-            raise ValueError("not of this format")
-        return made
 
 
 def holds_run(folder: Path) -> bool:
@@ -463,45 +419,20 @@ def save_answers(folder: Path, name: str, table: Answers) -> None:
     write_atomically(folder / _ANSWERS / f"{name}.json", json.dumps(table.to_json()).encode())
 
 
-def save_run(folder: Path, fitting: FittingOptions, answers: Mapping[str, Answers]) -> None:
-    """Put a run into a prepared folder; once this returns, it can go on from there."""
+def save_run(folder: Path, method: str, settings: Settings, answers: Mapping[str, Answers]) -> None:
+    """Put a run into a prepared folder; once this returns, it can go on from there.
+
+    The method is named as for `find_method`.
+    """
     for name, table in answers.items():
         save_answers(folder, name, table)
-    save_note(folder / _RUN, FORMAT, {"answers": list(answers), "told": fitting.to_json()})
+    known = {"format": FORMAT, "version": FORMAT_VERSION, "answers": list(answers)}
+    known |= {"method": method, "settings": settings.to_json()}
+    write_atomically(folder / _RUN, json.dumps(known, indent=1).encode())
 
 
-def save_uncertainty(folder: Path, uncertainty: Mapping[str, Interval]) -> None:
-    """Put into the folder what the answers tell of each statistic, before there is a graph."""
-    save_note(
-        folder / "uncertainty.json", UNCERTAINTY_FORMAT, uncertainty_report(uncertainty, dict.fromkeys(ALL_STATISTICS))
-    )
-
-
-def save_note(path: Path, kind: str, content: Mapping[str, Any], version: int = FORMAT_VERSION) -> None:
-    """Write a JSON file that says what it is."""
-    known = {"format": kind, "version": version, **content}
-    write_atomically(path, json.dumps(known, indent=1).encode())
-
-
-@contextmanager
-def loaded_note(path: Path, kind: str, version: int = FORMAT_VERSION) -> Iterator[dict[str, Any]]:
-    """The content of a file by `save_note`.
-
-    Every failure while it is read, here or where it is used, is a CheckpointError.
-    """
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        if (known["format"], known["version"]) != (kind, version):
-            raise CheckpointError("another version")
-        yield known
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
-        raise CheckpointError(
-            f"the run in {path.parent} cannot be read: it is damaged, or of another version"
-        ) from None
-
-
-def load_run(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
-    """The run in a folder.
+def load_run(folder: Path) -> tuple[Method, Settings, dict[str, Answers]]:
+    """The method, the settings and the answers of the run in a folder.
 
     Raises
     ------
@@ -509,7 +440,12 @@ def load_run(folder: Path) -> tuple[FittingOptions, dict[str, Answers]]:
         When there is none, or it cannot be read.
     """
     if not holds_run(folder):
-        raise CheckpointError(f"there is no run in {folder} that could go on")
-    with loaded_note(folder / _RUN, FORMAT) as known:
-        answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
-        return FittingOptions.from_json(known["told"]), answers
+        raise CheckpointError(f"there is no run in {folder} that could go on: repeat the command that began it")
+    try:
+        known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+        if (known["format"], known["version"]) == (FORMAT, FORMAT_VERSION):
+            answers = {name: Answers.load(folder / _ANSWERS / f"{name}.json") for name in known["answers"]}
+            return find_method(known["method"]), Settings.from_json(known["settings"]), answers
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, WpinqError):
+        pass
+    raise CheckpointError(f"the run in {folder} cannot be read: it is damaged, or of another version")
