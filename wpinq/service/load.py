@@ -29,7 +29,7 @@ _ROUNDS, _SAMPLES, _PAUSE = 60_000, 5, 0.01
 LEAST_SLOWDOWN = 3.0
 """The slowdown that a release gets time for at least: the load changes between two measurements."""
 
-MOST_SLOWDOWN = 32.0
+MOST_SLOWDOWN = 64.0
 """The slowdown beyond which releases are refused."""
 
 FRESH_SECONDS = 10.0
