@@ -177,7 +177,7 @@ GROWING: dict[str, Callable[[], Query]] = {
 
 @for_each("name", GROWING)
 def test_a_plan_that_lets_one_record_grow_without_measure_is_refused(name: str) -> None:
-    with pytest.raises(wp.PlanError, match=r"one protected unit adds may|into .* pieces"):
+    with pytest.raises(wp.PlanError, match=r"one protected unit may|into .* pieces"):
         GROWING[name]()
 
 
@@ -197,7 +197,7 @@ SQUARES: dict[str, Callable[[], Query]] = {
 
 @pytest.mark.parametrize("name", SQUARES)
 def test_a_record_that_would_be_copied_for_each_of_its_own_elements_is_refused(name: str) -> None:
-    with pytest.raises(wp.PlanError, match="stand inside one another"):
+    with pytest.raises(wp.PlanError, match="are nested"):
         SQUARES[name]()
 
 
@@ -214,7 +214,7 @@ def test_of_a_list_that_nothing_bounds_the_first_are_taken_before_a_function_of_
 
 
 def test_the_refusal_names_the_step_and_the_number() -> None:
-    with pytest.raises(wp.PlanError, match=r"^SelectMany: .* become 1,000,000,000,000 records here; at most 4,000,000"):
+    with pytest.raises(wp.PlanError, match=r"^SelectMany: .* become 1,000,000,000,000 records here; more than 4,000,000"):
         ranges(ranges(NUMBERS, MILLION), MILLION)
 
 

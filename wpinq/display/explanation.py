@@ -46,6 +46,7 @@ def explain_plan(
     sink: Sink | None = None,
     listing: Listing | None = None,
     missing: str | None = None,
+    keys: int | None = None,
 ) -> Explanation:
     """What a query is and costs, as text.
 
@@ -65,6 +66,8 @@ def explain_plan(
         Which keys it is to list.
     missing : str, optional
         The reason why the engine cannot run it, empty if it can; the engine finds it out unless given.
+    keys : int, optional
+        The number of public keys that are given with the query.
     """
     rows = list(_tree(plan))
     missing = gap(plan, engine) if missing is None else missing
@@ -76,7 +79,7 @@ def explain_plan(
     if own_cost and epsilon is not None:
         told = [*own_cost, *sink.explain_noise(plan, epsilon)]
     else:
-        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing), ""]
+        told = [*_costs(plan, epsilon), *_accuracy(plan, epsilon, sink, listing, keys), ""]
     told += _work(plan)
     told += _how_to_read(sink.kind(plan).read_as(reading if sink.per_key else ""))
     ends = f"Engine: {engine}." if not missing else f"Engine: none. {missing}"
@@ -192,7 +195,9 @@ def _size(count: int) -> str:
     return f"{count:,}" if count < 10**15 else _short(count)
 
 
-def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing | None) -> Iterator[str]:
+def _accuracy(
+    plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing | None, keys: int | None
+) -> Iterator[str]:
     certificate = plan_properties(plan)
     slack = certificate.slack(exact=sink.lattice is not None)
     if slack > 2**1000:
@@ -211,6 +216,8 @@ def _accuracy(plan: Node, epsilon: Fraction | None, sink: Sink, listing: Listing
     if listing is not None:
         yield f"Keys: {listing.words}. The 95 % is of all keys of that domain;"
         yield "the interval of a listed key gives its own error."
+    elif domain is None and keys is not None:
+        yield f"Keys: {keys:,}, given with the query."
     elif domain is None:
         yield "Keys: the query fixes none; give them with over=..., or request them from a Release."
     else:

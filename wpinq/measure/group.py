@@ -8,7 +8,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack, overload
 
-from wpinq.display.explanation import explain_plan
 from wpinq.display.html import Explanation, ShownAsText
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
@@ -58,11 +57,7 @@ class Compound(ShownAsText, MeasuredGroup, Generic[R]):
 
         It also has uses, weights left, and the engine.
         """
-        shown = (
-            f"{title}:\n{explain_plan(m.plan, m.epsilon, m.reading, engine, m.sink, m.listing)}"
-            for title, m in self.items.items()
-        )
-        return Explanation("\n\n".join(shown))
+        return Explanation("\n\n".join(f"{title}:\n{each.explain(engine)}" for title, each in self.items.items()))
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]

@@ -55,12 +55,14 @@ class Measurement(ShownAsText, MeasuredPlan):
     bill = bill_of
     accuracy = accuracy_of
 
-    def explain(self, engine: str = DEFAULT_ENGINE) -> Explanation:
+    def explain(self, engine: str = DEFAULT_ENGINE, missing: str | None = None) -> Explanation:
         """The plan as a tree with types, costs and noise, without data.
 
-        It also has uses, weights left, and the engine.
+        It also has uses, weights left, and the engine. The engine finds the reason why it cannot run the plan, unless
+        that is given as `missing`.
         """
-        return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing)
+        keys = None if self.domain is None else len(self.domain)
+        return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing, missing, keys)
 
     @cached_property
     def canonical_plan(self) -> str:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from wpinq.api.query import Query
-from wpinq.display.explanation import explain_plan
 from wpinq.engines.sql.engine import untranslated
 from wpinq.errors import PlanError, shorten, suggest
 from wpinq.expr.nodes import write_value
@@ -335,8 +334,7 @@ def explained(releases: Releases, confidence: float) -> dict[str, Any]:
 
 def _plan(one: Measurement) -> str:
     """The explanation of one measurement, from its program alone; no database is opened."""
-    missing = untranslated(one.plan)
-    return explain_plan(one.plan, one.epsilon, one.reading, sink=one.sink, listing=one.listing, missing=missing)
+    return one.explain(missing=untranslated(one.plan))
 
 
 def released(result: Any, confidence: float) -> dict[str, Any]:
