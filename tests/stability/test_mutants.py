@@ -50,6 +50,7 @@ FOUND_BY = {
     "weights of the record are 1": "shares_that_rows_decide",
     "a norm below 1 is made 1": "shares_of_small_weights",
     "elements of weights that are not known keep apart what is gained and lost": "shares_that_rows_decide",
+    "two bounds a key: the smaller": "plans 6",
     "two weights: the larger": "twice",
     "what merges keeps its weight": "below_zero",
     "a bound outlives its key": "plans 6",
