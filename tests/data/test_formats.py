@@ -190,7 +190,7 @@ def test_pipes_of_text_are_read_once_and_those_of_parquet_are_refused(tmp_path: 
     assert piped(tmp_path / "b.csv.gz", gzip.compress(rows), read_all) == {(1, 2): 50_000.0}
     assert piped(tmp_path / "c.txt", b"1 2\n", read) == {(1, 2): 1.0}
     assert piped(tmp_path / "d.tsv", b"1\t2\n", read) == {(1, 2): 1.0}
-    assert "line of column names" in piped(tmp_path / "e.csv", b"a,b\n1,2\n", refused)
+    assert "starts with column names" in piped(tmp_path / "e.csv", b"a,b\n1,2\n", refused)
     os.mkfifo(tmp_path / "f.parquet")  # nobody writes into it, and it is not opened
     assert "is a pipe, which is read once" in refused(tmp_path / "f.parquet")
 

@@ -35,6 +35,6 @@ def test_every_function_has_a_docstring() -> None:
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     for limit in (PARTS_LIMIT, VALUES_LIMIT, LIST_LIMIT, TEXT_LIMIT):
         assert f"{limit:,}" in PAGE
-    assert f"nests at most {TYPE_DEPTH_LIMIT} deep" in PAGE
+    assert f"nested at most {TYPE_DEPTH_LIMIT} deep" in PAGE
     assert f"up to {SORT_LIMIT} fields" in PAGE
     assert f"k at most {SUBSET_LIMIT}" in PAGE
