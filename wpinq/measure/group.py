@@ -14,7 +14,7 @@ from wpinq.errors import SessionError
 from wpinq.measure.accuracy import accuracy as accuracy_of
 from wpinq.measure.bill import Bill
 from wpinq.measure.bill import bill as bill_of
-from wpinq.measure.measurement import Measurement
+from wpinq.measure.measurement import Measurement, explanation_of
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
@@ -57,7 +57,9 @@ class Compound(ShownAsText, MeasuredGroup, Generic[R]):
 
         It also has uses, weights left, and the engine.
         """
-        return Explanation("\n\n".join(f"{title}:\n{each.explain(engine)}" for title, each in self.items.items()))
+        return Explanation(
+            "\n\n".join(f"{title}:\n{explanation_of(each, engine)}" for title, each in self.items.items())
+        )
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]

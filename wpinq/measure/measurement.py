@@ -25,6 +25,16 @@ from wpinq.sinks.keys import check_domain as check_domain
 from wpinq.sinks.sink import SINKS
 
 
+def explanation_of(measurement: MeasuredPlan, engine: str = DEFAULT_ENGINE, missing: str | None = None) -> Explanation:
+    """The plan as a tree with types, costs and noise, without data.
+
+    It also has uses, weights left, and the engine. The engine finds the reason why it cannot run the plan, unless that
+    is given as `missing`.
+    """
+    m, keys = measurement, None if measurement.domain is None else len(measurement.domain)
+    return explain_plan(m.plan, m.epsilon, m.reading, engine, m.sink, m.listing, missing, keys)
+
+
 @public
 @dataclass(frozen=True)
 class Measurement(ShownAsText, MeasuredPlan):
@@ -55,14 +65,7 @@ class Measurement(ShownAsText, MeasuredPlan):
     bill = bill_of
     accuracy = accuracy_of
 
-    def explain(self, engine: str = DEFAULT_ENGINE, missing: str | None = None) -> Explanation:
-        """The plan as a tree with types, costs and noise, without data.
-
-        It also has uses, weights left, and the engine. The engine finds the reason why it cannot run the plan, unless
-        that is given as `missing`.
-        """
-        keys = None if self.domain is None else len(self.domain)
-        return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing, missing, keys)
+    explain = explanation_of
 
     @cached_property
     def canonical_plan(self) -> str:
