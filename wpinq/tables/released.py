@@ -209,7 +209,7 @@ class Table(Saved, Framed):
         Examples
         --------
         >>> import wpinq as wp
-        >>> people = wp.source("people", city=str, facts=["whole_weights"])
+        >>> people = wp.source("people", city=str)
         >>> wanted = people.by("city", keys=["Oslo", "Rome"]).agg(n=wp.count(), epsilon=1)
         >>> wp.simulate(wanted, {"people": [("Oslo",)] * 90}, seed=1).plot().get_ylabel()
         'n: count, 95 % interval'
