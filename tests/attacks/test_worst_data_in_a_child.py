@@ -105,7 +105,7 @@ with opened() as session:
     tell(seen=seen)
 """
     )
-    assert found["seen"] == [["PlanError", "1"], ["PlanError", "1"], ["PlanError", "1"], ["answers", "3/2"]]
+    assert found["seen"] == [["PlanError", "1"], ["PlanError", "1"], ["PlanError", "1"], ["answers", "1.5"]]
 
 
 @pytest.mark.parametrize("call", ["fork", "memfd_create"])

@@ -186,7 +186,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "no person": ([*ASKED, "--person", "who", "--at-most", "1"], 1, "no column 'who'"),
     "draws": ([*ASKED, "--draw", "0"], 2, "--draw is at least 1"),
     "both draws": ([*ASKED, "--draw", "9", "--weighted-rows"], 2, "give one of them"),
-    "no bool": (["people.csv", "--epsilon", "1", "--attribute", "age:bool=false,maybe"], 2, "there is no type 'bool'"),
+    "no bool": (["people.csv", "--epsilon", "1", "--attribute", "age:bool=false,maybe"], 2, "no column type 'bool'"),
     "a seed": ([*ASKED, "--seed", "-1"], 2, "--seed is at least 0"),
     "the report": ([*ASKED, "--report", "no/r.json"], 2, "cannot write no/r.json"),
     "over the table": ([*ASKED, "--report", "people.csv"], 2, "write to another"),

@@ -660,20 +660,20 @@ def test_edge_lists_are_what_python_reads(many: int, tmp_path: Path) -> None:
         facts = draw.choice([(), ("unit_weights",), ("symmetric",)])
         expected: dict[Any, float] | None = None
         with contextlib.suppress(SourceRejected):
-            expected = read(data.edges(node), record_type({"a": type_, "b": type_}))
+            expected = read(data.edges(node), record_type({"u": type_, "v": type_}))
         if expected is None:
             with pytest.raises(SourceRejected) as said:
                 data.edges(node)
-            named = str(refused(data, record_type({"a": type_, "b": type_})))
-            assert named.replace("field 'a'", "field 0").replace("field 'b'", "field 1") == str(said.value)
+            named = str(refused(data, record_type({"u": type_, "v": type_})))
+            assert named.replace("field 'u'", "field 0").replace("field 'v'", "field 1") == str(said.value)
         else:
             kept: Any = expected
             with contextlib.suppress(SourceRejected):
                 kept = None
-                kept = read(data.edges(node), record_type({"a": type_, "b": type_}), facts)
+                kept = read(data.edges(node), record_type({"u": type_, "v": type_}), facts)
             if kept is None:
-                refused(data, record_type({"a": type_, "b": type_}), facts)
+                refused(data, record_type({"u": type_, "v": type_}), facts)
             else:
-                assert read(data, record_type({"a": type_, "b": type_}), facts) == expected, text
+                assert read(data, record_type({"u": type_, "v": type_}), facts) == expected, text
         outcomes[expected is None] += 1
     assert min(outcomes.values()) > many // 8

@@ -128,7 +128,7 @@ def multiset(chain: Chain) -> Hashable:
     return tuple(sorted((record, weight) for record, weight in chain.candidate["dice"].items()))
 
 
-DICE = wp.source("dice", int)
+DICE = wp.source("dice", int, unit_weight=4)
 
 
 @BOTH_ENGINES

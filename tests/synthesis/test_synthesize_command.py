@@ -103,18 +103,6 @@ def test_a_command_line_that_makes_no_sense_spends_nothing(
     assert not (tmp_path / "g.txt.run" / "run.json").exists()
 
 
-@pytest.mark.long
-def test_a_process_of_its_own_does_without_matplotlib(tmp_path: Path) -> None:
-    script = "import sys; from wpinq.cli.main import main; assert main() == 0; print('loaded', *sys.modules)"
-    told = [str(GRAPH), "--epsilon", "4", "--out", str(tmp_path / "g.txt"), "--steps", "100", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-c", script, "synthesize", *told], capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.split("loaded", 1)[1].split())
-    assert "igraph" in loaded
-    assert not loaded & {"matplotlib", "matplotlib.pyplot"}
-
-
 def test_the_graph_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = tmp_path / "graph.txt"
     graph.write_bytes(GRAPH.read_bytes())

@@ -224,7 +224,7 @@ def test_a_spark_started_here_shows_and_writes_nothing_and_may_be_stopped(spark:
         [sys.executable, "-c", STOPPED], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     refusal = f"{session.STOPPED} None"
-    expected = ["True", "[]", "['false', 'false', 'false', 'true']", refusal, refusal, "1/4", "closed"]
+    expected = ["True", "[]", "['false', 'false', 'false', 'true']", refusal, refusal, "0.25", "closed"]
     assert done.stdout.splitlines() == expected, done.stderr
 
 
