@@ -111,19 +111,15 @@ This page gives the meaning, the signature and the stability of each operator of
 WeightedDataset({{36: 2.0}})
 ```
 
-An operator maps one or two weighted datasets to a weighted dataset. In the formulas, `A` is the dataset that the
-operator is called on and `B` the other one. The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all
-absolute weights.
+In the formulas, which are those of the paper, `A` is the dataset that the operator is called on and `B` the other one.
+The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all absolute weights.
 
-Every operator is *stable*: the output changes by at most the total change of the inputs. So plans compose, and the
-cost of a plan is counted along its paths ([budgets](budgets.md)). Each section gives the reason and links to the proof,
-which also bounds the [rounding of floats](proofs/rounding.md).
+Every operator is *stable*: the output changes by at most the total change of the inputs. So the cost of a plan is
+counted along its paths ([stability](stability.md)). Each section gives the reason and links to the proof, which also
+bounds the [rounding of floats](proofs/rounding.md).
 
-The formulas are those of the paper. Text programs are described in [the language](language.md), and the functions of
-records in [expressions](expressions.md). The method `where` is also called `filter`.
-
-Columns may be named instead of written as functions: `select("city")`, `join(other, on="city")`. The join by name
-gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
+The method `where` is also called `filter`. [Columns by name](tables.md#columns-by-name) may stand for functions. A join
+by name gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
 
 {"".join(sections).rstrip()}
 """
@@ -137,7 +133,7 @@ def _section(operator: type[Operator]) -> str:
 
 {body}
 
-- Text program: `{text_form(operator)}`
+- Text: `{text_form(operator)}`
 - Python: `{fluent_form(operator)}`
 {parameters}
 - Stability: {operator.stability} ([proof]({proof}))
