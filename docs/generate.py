@@ -111,7 +111,7 @@ This page gives the meaning, the signature and the stability of each operator of
 WeightedDataset({{36: 2.0}})
 ```
 
-In the formulas, which are those of the paper, `A` is the dataset that the operator is called on and `B` the other one.
+In the formulas, which are those of the paper, `A` is the dataset that the operator is called on and `B` is `other`.
 The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all absolute weights.
 
 Every operator is *stable*: the output changes by at most the total change of the inputs. So the cost of a plan is
@@ -127,7 +127,8 @@ by name gives the columns of both sides. A right column gets the suffix `_right`
 
 def _section(operator: type[Operator]) -> str:
     body, example = _docstring(operator)
-    parameters = "\n".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}" for p in operator.parameters)
+    described = [p for p in operator.parameters if p.kind != "query"]
+    parameters = "".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}\n" for p in described)
     proof = f"proofs/{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', operator.name).lower()}.md"
     return f"""## {operator.name}
 
@@ -135,8 +136,7 @@ def _section(operator: type[Operator]) -> str:
 
 - Text: `{text_form(operator)}`
 - Python: `{fluent_form(operator)}`
-{parameters}
-- Stability: {operator.stability} ([proof]({proof}))
+{parameters}- Stability: {operator.stability} ([proof]({proof}))
 
 ```python
 {example}
@@ -154,9 +154,7 @@ def _docstring(operator: type[Operator]) -> tuple[str, str]:
 
 
 def _parameter_meaning(parameter: Parameter, arity: int) -> str:
-    if parameter.kind == "query":
-        words = "the other dataset"
-    elif parameter.kind == "constant":
+    if parameter.kind == "constant":
         words = "a public constant of the type of the key"
     elif parameter.kind == "limit":
         words = "a public positive integer, where further elements of a record are cut"
