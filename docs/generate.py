@@ -53,30 +53,24 @@ def code_lines(path: Path) -> int:
     return sum(1 for i, line in lines if i not in left_out and line.strip() and not line.strip().startswith("#"))
 
 
-def trusted_tables() -> list[tuple[dict[str, Any], list[tuple[str, int, str]]]]:
-    """Each table of `trusted.toml` with its files: name, lines of code, and the first sentence of the docstring."""
-    tables = []
-    for table in TRUSTED["table"]:
-        rows = []
-        for name in table["files"]:
-            path = ROOT / "wpinq" / f"{name}.py"
-            idea = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
-            rows.append((f"{name}.py", code_lines(path), idea))
-        tables.append((table, rows))
-    return tables
+def trusted_tables() -> list[tuple[dict[str, Any], list[tuple[str, int]]]]:
+    """Each table of `trusted.toml` with its files: name and lines of code."""
+    return [
+        (table, [(f"{name}.py", code_lines(ROOT / "wpinq" / f"{name}.py")) for name in table["files"]])
+        for table in TRUSTED["table"]
+    ]
 
 
 def architecture() -> str:
-    """The page of the architecture with the tables of the trusted base as the code is."""
+    """The page of the architecture with the lists of the trusted base as the code is."""
     tables = trusted_tables()
-    sums = [sum(lines for _, lines, _ in rows) for _, rows in tables]
+    sums = [sum(lines for _, lines in rows) for _, rows in tables]
     parts = []
     for (table, rows), lines in zip(tables, sums, strict=True):
         parts.append(f"### {table['name']}: {lines} lines, of at most {table['limit']}\n\n{table['about']}\n\n")
-        parts.append("| file | lines | first sentence |\n| --- | --- | --- |\n")
-        parts.extend(f"| `{name}` | {count} | {idea} |\n" for name, count, idea in rows)
-        parts.append("\n")
-    parts.append(f"All tables together hold {sum(sums)} lines, of at most {TRUSTED['total']}.\n\n")
+        listed = "".join(f"{count:4} {name}\n" for name, count in rows)
+        parts.append(f"```text\n{listed}```\n\n")
+    parts.append(f"All lists together hold {sum(sums)} lines, of at most {TRUSTED['total']}.\n\n")
     return _LIST.sub(lambda _: "\n" + "".join(parts), (DOCS / "architecture.md").read_text(encoding="utf-8"))
 
 
@@ -117,19 +111,15 @@ This page gives the meaning, the signature and the stability of each operator of
 WeightedDataset({{36: 2.0}})
 ```
 
-An operator maps one or two weighted datasets to a weighted dataset. In the formulas, `A` is the dataset that the
-operator is called on and `B` the other one. The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all
-absolute weights.
+In the formulas, which are those of the paper, `A` is the dataset that the operator is called on and `B` is `other`.
+The weight of a record `x` in `A` is `A(x)`, and `‖A‖` is the sum of all absolute weights.
 
-Every operator is *stable*: the output changes by at most the total change of the inputs. So plans compose, and the
-cost of a plan is counted along its paths ([budgets](budgets.md)). Each section gives the reason and links to the proof,
-which also bounds the [rounding of floats](proofs/rounding.md).
+Every operator is *stable*: the output changes by at most the total change of the inputs. So the cost of a plan is
+counted along its paths ([stability](stability.md)). Each section gives the reason and links to the proof, which also
+bounds the [rounding of floats](proofs/rounding.md).
 
-The formulas are those of the paper. Text programs are described in [the language](language.md), and the functions of
-records in [expressions](expressions.md). The method `where` is also called `filter`.
-
-Columns may be named instead of written as functions: `select("city")`, `join(other, on="city")`. The join by name
-gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
+The method `where` is also called `filter`. [Columns by name](tables.md#columns-by-name) may stand for functions. A join
+by name gives the columns of both sides. A right column gets the suffix `_right` where the left has its name too.
 
 {"".join(sections).rstrip()}
 """
@@ -137,16 +127,16 @@ gives the columns of both sides. A right column gets the suffix `_right` where t
 
 def _section(operator: type[Operator]) -> str:
     body, example = _docstring(operator)
-    parameters = "\n".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}" for p in operator.parameters)
+    described = [p for p in operator.parameters if p.kind != "query"]
+    parameters = "".join(f"- `{p.name}`: {_parameter_meaning(p, operator.arity)}\n" for p in described)
     proof = f"proofs/{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', operator.name).lower()}.md"
     return f"""## {operator.name}
 
 {body}
 
-- Text program: `{text_form(operator)}`
+- Text: `{text_form(operator)}`
 - Python: `{fluent_form(operator)}`
-{parameters}
-- Stability: {operator.stability} ([proof]({proof}))
+{parameters}- Stability: {operator.stability} ([proof]({proof}))
 
 ```python
 {example}
@@ -164,9 +154,7 @@ def _docstring(operator: type[Operator]) -> tuple[str, str]:
 
 
 def _parameter_meaning(parameter: Parameter, arity: int) -> str:
-    if parameter.kind == "query":
-        words = "the other dataset"
-    elif parameter.kind == "constant":
+    if parameter.kind == "constant":
         words = "a public constant of the type of the key"
     elif parameter.kind == "limit":
         words = "a public positive integer, where further elements of a record are cut"
