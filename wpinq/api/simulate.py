@@ -52,8 +52,20 @@ def simulate(
 ) -> R: ...
 
 
+@overload
 def simulate(
-    measurement: Measurement | Compound, data: Mapping[str, SourceData], seed: int, engine: str = DEFAULT_ENGINE
+    measurement: Mapping[str, Measurement | Compound],
+    data: Mapping[str, SourceData],
+    seed: int,
+    engine: str = DEFAULT_ENGINE,
+) -> dict[str, Any]: ...
+
+
+def simulate(
+    measurement: Measurement | Compound | Mapping[str, Measurement | Compound],
+    data: Mapping[str, SourceData],
+    seed: int,
+    engine: str = DEFAULT_ENGINE,
 ) -> Any:
     """Simulate the answers of a session on PUBLIC data, with a seed.
 
@@ -61,7 +73,7 @@ def simulate(
 
     Parameters
     ----------
-    measurement : Measurement, Tabulation or MarginalTabulation
+    measurement : Measurement, Tabulation, MarginalTabulation, or mapping of these by name
         With a domain, or a listing.
     data : mapping
         As for `evaluate`.
@@ -73,7 +85,7 @@ def simulate(
     Returns
     -------
     Answers, Table or MarginalTables
-        Answers with the stamp of a simulation.
+        Answers with the stamp of a simulation; of a mapping, a dict.
 
     Raises
     ------
@@ -93,6 +105,9 @@ def simulate(
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise PlanError(f"a seed is an integer of at least 0, not {described(seed)}")
+    if isinstance(measurement, Mapping):
+        own = np.random.default_rng(seed).integers(2**63, size=len(measurement)).tolist()
+        return {name: simulate(each, data, seed, engine) for (name, each), seed in zip(measurement.items(), own)}
     if isinstance(measurement, Compound):
         asked = measurement.measurements
         if waits_for_keys(measurement):

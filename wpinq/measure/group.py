@@ -57,9 +57,8 @@ class Compound(ShownAsText, MeasuredGroup, Generic[R]):
 
         It also has uses, weights left, and the engine.
         """
-        return Explanation(
-            "\n\n".join(f"{title}:\n{explanation_of(each, engine)}" for title, each in self.items.items())
-        )
+        shown = {**self.items, **{title: each for title, (each, _) in self.stand_ins.items() if title in self.items}}
+        return Explanation("\n\n".join(f"{title}:\n{explanation_of(each, engine)}" for title, each in shown.items()))
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]

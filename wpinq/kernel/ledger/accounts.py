@@ -151,7 +151,7 @@ def check_same(known: Account, declared: Account) -> Account:
         if stored != given:
             raise LedgerError(
                 f"the ledger has {known.name!r} with the {field} {stored!r}, not {given!r}: use that, "
-                "or protect the data under another name".replace("whole_weights", "rows (not weights)")
+                "or protect the data under another name"
             )
     if known.budget != declared.budget:
         raise LedgerError(
