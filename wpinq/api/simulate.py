@@ -107,7 +107,10 @@ def simulate(
         raise PlanError(f"a seed is an integer of at least 0, not {described(seed)}")
     if isinstance(measurement, Mapping):
         own = np.random.default_rng(seed).integers(2**63, size=len(measurement)).tolist()
-        return {name: simulate(each, data, seed, engine) for (name, each), seed in zip(measurement.items(), own)}
+        return {
+            name: simulate(each, data, seed, engine)
+            for (name, each), seed in zip(measurement.items(), own, strict=True)
+        }
     if isinstance(measurement, Compound):
         asked = measurement.measurements
         if waits_for_keys(measurement):
