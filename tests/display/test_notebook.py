@@ -49,7 +49,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     cells = [nbformat.v4.new_code_cell(code) for code in CELLS.values()]
     notebook = nbformat.v4.new_notebook(cells=cells)
     client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
-    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder)})
+    # a cache of its own: parso, by which names are completed, reads what another process has half written
+    own = {"PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "XDG_CACHE_HOME": str(folder)}
+    client.execute(env={**os.environ, **own})
     return {name: cell.outputs for name, cell in zip(CELLS, cells, strict=True)}
 
 
