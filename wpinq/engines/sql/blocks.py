@@ -111,6 +111,13 @@ def links(term: t.SqlTerm) -> bool:
     return equates(term) and all(argument.kind == "column" for argument in term.arguments)
 
 
+def trivial(term: t.SqlTerm) -> bool:
+    """Whether a condition says that a value is itself."""
+    if not equates(term) or term.arguments[0] != term.arguments[1]:
+        return False
+    return term.text == "same" or not term.arguments[0].nullable
+
+
 def equalities(condition: t.SqlTerm) -> list[tuple[t.SqlTerm, t.SqlTerm]]:
     """The pairs of terms that a condition makes equal, one of each pair a column."""
     pairs = []
@@ -382,6 +389,14 @@ class Reuse:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """Whether several rows of a dataset may have one record, so that they have to be added up."""
+
+    relation: Relation
+    possible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Minimum:
     """The Intersect of two relations.
 
@@ -394,30 +409,37 @@ class Minimum:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyNorm:
-    """The norm of the records of a block with the key of a row.
-
-    Without a term for it, a table of norms is made.
-    """
-
-    block: Block
-    key: Shape
-    nonnegative: bool
-    term: SqlTerm | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Total:
     """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape.
 
-    `sql` is the SQL of the sum; None: on the grid. `count` is the SQL of the number of those rows.
+    Attributes
+    ----------
+    block : Block
+        The rows.
+    grouped_by : Shape
+        What they agree in.
+    absolute : bool
+        Whether it is of sizes: the norm of a key.
+    nonnegative : bool
+        Whether no weight is negative.
+    term : SqlTerm or None
+        The sum as a term of a row, where no table of sums is needed.
+    sql : str or None
+        The SQL of the sum; None: on the grid.
+    count : str
+        The SQL of the number of the rows.
+    rows : tuple of (Block, SqlTerm)
+        For that SQL, rows in place of those, each with the number `n` of those that it stands for.
     """
 
     block: Block
     grouped_by: Shape
     absolute: bool = False
+    nonnegative: bool = False
+    term: SqlTerm | None = None
     sql: str | None = None
     count: str = "count(*)"
+    rows: tuple[tuple[Block, SqlTerm], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,16 +467,17 @@ class Addends:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Rows that are added up, each with some weights.
+    """Blocks whose rows are added up, each with some weights.
 
-    With a place, the column of the record there is left out.
+    With a place there is one block, and the column of the record there is left out.
 
-    A row then stands for one with each of the values 0, 1, … there, which have the weights.
+    A row then stands for one with each of the values there, which have the weights.
     """
 
-    block: Block
+    blocks: tuple[Block, ...]
     weights: tuple[tuple[SqlTerm, ...], ...]
     place: int | None = None
+    values: tuple[SqlTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

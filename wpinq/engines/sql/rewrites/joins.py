@@ -88,10 +88,6 @@ def is_bound(alias: str, table: b.SqlTable, known: set[t.SqlTerm]) -> bool:
     return any(key <= names for key in table.keys)
 
 
-Pairs = list[tuple[t.SqlTerm, str]]
-"""Columns of the first table, each with the column of another that it must equal."""
-
-
 def order_by_row(script: Script, rows: b.QueryRows) -> b.QueryRows:
     """Split a cycle of tables into two blocks of different join order, each for its better rows.
 
@@ -129,7 +125,8 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
         return [block]
     start, conditions, numbers = [first], [block.condition], list[t.SqlTerm]()
     for other, pairs in ((second, to_second), (third, to_third)):
-        counts, alias = _counts(script, other[1], pairs), script.alias()
+        shown = t.RecordShape(None, tuple(term for _, term in pairs))
+        counts, alias = script.counts(b.Block((other,), t.TRUE, shown, t.ONE)), script.alias()
         start.append((alias, counts))
         conditions += b.matches(counts, alias, [term for term, _ in pairs])
         numbers.append(t.column(alias, "n", False))
@@ -140,23 +137,13 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
     ]
 
 
-def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]) -> Pairs:
+def _pairs(
+    block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]
+) -> list[tuple[t.SqlTerm, t.SqlTerm]]:
+    """Columns of one table, each with the column of another that it must equal."""
     find = b.classes(block)
     held = {find(term): term for term in first[1].at(first[0])}
-    return [(held[find(term)], term.text) for term in other[1].at(other[0]) if find(term) in held]
-
-
-def _counts(script: Script, table: b.SqlTable, pairs: Pairs) -> b.SqlTable:
-    """How many rows a table has for the values of some columns."""
-    nullable = dict(table.columns)
-    keys, quote = numbered("k", pairs), script.emitter.dialect.quote
-    shown = ", ".join(f"{quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True))
-    grouped = ", ".join(keys)
-    name = script.table(
-        f"SELECT {grouped}, count(*) AS n FROM (SELECT {shown} FROM {table.source}) GROUP BY {grouped}", [table.source]
-    )
-    listed = [*((key, nullable[held]) for key, (_, held) in zip(keys, pairs, strict=True)), ("n", False)]
-    return b.SqlTable(name, tuple(listed), (frozenset(keys),), lookup=True)
+    return [(held[find(term)], term) for term in other[1].at(other[0]) if find(term) in held]
 
 
 # Rewrites of an Intersect: a join of its sides, each filtered by the records of the other.
@@ -348,15 +335,8 @@ def drop_self_joins(script: Script, block: b.Block) -> b.Block:
         kept, dropped = pair
         tables = tuple((alias, table) for alias, table in block.tables if alias != dropped)
         merged = b.rewritten(block, tables, {dropped: kept})
-        parts = dict.fromkeys(term for term in t.conjuncts(merged.condition) if not _trivial(term))
+        parts = dict.fromkeys(term for term in t.conjuncts(merged.condition) if not b.trivial(term))
         block = b.Block(merged.tables, t.both(parts), merged.output, merged.weight)
-
-
-def _trivial(term: t.SqlTerm) -> bool:
-    """Whether a condition says that a value is itself."""
-    if not b.equates(term) or term.arguments[0] != term.arguments[1]:
-        return False
-    return term.text == "same" or not term.arguments[0].nullable
 
 
 def _find(block: b.Block) -> tuple[str, str] | None:

@@ -340,22 +340,16 @@ def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
     """
     block, (least, *images) = found.block, found.orbit
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
-    counts = _counts(script, {(dict(block.tables)[alias].source, here.text): None for alias, here in held.items()})
+    columns = {(dict(block.tables)[alias].source, here.text): (alias, here) for alias, here in held.items()}
+    counts = script.counts(
+        *(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE) for alias, here in columns.values())
+    )
     first: dict[str, b.SqlTable] = {}
     for alias, table in block.tables:
         if alias in held:
             later = [place for other in images for place in places(block, alias, table, other)]
             first[alias] = _ordered(script, table, held[alias], later, counts) if later else table
     return (*first.items(), *(item for item in block.tables if item[0] not in first))
-
-
-def _counts(script: Script, held: dict[tuple[str, str], None]) -> b.SqlTable:
-    """How many rows have each value, in some columns of tables."""
-    quote = script.emitter.dialect.quote
-    values = " UNION ALL ".join(f"SELECT {quote(name)} AS k0 FROM {source}" for source, name in held)
-    sources = list(dict.fromkeys(source for source, _ in held))
-    name = script.table(f"SELECT k0, count(*) AS n FROM ({values}) GROUP BY k0", sources)
-    return b.SqlTable(name, (("k0", False), ("n", False)), (frozenset(("k0",)),), lookup=True)
 
 
 def _ordered(
