@@ -141,15 +141,15 @@ class _Execution:
         self.live: set[str] = set()
         self.statements = {statement.creates: statement for statement in self.compiled.statements}
         self.needed = unmade(self.compiled.reads, self.statements, self.there)
-        self.made_last = {statement.creates: number for number, statement in enumerate(self.compiled.statements)}
-        self.read_last: dict[str, int] = {}
-        """The last statement that makes what is needed and reads a table, by its number."""
+        self.last: dict[str, int] = {}
+        """The last statement that makes a table, or that makes what is needed and reads it, by its number."""
         self.readers = Counter(set(self.compiled.reads))
         for number, statement in enumerate(self.compiled.statements):
             self.readers.update(set(statement.reads))
+            self.last[statement.creates] = number
             if statement.creates in self.needed:
-                self.read_last.update(dict.fromkeys(statement.reads, number))
-        self.read_last.update(dict.fromkeys(self.compiled.reads, len(self.compiled.statements)))
+                self.last.update(dict.fromkeys(statement.reads, number))
+        self.last.update(dict.fromkeys(self.compiled.reads, len(self.compiled.statements)))
 
     def there(self, table: str) -> bool:
         """Whether a table stands."""
@@ -178,13 +178,10 @@ class _Execution:
 
     def drop_unread(self, number: int) -> None:
         """Drop the tables that no needed statement from here on reads, nor the query."""
-        unread = {table for table in self.live if max(self._last(table)) < number}
+        unread = {table for table in self.live if self.last.get(table, -1) < number}
         for table in unread:
             self.tables.drop(table)
         self.live -= unread
-
-    def _last(self, table: str) -> tuple[int, int]:
-        return self.made_last.get(table, -1), self.read_last.get(table, -1)
 
 
 SHARED_USES = 3

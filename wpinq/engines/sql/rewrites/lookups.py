@@ -105,34 +105,24 @@ def _fold(script: Script, block: Block, group: _Alternative) -> tuple[Block, str
     inside = [part for part in parts if pure[part.digest]]
     outside = [part for part in parts if not pure[part.digest]]
     roots = _roots(replace(block, condition=t.both(outside)))
-    key_names = numbered("k", group.keys[0])
-    key_of = {
-        t.column(alias, name, True): key_name
-        for (alias, _), key in zip(group.tables, group.keys, strict=True)
-        for name, key_name in zip(key, key_names, strict=True)
-    }
-    wanted = _wanted(roots, pure)
-    by_position = t.renamed({alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)})
-    texts = {term: script.emitter.term(by_position(term)) for term in wanted if term not in key_of}
-    listed = sorted(texts, key=lambda term: texts[term])
-    first_alias, _ = group.tables[0]
-    held = dict(group.tables[0][1].columns)
-    keys = [t.column(first_alias, name, held[name]) for name in group.keys[0]]
-    matches = [
-        t.same(key, t.column(alias, name, dict(table.columns)[name]))
-        for (alias, table), other in zip(group.tables[1:], group.keys[1:], strict=True)
-        for key, name in zip(keys, other, strict=True)
+    columns = [
+        [t.column(alias, name, dict(table.columns)[name]) for name in key]
+        for (alias, table), key in zip(group.tables, group.keys, strict=True)
     ]
-    outputs = [*keys, *listed]
-    names = [*key_names, *numbered("x", listed)]
+    keys = columns[0]
+    known = {column: key for own in columns for key, column in zip(keys, own, strict=True)}
+    by_position = t.renamed({alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)})
+    wanted = [term for term in _wanted(roots, pure) if term not in known]
+    outputs = [*keys, *sorted(wanted, key=lambda term: script.emitter.term(by_position(term)))]
+    names = [*numbered("k", keys), *numbered("x", wanted)]
+    matches = [t.same(key, column) for column, key in known.items() if column != key]
     inner = Block(group.tables, t.both(dict.fromkeys([*matches, *inside])), t.RecordShape(None, tuple(keys)), keys[0])
-    sql = script.emitter.select(inner, outputs, names)
-    name = script.table(sql, [table.source for _, table in group.tables])
+    name = script.table(script.emitter.select(inner, outputs, names), [table.source for _, table in group.tables])
     described = [(n, term.nullable) for n, term in zip(names, outputs, strict=True)]
-    table = SqlTable(name, tuple(described), (frozenset(key_names),), lookup=True)
+    table = SqlTable(name, tuple(described), (frozenset(names[: len(keys)]),), lookup=True)
     alias = script.alias()
-    found = {term: t.column(alias, n, term.nullable) for n, term in zip(names, outputs, strict=True)}
-    found |= {term: t.column(alias, key_name, keys[int(key_name[1:])].nullable) for term, key_name in key_of.items()}
+    found = dict(zip(outputs, table.at(alias), strict=True))
+    found |= {column: found[key] for column, key in known.items()}
     rewrite = t.substitute(found.get, ("column", "call"))
     members = {a for a, _ in group.tables}
     tables = (*((other, held) for other, held in block.tables if other not in members), (alias, table))
