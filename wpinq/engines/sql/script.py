@@ -124,15 +124,21 @@ class Script:
         output = t.RecordShape(None, tuple(terms)) if type_ is None else t.shape_of(type_, iter(terms))
         return b.Block(((alias, table),), t.TRUE, output, table.weight_at(alias))
 
-    def counts(self, *blocks: b.Block) -> b.SqlTable:
-        """The number of rows with each output that some blocks have together, `n`, as a lookup by it."""
-        terms = [*t.leaves(blocks[0].output)]
+    def counts(self, block: b.Block) -> b.SqlTable:
+        """The number `n` of rows of a block with each output, also as the weight, as a lookup by that output.
+
+        Many steps ask for it, by the same text and so of one table. The second column of a mirrored table has as many
+        rows of a value as the first has.
+        """
+        ((alias, table), *_), terms = block.tables, [*t.leaves(block.output)]
         names = numbered("k", terms)
-        rows = " UNION ALL ".join(self.emitter.select(block, [*t.leaves(block.output)], names) for block in blocks)
-        query = f"SELECT {', '.join([*names, 'count(*) AS n'])} FROM ({rows}){grouping(names)}"
-        listed = [(name, term.nullable) for name, term in zip(names, terms, strict=True)]
-        name = self.table(query, b.reads(blocks))
-        return b.SqlTable(name, (*listed, ("n", False)), (frozenset(names),), lookup=True)
+        covers = b.covered(block, names)
+        if table.mirrored and covers is not None and terms == table.at(alias)[1:]:
+            return self.counts(replace(block, output=table.at(alias)[0]))
+        query = f"SELECT {', '.join([*names, 'count(*) AS n', 'CAST(count(*) AS DOUBLE) AS w'])} FROM "
+        name = self.table(f"{query}({self.emitter.select(block, terms, names)}){grouping(names)}", b.reads([block]))
+        listed = [(key, term.nullable) for key, term in zip(names, terms, strict=True)]
+        return b.SqlTable(name, (*listed, ("n", False)), (frozenset(names),), lookup=True, covers=covers)
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 

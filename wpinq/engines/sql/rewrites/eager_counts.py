@@ -30,7 +30,7 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`.
 
     The norm of paths at their middle vertex is the case in point: `in(k) · out(k) − reciprocal(k)`. No path is listed.
-    A loop is a row like others.
+    A loop is a row like others. Where every edge has its reverse, as the plan proves, `returns` is `starts`.
 
     Needs: rows of one weight at each key, a constant or a function of the key (`late_aggregation`), as `unit_weights`
     gives them. Two tables, beside lookups at the key. Conditions on rows of one table, equalities of the key, and at
@@ -61,12 +61,13 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     if not {term.scope for term in t.columns(rest.block.weight)} <= {alias for alias, _ in lookups} or not b.grows(block):
         return total
     counts = [(script.alias(), script.counts(side.block)) for side in (left, right)]
+    whole = [held for side, (_, held) in zip((one, other), counts, strict=True) if len(side) == len(key)]
     one, other = (dict(zip(side, held.at(alias), strict=False)) for side, (alias, held) in zip((one, other), counts))
     pairs = _part(block, [*counts, *lookups], _both(key, one, other)).block
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
     if across:
-        alias, less = script.alias(), script.counts(met)
+        alias, less = script.alias(), whole[0] if whole and _turned(met) else script.counts(met)
         left_out = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False))).block
         rows.append((left_out, t.call("negate_weight", t.column(alias, "n", False))))
     return replace(total, rows=tuple(rows), sql="CAST(sum(n) AS DOUBLE) * abs(min(w))")
@@ -90,3 +91,10 @@ def _both(key: Sequence[t.SqlTerm], one: _Key, other: _Key) -> _Key:
 def _equal(one: _Key, other: _Key) -> list[t.SqlTerm]:
     """The conditions that two sides have the same key."""
     return [t.same(column, other[each]) for each, column in one.items() if each in other]
+
+
+def _turned(block: b.Block) -> bool:
+    """Whether the pairs of a block are those of the rows of a mirrored table with their reverse, one for each row."""
+    (one, table), (other, twin) = block.tables
+    crossed = {frozenset(pair) for pair in zip(table.at(one), twin.at(other)[::-1], strict=True)}
+    return table == twin and table.mirrored and {frozenset(p.arguments) for p in t.conjuncts(block.condition)} == crossed

@@ -7,9 +7,10 @@ permutes the choices of rows, and all of an orbit give the same record. Where a 
 images of a choice, the orbit has n choices, and the column comes before its images in one of them, in any order of
 all values. That one is made, and adds the weights of all n, which are one term over n images of its columns.
 
-**Order.** Values come in the order of how many rows have them in the tables of that first column, then of themselves.
-Tables that hold it and an image of it are filtered by that, stored, and joined first. So what grows is joined at
-the vertex that has few partners that come after it: at most `√(2m)` in a graph of m edges, whatever its degrees.
+**Order.** Values come in the order of how many rows have them in that first column, then of themselves. In a choice of
+rows each image of the column is that column of another table with the same rows, so every value has a place. Tables
+that hold it and an image of it are filtered by that, stored, and joined first. So what grows is joined at the vertex
+that has few partners that come after it: at most `√m` in a graph of m edges, whatever its degrees.
 
 **What breaks the symmetry.** Images of conditions `NOT x = y` that the block does not have (two paths that meet in a
 triangle need not say that all three vertices differ) are added, and so is that the column differs from its images. What
@@ -340,10 +341,8 @@ def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
     """
     block, (least, *images) = found.block, found.orbit
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
-    columns = {(dict(block.tables)[alias].source, here.text): (alias, here) for alias, here in held.items()}
-    counts = script.counts(
-        *(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE) for alias, here in columns.values())
-    )
+    alias, here = next(iter(held.items()))
+    counts = script.counts(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE))
     first: dict[str, b.SqlTable] = {}
     for alias, table in block.tables:
         if alias in held:

@@ -183,29 +183,20 @@ def _norm(
     terms = list(t.leaves(key))
     shown = replace(block, output=t.RecordShape(None, tuple(terms)))
     names = numbered("c", terms)
-    total = script.rewritten(b.Total(shown, shown.output, True, relation.nonnegative))
+    total, covers = script.rewritten(b.Total(shown, shown.output, True, relation.nonnegative)), b.covered(shown, names)
     if total.term is not None:
         return block, total.term
-    norm = total.sql or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
-    queries = [
-        script.select(each, [*t.leaves(each.output), number, each.weight], [*names, "n", "w"])
-        for each, number in total.rows
-    ]
-    rows, read = together(queries or [script.rows(shown)])
-    name = script.table(f"SELECT {', '.join([*names, f'{norm} AS w'])} FROM ({rows}){grouping(names)}", read)
-    held = dict(zip(names, terms, strict=True))
-    listed = tuple((n, term.nullable) for n, term in held.items())
-    norms = b.SqlTable(name, listed, (frozenset(names),), lookup=True, covers=_covered(block, held))
+    if total.sql is not None and shown.weight == t.ONE and covers is not None:
+        norms = script.counts(shown)
+    else:
+        norm = total.sql or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
+        queries = [
+            script.select(each, [*t.leaves(each.output), number, each.weight], [*names, "n", "w"])
+            for each, number in total.rows
+        ]
+        rows, read = together(queries or [script.rows(shown)])
+        name = script.table(f"SELECT {', '.join([*names, f'{norm} AS w'])} FROM ({rows}){grouping(names)}", read)
+        listed = tuple((n, term.nullable) for n, term in zip(names, terms, strict=True))
+        norms = b.SqlTable(name, listed, (frozenset(names),), lookup=True, covers=covers)
     alias = script.alias()
     return b.looked_up(block, alias, norms, terms), norms.weight_at(alias)
-
-
-def _covered(block: b.Block, key: dict[str, t.SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
-    """The table and columns that have all values of a block under a key's names.
-
-    None where the block is not a table as it is.
-    """
-    ((_, table), *others) = block.tables
-    if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in key.values()):
-        return None
-    return table.source, tuple(key[name].text for name in sorted(key))
