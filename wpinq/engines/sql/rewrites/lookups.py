@@ -50,22 +50,19 @@ def _folded(script: Script, block: Block) -> Block:
 
 def _find(block: Block, done: set[str]) -> _Alternative | None:
     find = classes(block)
-    groups: dict[tuple[t.SqlTerm, ...], list[tuple[tuple[str, SqlTable], tuple[str, ...]]]] = {}
+    groups: dict[frozenset[t.SqlTerm], list[tuple[tuple[str, SqlTable], dict[t.SqlTerm, str]]]] = {}
     for alias, table in block.tables:
         if table.lookup and alias not in done:
             (key,) = table.keys
             place = {find(t.column(alias, name, True)): name for name in sorted(key)}
             if len(place) == len(key):
-                order = sorted(place, key=lambda term: term.digest)
-                groups.setdefault(tuple(order), []).append(((alias, table), tuple(place[term] for term in order)))
+                groups.setdefault(frozenset(place), []).append(((alias, table), place))
     for members in groups.values():
         members.sort(key=lambda member: member[0][1].source)
         # one order of the key's columns for all groups of these tables
-        first = members[0][1]
-        order_ = sorted(range(len(first)), key=lambda i: first[i])
-        group = _Alternative(
-            tuple(table for table, _ in members), tuple(tuple(key[i] for i in order_) for _, key in members)
-        )
+        order = sorted(members[0][1], key=members[0][1].__getitem__)
+        keys = tuple(tuple(place[each] for each in order) for _, place in members)
+        group = _Alternative(tuple(table for table, _ in members), keys)
         if len(block.tables) > len(group.tables) and (len(group.tables) > 1 or _terms(block, group)):
             return group
     return None
