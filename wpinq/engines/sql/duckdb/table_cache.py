@@ -58,13 +58,16 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
         joined = f"WHERE list_contains(CAST($keys0 AS {types[0]}[]), q.{names[0]})"
     else:
         columns = zip(lists, names, types, strict=True)
-        table = ", ".join(f"unnest(CAST(${given} AS {sql}[])) AS {name}" for given, name, sql in columns)
-        joined = f"SEMI JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
+        listed = [f"unnest(CAST(${given} AS {sql}[])) AS {name}" for given, name, sql in columns]
+        table = ", ".join([*listed, f"unnest(range({len(records)})) AS place"])
+        joined = f"JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
+    given |= narrowing(read_from, lists) if narrowed else {}
+    if len(records) > FEW:  # no record is read back: its place says which it is
+        found = connection.execute(f"SELECT k.place, q.w FROM {read_from} AS q {joined}", given).fetchnumpy()
+        order = found["place"].argsort()
+        places, weights = found["place"][order].tolist(), found["w"][order].tolist()
+        return dict(zip(map(records.__getitem__, places), weights, strict=True))
     query = f"SELECT q.* FROM {read_from} AS q {joined}"
-    if narrowed:
-        given |= narrowing(read_from, lists)
-    if len(records) > FEW:
-        return at_keys(fetch(connection, query, type_, given), keys)
     return at_keys(read_rows(type_, connection.execute(query, given or None).fetchall()), keys)
 
 
