@@ -335,14 +335,17 @@ class Relation:
 
     @property
     def table(self) -> str | None:
-        """The table that stores exactly this dataset, each record once; None where it takes a query."""
+        """The table that stores the records of this dataset, each once, with their weights or a constant for these.
+
+        None where it takes a query.
+        """
         if len(self.blocks) != 1 or len(self.blocks[0].tables) != 1:
             return None
         (block,) = self.blocks
         ((alias, table),) = block.tables
-        shown = [*t.leaves(block.output), block.weight] == [*table.at(alias), table.weight_at(alias)]
-        stands = table.keys and not table.source.startswith("(")
-        return table.source if stands and shown and block.condition == t.TRUE else None
+        shown = [*t.leaves(block.output)] == table.at(alias) and block.condition == t.TRUE
+        weighed = block.weight.kind == "literal" or block.weight == table.weight_at(alias)
+        return table.source if table.keys and shown and weighed and not table.source.startswith("(") else None
 
 
 def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
