@@ -146,7 +146,9 @@ ONE_WAY: dict[str, Query] = {
 def test_a_list_with_its_reverse_has_two_images(database: Database, name: str) -> None:
     rng, query = Random(name), ends(open_wedges(BOTH_WAYS[name]))
     assert mirrors(query)
-    given = {"a": {(a, b): 1.0 if "simple" in name else rng.choice([1.0, 0.5, 1 / 3]) for a, b in combinations(range(7), 2)}}
+    given = {
+        "a": {(a, b): 1.0 if "simple" in name else rng.choice([1.0, 0.5, 1 / 3]) for a, b in combinations(range(7), 2)}
+    }
     if name == "declared":
         given["a"] |= {(b, a): weight for (a, b), weight in given["a"].items()} | {(3, 3): 0.5}
     found = database.evaluate(query.plan, given)

@@ -113,7 +113,7 @@ def test_lookups_by_one_key_are_one_table() -> None:
     assert final.count(" AS a5") == 1
     assert " AS a6" not in final, "three edges and what is known of three vertices"
     unfolded = Plan(query.plan, without("join_order_by_row", "fold_lookups")).program().query
-    assert " AS a14" in unfolded, "four lookups at each"
+    assert " AS a11" in unfolded, "three lookups at each"
 
 
 def test_a_filter_comes_before_lookups() -> None:

@@ -26,8 +26,8 @@ ONCE: dict[str, Callable[[Query], Query]] = {
     "mean": lambda q: q.select_many(lambda r: [F.weighted((r.key, "sum"), r.x), F.weighted((r.key, "count"), 0.5)]),
     "of all": lambda q: q.select_many(lambda r: [F.weighted("sum", r.x / 4), F.weighted("count", 0.5)]),
     "heavy": lambda q: q.select_many(lambda r: [F.weighted((1, r.key), r.x), F.weighted((2, r.key), r.x * 3)]),
-    "filtered": lambda q: (
-        q.where(lambda r: r.x > 0).select_many(lambda r: [F.weighted((r.key, 0), r.x), F.weighted((r.key, 1), 0.25)])
+    "filtered": lambda q: q.where(lambda r: r.x > 0).select_many(
+        lambda r: [F.weighted((r.key, 0), r.x), F.weighted((r.key, 1), 0.25)]
     ),
     "put together": lambda q: (
         q.select(lambda r: (r.key, "one")).concat(q.select(lambda r: (r.key, "other"))).where(lambda r: r[0] > 1)
@@ -35,9 +35,7 @@ ONCE: dict[str, Callable[[Query], Query]] = {
     "taken away": lambda q: q.select(lambda r: (r.key, "one")).difference(q.select(lambda r: (r.key, "other"))),
 }
 NOT_ONCE: dict[str, Callable[[Query], Query]] = {
-    "two constants": lambda q: (
-        q.select(lambda r: (r.key, "a", 1)).concat(q.select(lambda r: (r.key, "b", 2)))
-    ),
+    "two constants": lambda q: q.select(lambda r: (r.key, "a", 1)).concat(q.select(lambda r: (r.key, "b", 2))),
     "other columns": lambda q: q.select(lambda r: (r.key, "a")).concat(q.select(lambda r: (r.key + 1, "b"))),
     "other rows": lambda q: (
         q.where(lambda r: r.key > 1).select(lambda r: (r.key, "a")).concat(q.select(lambda r: (r.key, "b")))

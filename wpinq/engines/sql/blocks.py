@@ -356,7 +356,9 @@ def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] |
     ((_, table), *others), terms = block.tables, [*t.leaves(block.output)]
     if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in terms):
         return None
-    return table.source, tuple(term.text for _, term in sorted(zip(names, terms, strict=True), key=lambda pair: pair[0]))
+    return table.source, tuple(
+        term.text for _, term in sorted(zip(names, terms, strict=True), key=lambda pair: pair[0])
+    )
 
 
 def mirrored(relation: Relation) -> bool:

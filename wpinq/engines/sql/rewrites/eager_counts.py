@@ -58,11 +58,13 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     met = b.Block(tuple(core), t.both(said), t.RecordShape(None, tuple(_both(key, one, other).values())), t.ONE)
     if len({*across}) > 1 or any(part.text != "not" or part.nullable or b.grows(met) for part in across):
         return total
-    if not {term.scope for term in t.columns(rest.block.weight)} <= {alias for alias, _ in lookups} or not b.grows(block):
+    if not {term.scope for term in t.columns(rest.block.weight)} <= {alias for alias, _ in lookups} or not b.grows(
+        block
+    ):
         return total
     counts = [(script.alias(), script.counts(side.block)) for side in (left, right)]
     whole = [held for side, (_, held) in zip((one, other), counts, strict=True) if len(side) == len(key)]
-    one, other = (dict(zip(side, held.at(alias), strict=False)) for side, (alias, held) in zip((one, other), counts))
+    one, other = (dict(zip(side, held.at(alias), strict=False)) for side, (alias, held) in zip((one, other), counts, strict=True))
     pairs = _part(block, [*counts, *lookups], _both(key, one, other)).block
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
@@ -80,7 +82,9 @@ def _part(block: b.Block, tables: Sequence[tuple[str, b.SqlTable]], key: _Key) -
     images = {part: read(part) for part in t.conjuncts(block.condition)}
     said = {part for part, image in images.items() if {term.scope for term in t.columns(image)} <= scopes}
     own = dict.fromkeys(images[part] for part in images if part in said and not b.trivial(images[part]))
-    return _Part(b.Block(tuple(tables), t.both(own), t.RecordShape(None, tuple(key.values())), read(block.weight)), said)
+    return _Part(
+        b.Block(tuple(tables), t.both(own), t.RecordShape(None, tuple(key.values())), read(block.weight)), said
+    )
 
 
 def _both(key: Sequence[t.SqlTerm], one: _Key, other: _Key) -> _Key:
@@ -97,4 +101,6 @@ def _turned(block: b.Block) -> bool:
     """Whether the pairs of a block are those of the rows of a mirrored table with their reverse, one for each row."""
     (one, table), (other, twin) = block.tables
     crossed = {frozenset(pair) for pair in zip(table.at(one), twin.at(other)[::-1], strict=True)}
-    return table == twin and table.mirrored and {frozenset(p.arguments) for p in t.conjuncts(block.condition)} == crossed
+    return (
+        table == twin and table.mirrored and {frozenset(p.arguments) for p in t.conjuncts(block.condition)} == crossed
+    )
