@@ -113,13 +113,24 @@ def packer(type_: Type) -> Callable[[Value], Any]:
 def leaf_columns(type_: Type, records: Sequence[Value]) -> list[list[Any]]:
     """The columns of some records: column by column, no record is taken apart by itself."""
     if not isinstance(type_, TupleOf):
-        return [[*map(packer(type_), records)]]
+        return [[*map(packer(type_), records)] if isinstance(type_, ListOf) else list(records)]
     nulls = (None,) * len(type_.elements)
-    whole: list[Any] = [nulls if record is None else record for record in records]
+    whole: Any = [nulls if record is None else record for record in records] if None in records else records
     columns: list[list[Any]] = [[record is not None for record in records]] if type_.nullable else []
-    for i, element in enumerate(type_.elements):
-        columns += leaf_columns(element, [record[i] for record in whole])
+    for place, element in enumerate(type_.elements):
+        columns += leaf_columns(element, [*map(itemgetter(place), whole)])
     return columns
+
+
+def leaf_arrays(type_: Type, records: Sequence[Value]) -> dict[str, Any]:
+    """The columns of records without lists as arrays, by name, and the place of each record as `w`."""
+    import numpy as np
+
+    leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
+    arrays = {
+        name: _column(iter(held), (leaf or BOOL).with_nullable(null), len(held)) for name, (leaf, null), held in leaves
+    }
+    return arrays | {"w": np.arange(len(records), dtype=np.float64)}
 
 
 # Python rows into a table, and back.
