@@ -122,17 +122,6 @@ def leaf_columns(type_: Type, records: Sequence[Value]) -> list[list[Any]]:
     return columns
 
 
-def leaf_arrays(type_: Type, records: Sequence[Value]) -> dict[str, Any]:
-    """The columns of records without lists as arrays, by name, and the place of each record as `w`."""
-    import numpy as np
-
-    leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
-    arrays = {
-        name: _column(iter(held), (leaf or BOOL).with_nullable(null), len(held)) for name, (leaf, null), held in leaves
-    }
-    return arrays | {"w": np.arange(len(records), dtype=np.float64)}
-
-
 # Python rows into a table, and back.
 
 LOADING = "loading"
@@ -231,6 +220,24 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
     while rows := connection.fetchmany(_CHUNK):
         result |= read_rows(type_, rows)
     return {record: result[record] for record in sorted(result, key=order_key)}
+
+
+def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> dict[Value, Any]:
+    """The weights of many records without lists, by a join with a table of them; their places are read back."""
+    import numpy as np
+
+    leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
+    size, arrays = len(records), dict[str, Any]()
+    for name, (leaf, nullable), held in leaves:
+        arrays[name] = _column(iter(held), (leaf or BOOL).with_nullable(nullable), size)
+    create(connection, "wanted", type_)
+    load(connection, "wanted", arrays | {"w": np.arange(size, dtype=np.float64)})
+    on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM k.{name}" for name in arrays) or "TRUE"
+    query = f"SELECT k.w AS place, q.w FROM {read_from} AS q JOIN wanted AS k ON {on} ORDER BY place"
+    found = connection.execute(query).fetchnumpy()
+    connection.execute("DROP TABLE wanted")
+    places = found["place"].astype(int).tolist()
+    return dict(zip(map(records.__getitem__, places), found["w"].tolist(), strict=True))
 
 
 def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Value]:

@@ -7,7 +7,6 @@ what their weights depend on, says when each record comes out once, and what a r
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -353,26 +352,20 @@ def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] |
 
     None where the block is not a table as it is.
     """
-    ((_, table), *others), terms = block.tables, [*t.leaves(block.output)]
-    if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in terms):
+    ((_, table), *others), held = block.tables, dict(zip(names, t.leaves(block.output), strict=True))
+    if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in held.values()):
         return None
-    return table.source, tuple(
-        term.text for _, term in sorted(zip(names, terms, strict=True), key=lambda pair: pair[0])
-    )
+    return table.source, tuple(held[name].text for name in sorted(held))
 
 
 def mirrored(relation: Relation) -> bool:
     """Whether the relation is a list of pairs, with (y, x) for each (x, y) at the same weight."""
-    shown = [[*t.leaves(t.aligned(block.output, relation.type))] for block in relation.blocks]
-    rows = [(block.tables, block.condition, block.weight) for block in relation.blocks]
-    ways = [Counter((row, *pair[::step]) for row, pair in zip(rows, shown, strict=True)) for step in (1, -1)]
-    if ways[0] == ways[1] and all(len(pair) == 2 for pair in shown):
-        return True
-    for block, pair in zip(relation.blocks, shown, strict=True):
+    for block in relation.blocks:
         ((alias, table), *others) = block.tables
         item = t.column(alias, "item", True)
-        plain = not others and table.mirrored and block.condition == t.TRUE and item not in columns(block.weight)
-        if not plain or pair != [t.call(f"struct_field:{i}", item) for i in range(2)]:
+        pair = [t.call(f"struct_field:{i}", item) for i in range(2)]
+        shown = list(t.leaves(t.aligned(block.output, relation.type)))
+        if others or not table.mirrored or block.condition != t.TRUE or shown != pair or item in columns(block.weight):
             return False
     return True
 

@@ -112,9 +112,7 @@ def run(compiled: Compiled, tables: TableStore, on_step: Callable[[str], None] |
                 on_step(steps[announced][0])
             announced += 1
         if not last:
-            table = compiled.statements[number].creates
-            if table in running.needed:
-                running.make(table)
+            running.make(compiled.statements[number])
             running.drop_unread(number + 1)
 
 
@@ -157,24 +155,11 @@ class _Execution:
             self.live.add(table)
         return table in self.live
 
-    def make(self, table: str) -> None:
-        """Make a table that a statement creates, and first what that reads."""
-        stack = [table]
-        while stack:
-            statement = self.statements.get(stack[-1])
-            if statement is None or self.there(stack[-1]):
-                stack.pop()
-                continue
-            missing = [name for name in statement.reads if name in self.statements and not self.there(name)]
-            if missing:
-                stack += missing
-            else:
-                self.tables.create(statement, self.shared(statement.creates))
-                self.live.add(stack.pop())
-
-    def shared(self, table: str) -> bool:
-        """Whether a table is read more than once."""
-        return self.readers[table] > 1
+    def make(self, statement: SqlStatement) -> None:
+        """Run a statement, if its table is needed: what it reads was made before."""
+        if statement.creates in self.needed:
+            self.tables.create(statement, self.readers[statement.creates] > 1)
+            self.live.add(statement.creates)
 
     def drop_unread(self, number: int) -> None:
         """Drop the tables that no needed statement from here on reads, nor the query."""

@@ -127,18 +127,16 @@ class Script:
     def counts(self, block: b.Block) -> b.SqlTable:
         """The number `n` of rows of a block with each output, also as the weight, as a lookup by that output.
 
-        Many steps ask for it, by the same text and so of one table. The second column of a mirrored table has as many
-        rows of a value as the first has.
+        Many steps ask for it, by the same text and so of one table.
         """
-        ((alias, table), *_), terms = block.tables, [*t.leaves(block.output)]
+        terms = [*t.leaves(block.output)]
         names = numbered("k", terms)
-        covers = b.covered(block, names)
-        if table.mirrored and covers is not None and terms == table.at(alias)[1:]:
-            return self.counts(replace(block, output=table.at(alias)[0]))
         query = f"SELECT {', '.join([*names, 'count(*) AS n', 'CAST(count(*) AS DOUBLE) AS w'])} FROM "
         name = self.table(f"{query}({self.emitter.select(block, terms, names)}){grouping(names)}", b.reads([block]))
         listed = [(key, term.nullable) for key, term in zip(names, terms, strict=True)]
-        return b.SqlTable(name, (*listed, ("n", False)), (frozenset(names),), lookup=True, covers=covers)
+        return b.SqlTable(
+            name, (*listed, ("n", False)), (frozenset(names),), lookup=True, covers=b.covered(block, names)
+        )
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 

@@ -18,17 +18,7 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import Any
 
-from wpinq.columns.records import (
-    column_names,
-    column_types,
-    create,
-    fetch,
-    has_lists,
-    leaf_arrays,
-    leaf_columns,
-    load,
-    read_rows,
-)
+from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import at_keys
 from wpinq.engines.sql.compile import Compiled, Plan
@@ -43,9 +33,6 @@ from wpinq.plan.arithmetic import Weights
 
 FEW = 64
 """Keys, for which a query is written in another way, and whose answers are read row by row."""
-
-_WANTED = "wanted"
-"""The table of the keys, while many are read."""
 
 _ENDS = {"low": min, "high": max}
 _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
@@ -62,7 +49,7 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     if not records:
         return {}
     if len(records) > FEW and not has_lists(type_):
-        return _fetch_many(connection, read_from, type_, records)
+        return fetch_many(connection, read_from, type_, records)
     names, types = column_names(type_), column_types(type_)
     lists = {f"keys{i}": column for i, column in enumerate(leaf_columns(type_, records))}
     given: dict[str, Any] = dict(lists)
@@ -78,19 +65,6 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     given |= narrowing(read_from, lists) if narrowed else {}
     query = f"SELECT q.* FROM {read_from} AS q {joined}"
     return at_keys(read_rows(type_, connection.execute(query, given or None).fetchall()), keys)
-
-
-def _fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> Weights:
-    """The weights of records, by a join with a table of them; none is read back, for its place says which it is."""
-    create(connection, _WANTED, type_)
-    load(connection, _WANTED, leaf_arrays(type_, records))
-    names = column_names(type_)
-    on = _same(names, [f"k.{name}" for name in names])
-    query = f"SELECT k.w AS place, q.w FROM {read_from} AS q JOIN {_WANTED} AS k ON {on} ORDER BY place"
-    found = connection.execute(query).fetchnumpy()
-    connection.execute(f"DROP TABLE {_WANTED}")
-    places = found["place"].astype(int).tolist()
-    return dict(zip(map(records.__getitem__, places), found["w"].tolist(), strict=True))
 
 
 def narrowing(query: str, lists: Mapping[str, list[Any]]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from wpinq.engines.sql import blocks as b
 from wpinq.engines.sql import terms as t
@@ -12,13 +11,6 @@ from wpinq.engines.sql.script import Script
 
 _Key = Mapping[t.SqlTerm, t.SqlTerm]
 """The columns that some tables have of a key, by class of equal columns, in the order of the key."""
-
-
-class _Part(NamedTuple):
-    """The conditions of a block on some tables alone: over these, and as the whole block has them."""
-
-    block: b.Block
-    said: set[t.SqlTerm]
 
 
 def multiply_counts(script: Script, total: b.Total) -> b.Total:
@@ -30,7 +22,7 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`.
 
     The norm of paths at their middle vertex is the case in point: `in(k) · out(k) − reciprocal(k)`. No path is listed.
-    A loop is a row like others. Where every edge has its reverse, as the plan proves, `returns` is `starts`.
+    A loop is a row like others.
 
     Needs: rows of one weight at each key, a constant or a function of the key (`late_aggregation`), as `unit_weights`
     gives them. Two tables, beside lookups at the key. Conditions on rows of one table, equalities of the key, and at
@@ -44,63 +36,50 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     block, find = total.block, b.classes(total.block)
     core = [item for item in block.tables if not item[1].lookup]
     lookups = [item for item in block.tables if item[1].lookup]
-    if total.term is not None or total.sql is None or not total.absolute or len(core) != 2:
+    if total.term is not None or total.sql is None or not total.absolute or len(core) != 2 or not b.grows(block):
         return total
     key = [find(leaf) for leaf in t.leaves(total.grouped_by)]
     columns = [{find(term): term for term in table.at(alias)} for alias, table in core]
     one, other = ({each: held[each] for each in key if each in held} for held in columns)
     if not key or len({*key}) < len(key) or {*key} != {*one, *other} or any(table.reads for _, table in core):
         return total
-    left, right = _part(block, core[:1], one), _part(block, core[1:], other)
-    rest = _part(block, lookups, dict.fromkeys(key, t.TRUE))  # which is as good as any value of the key
-    across = [part for part in t.conjuncts(block.condition) if part not in left.said | right.said | rest.said]
-    said = [left.block.condition, right.block.condition, *_equal(one, other), *map(t.negated, across)]
-    met = b.Block(tuple(core), t.both(said), t.RecordShape(None, tuple(_both(key, one, other).values())), t.ONE)
-    if len({*across}) > 1 or any(part.text != "not" or part.nullable or b.grows(met) for part in across):
+    left, of_left = _part(block, core[:1], one)
+    right, of_right = _part(block, core[1:], other)
+    rest, of_rest = _part(block, lookups, dict.fromkeys(key, t.TRUE))  # which is as good as any value of the key
+    across = [part for part in t.conjuncts(block.condition) if part not in of_left | of_right | of_rest]
+    said = [left.condition, right.condition, *_equal(one, other), *map(t.negated, across)]
+    shape = t.RecordShape(None, tuple(one[each] if each in one else other[each] for each in key))
+    met = b.Block(tuple(core), t.both(said), shape, t.ONE)
+    by_key = {term.scope for term in t.columns(rest.weight)} <= {alias for alias, _ in lookups}
+    if not by_key or len({*across}) > 1 or any(p.text != "not" or p.nullable or b.grows(met) for p in across):
         return total
-    if not {term.scope for term in t.columns(rest.block.weight)} <= {alias for alias, _ in lookups} or not b.grows(
-        block
-    ):
-        return total
-    counts = [(script.alias(), script.counts(side.block)) for side in (left, right)]
-    whole = [held for side, (_, held) in zip((one, other), counts, strict=True) if len(side) == len(key)]
-    one, other = (dict(zip(side, held.at(alias), strict=False)) for side, (alias, held) in zip((one, other), counts, strict=True))
-    pairs = _part(block, [*counts, *lookups], _both(key, one, other)).block
+    counts = [(script.alias(), script.counts(side)) for side in (left, right)]
+    one, other = (
+        dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in zip((one, other), counts, strict=True)
+    )
+    pairs, _ = _part(block, [*counts, *lookups], {each: one[each] if each in one else other[each] for each in key})
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
     if across:
-        alias, less = script.alias(), whole[0] if whole and _turned(met) else script.counts(met)
-        left_out = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False))).block
+        alias, less = script.alias(), script.counts(met)
+        left_out, _ = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False)))
         rows.append((left_out, t.call("negate_weight", t.column(alias, "n", False))))
     return replace(total, rows=tuple(rows), sql="CAST(sum(n) AS DOUBLE) * abs(min(w))")
 
 
-def _part(block: b.Block, tables: Sequence[tuple[str, b.SqlTable]], key: _Key) -> _Part:
-    """What a block says of some tables, which stand for others with the same key."""
+def _part(block: b.Block, tables: Sequence[tuple[str, b.SqlTable]], key: _Key) -> tuple[b.Block, set[t.SqlTerm]]:
+    """The conditions of a block on some tables alone, over these, and those of the block that they are.
+
+    Columns of the key are read from these tables where the block reads equal ones of others.
+    """
     find, scopes = b.classes(block), {alias for alias, _ in tables}
     read = t.substitute(lambda term: None if term.scope in scopes else key.get(find(term)))
     images = {part: read(part) for part in t.conjuncts(block.condition)}
     said = {part for part, image in images.items() if {term.scope for term in t.columns(image)} <= scopes}
-    own = dict.fromkeys(images[part] for part in images if part in said and not b.trivial(images[part]))
-    return _Part(
-        b.Block(tuple(tables), t.both(own), t.RecordShape(None, tuple(key.values())), read(block.weight)), said
-    )
-
-
-def _both(key: Sequence[t.SqlTerm], one: _Key, other: _Key) -> _Key:
-    """The columns of a key on two sides, of the first where both have one."""
-    return {each: one[each] if each in one else other[each] for each in key}
+    own = t.both(dict.fromkeys(images[part] for part in images if part in said and not b.trivial(images[part])))
+    return b.Block(tuple(tables), own, t.RecordShape(None, tuple(key.values())), read(block.weight)), said
 
 
 def _equal(one: _Key, other: _Key) -> list[t.SqlTerm]:
     """The conditions that two sides have the same key."""
     return [t.same(column, other[each]) for each, column in one.items() if each in other]
-
-
-def _turned(block: b.Block) -> bool:
-    """Whether the pairs of a block are those of the rows of a mirrored table with their reverse, one for each row."""
-    (one, table), (other, twin) = block.tables
-    crossed = {frozenset(pair) for pair in zip(table.at(one), twin.at(other)[::-1], strict=True)}
-    return (
-        table == twin and table.mirrored and {frozenset(p.arguments) for p in t.conjuncts(block.condition)} == crossed
-    )

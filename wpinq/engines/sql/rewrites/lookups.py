@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from wpinq.engines.sql import terms as t
@@ -240,24 +241,24 @@ def cut_wanted_records(script: Script, rows: QueryRows) -> QueryRows:
     and a record that stays keeps its bits. A record that goes has no row in the Join, since its key is not in the
     lookup. The norms of the Join are those of its inputs, made without any of this.
     """
-    return replace(rows, blocks=tuple(_narrowed(script, block) for block in rows.blocks))
+    return _each_table(rows, lambda block, alias, table: _wanted_pieces(script, block, alias, table))
 
 
-def _narrowed(script: Script, block: Block) -> Block:
-    tables = []
-    for alias, table in block.tables:
-        found = _wanted_pieces(script, block, alias, table)
-        tables.append((alias, table if found is None else found))
-    return replace(block, tables=tuple(tables))
+def _each_table(rows: QueryRows, changed: Callable[[Block, str, SqlTable], SqlTable]) -> QueryRows:
+    """The rows, with each table of a block changed."""
+    blocks = [
+        (block, tuple((alias, changed(block, alias, table)) for alias, table in block.tables)) for block in rows.blocks
+    ]
+    return replace(rows, blocks=tuple(replace(block, tables=tables) for block, tables in blocks))
 
 
-def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) -> SqlTable | None:
+def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) -> SqlTable:
     if table.cut is None or len(table.cut.tables) != 1:
-        return None
+        return table
     ((_, summed),) = table.cut.tables
     statement = next((one for one in script.statements if one.creates == summed.source and one.rows), None)
     if statement is None or not _filtered(block, alias):
-        return None
+        return table
     # the columns of the table of sums, by those of the pieces, as they are joined
     held = dict(zip((name for name, _ in table.columns), t.leaves(table.cut.output), strict=False))
     find = classes(block)
@@ -276,7 +277,7 @@ def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) ->
             query = statement.query.replace(f"({statement.rows})", f"({joined})", 1)
             made = script.table(query, (*statement.reads, lookup.source))
             return replace(table, source=table.source.replace(summed.source, made), reads=(made,), cut=None)
-    return None
+    return table
 
 
 def _is_plain(term: t.SqlTerm) -> bool:
@@ -304,11 +305,7 @@ def make_one_piece(script: Script, rows: QueryRows) -> QueryRows:
     Needs: a condition that the number is one constant. Weights: the piece is made by the same terms of the same
     numbers, under the same condition, so all bits stay.
     """
-    blocks = [
-        replace(block, tables=tuple((alias, _one_piece(block, alias, table)) for alias, table in block.tables))
-        for block in rows.blocks
-    ]
-    return replace(rows, blocks=tuple(blocks))
+    return _each_table(rows, _one_piece)
 
 
 def _one_piece(block: Block, alias: str, table: SqlTable) -> SqlTable:

@@ -34,8 +34,8 @@ def read_equal_weights(script: Script, stored: b.StoredTable) -> b.StoredTable:
 def find_no_repeats(script: Script, repeats: b.Repeats) -> b.Repeats:
     """Rows that weigh as much as each record weighs are one to a record, and are not added up.
 
-    Before: `SELECT c0, c1, count(*) FROM (SELECT c1, c0 FROM edges UNION ALL SELECT c0, c1 FROM edges) GROUP BY c0, c1`.
-    After: `SELECT c1, c0, 1.0 FROM edges UNION ALL SELECT c0, c1, 1.0 FROM edges`.
+    Before: `SELECT c0, c1, sum(w) FROM (SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e) GROUP BY c0, c1`.
+    After: `SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e`.
 
     A list of edges that declares `unit_weights` and `simple` is symmetrised so.
 
@@ -186,7 +186,8 @@ def scan_once(script: Script, rows: b.SideBySide) -> b.SideBySide:
 
     Before: `SELECT c0, c1, sum(w) FROM (SELECT c0, 'sum' AS c1, w0 AS w FROM s UNION ALL SELECT c0, 'count', w1 FROM s)
     GROUP BY c0, c1`.
-    After: `SELECT c0, unnest(['sum', 'count']), unnest([w0, w1]) FROM (SELECT c0, sum(w0), sum(w1) FROM s GROUP BY c0)`.
+    After: `SELECT c0, unnest(['sum', 'count']), unnest([w0, w1]) FROM (SELECT c0, sum(w0), sum(w1) FROM s GROUP BY
+    c0)`.
 
     A mean reads its sum and its count so in one scan, and groups by the key alone.
 
