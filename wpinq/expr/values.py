@@ -467,8 +467,7 @@ def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes
     if isinstance(type_, types.ListOf):
         return [canonical_bytes(value, type_) for value in values]
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
-        parts = [list(map(itemgetter(place), values)) for place in range(len(type_.elements))]
-        columns = [canonical_bytes_of(part, element) for part, element in zip(parts, type_.elements, strict=True)]
+        columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
         return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
     different = set(values)
     plain = _BYTES.get(type_) if None not in different else None

@@ -304,6 +304,8 @@ class Relation:
         Where its rows stand partly added up.
     each : Fraction or None
         What every record weighs, where the plan says so.
+    repeats : bool
+        Whether several rows may have one record, as far as is known; only rewrites say that none has.
     """
 
     blocks: tuple[Block, ...]
@@ -312,6 +314,7 @@ class Relation:
     nonnegative: bool
     partial: PartialSums | None = None
     each: Fraction | None = None
+    repeats: bool = True
 
     @property
     def unique(self) -> bool:
@@ -400,14 +403,6 @@ class Reuse:
     relation: Relation
     uses: int
     stored: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Whether several rows of a dataset may have one record, so that they have to be added up."""
-
-    relation: Relation
-    possible: bool = True
 
 
 @dataclass(frozen=True, slots=True)

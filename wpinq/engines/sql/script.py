@@ -163,7 +163,7 @@ class Script:
             constant = block.weight if block.weight.kind == "literal" else None
             sql, read = self.rows(block)
             return sql, b.SqlTable("", listed, keys, b.output_weight_from(block, names), constant, read)
-        if not self.rewritten(b.Repeats(relation)).possible:
+        if not self.rewritten(relation).repeats:
             sql, read = together([self.rows(block) for block in _aligned(relation)])
             return sql, b.SqlTable("", listed, (frozenset(names),), weight=relation.blocks[0].weight, reads=read)
         sql, read, rows = self._summed(relation, names)

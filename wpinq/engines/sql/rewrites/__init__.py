@@ -17,7 +17,7 @@ REWRITES = (
     Rewrite("unique_norms", targets.Total, weights.read_own_norm),
     Rewrite("late_aggregation", targets.Total, weights.count_rows),
     Rewrite("eager_counts", targets.Total, eager_counts.multiply_counts),
-    Rewrite("no_repeats", targets.Repeats, weights.find_no_repeats),
+    Rewrite("no_repeats", targets.Relation, weights.find_no_repeats),
     Rewrite("symmetry", targets.Addends, symmetry.one_an_orbit),
     Rewrite("mirror_images", targets.Addends, symmetry.one_of_two),
     Rewrite("side_by_side", targets.SideBySide, weights.put_side_by_side),

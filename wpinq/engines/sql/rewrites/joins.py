@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from wpinq.columns.records import column_names
@@ -59,27 +59,24 @@ def _order(block: b.Block) -> tuple[tuple[str, b.SqlTable], ...]:
     equal = [(one.scope, other.scope) for one, other in b.equalities(block.condition) if other.kind == "column"]
     neighbours = {*equal, *(pair[::-1] for pair in equal)}
     left = dict(block.tables)
-    order: list[str] = []
+    order: list[tuple[str, b.SqlTable]] = []
     while left:
-        known = known_from(block, order)
+        known = known_from(block, dict(order))
         bound = {alias for alias, table in left.items() if is_bound(alias, table, known)}
-        joined = {one for one, other in neighbours if other in order}
+        joined = {one for one, other in neighbours if other in dict(order)}
         filters = [alias for alias in left if alias in bound and not left[alias].lookup]
         growing = [alias for alias in left if alias in joined and not left[alias].lookup]
         lookups = [alias for alias in left if alias in joined and alias in bound]
         rest = [alias for alias in left if not left[alias].lookup] if not order else []
         alias = next(iter([*filters, *growing, *lookups, *rest, *left]))
-        order.append(alias)
-        del left[alias]
-    held = dict(block.tables)
-    return tuple((alias, held[alias]) for alias in order)
+        order.append((alias, left.pop(alias)))
+    return tuple(order)
 
 
-def known_from(block: b.Block, order: Sequence[str]) -> set[t.SqlTerm]:
+def known_from(block: b.Block, order: Iterable[str]) -> set[t.SqlTerm]:
     """The columns that rows of some tables of a block determine."""
-    held = dict(block.tables)
-    inner = replace(block, tables=tuple((alias, held[alias]) for alias in order))
-    return b.closure(inner, [term for alias in order for term in held[alias].at(alias)])[0]
+    tables = tuple((alias, dict(block.tables)[alias]) for alias in order)
+    return b.closure(replace(block, tables=tables), [term for alias, table in tables for term in table.at(alias)])[0]
 
 
 def is_bound(alias: str, table: b.SqlTable, known: set[t.SqlTerm]) -> bool:

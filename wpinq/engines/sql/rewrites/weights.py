@@ -31,10 +31,10 @@ def read_equal_weights(script: Script, stored: b.StoredTable) -> b.StoredTable:
     return replace(stored, table=replace(table, weight=t.number(float(each))))
 
 
-def find_no_repeats(script: Script, repeats: b.Repeats) -> b.Repeats:
+def find_no_repeats(script: Script, relation: b.Relation) -> b.Relation:
     """Rows that weigh as much as each record weighs are one to a record, and are not added up.
 
-    Before: `SELECT c0, c1, sum(w) FROM (SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e) GROUP BY c0, c1`.
+    Before: `SELECT c0, c1, sum(w) FROM (SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e) GROUP BY …`.
     After: `SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e`.
 
     A list of edges that declares `unit_weights` and `simple` is symmetrised so.
@@ -44,11 +44,10 @@ def find_no_repeats(script: Script, repeats: b.Repeats) -> b.Repeats:
     Weights: the rows of a record weigh together as much as one of them. So there is one, and the sum of one number is
     that number.
     """
-    relation, each = repeats.relation, repeats.relation.each
+    each = relation.each
     if not each or Fraction(float(each)) != each:
-        return repeats
-    weight = t.number(float(each))
-    return replace(repeats, possible=any(block.weight != weight for block in relation.blocks))
+        return relation
+    return replace(relation, repeats=any(block.weight != t.number(float(each)) for block in relation.blocks))
 
 
 def read_own_norm(script: Script, total: b.Total) -> b.Total:

@@ -68,7 +68,9 @@ def _items_apart(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
     Elements are pairs of a record and its weight. No two records are equal, so there is nothing to merge.
     """
     written = _written_pairs(items)
-    return written if written and _told_apart([item.arguments[0] for item in written]) else ()
+    records = [item.arguments[0] for item in written]
+    apart = len(records) < 2 or len({*zip(*_constants(records), strict=True)}) == len(records)
+    return written if apart else ()
 
 
 def _written_pairs(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
@@ -77,11 +79,6 @@ def _written_pairs(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
         (items,) = items.arguments
     written = items.text.startswith("list:") and all(item.text == "struct:2" for item in items.arguments)
     return items.arguments if written else ()
-
-
-def _told_apart(records: Sequence[t.SqlTerm]) -> bool:
-    """Whether there is one record, or no two are alike where all of them hold constants."""
-    return len(records) == 1 or len({*zip(*_constants(records), strict=True)}) == len(records)
 
 
 def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
