@@ -227,9 +227,8 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
     import numpy as np
 
     leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
-    size, arrays = len(records), dict[str, Any]()
-    for name, (leaf, nullable), held in leaves:
-        arrays[name] = _column(iter(held), (leaf or BOOL).with_nullable(nullable), size)
+    size = len(records)
+    arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
     create(connection, "wanted", type_)
     load(connection, "wanted", arrays | {"w": np.arange(size, dtype=np.float64)})
     on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM k.{name}" for name in arrays) or "TRUE"

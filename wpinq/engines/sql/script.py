@@ -133,10 +133,8 @@ class Script:
         names = numbered("k", terms)
         query = f"SELECT {', '.join([*names, 'count(*) AS n', 'CAST(count(*) AS DOUBLE) AS w'])} FROM "
         name = self.table(f"{query}({self.emitter.select(block, terms, names)}){grouping(names)}", b.reads([block]))
-        listed = [(key, term.nullable) for key, term in zip(names, terms, strict=True)]
-        return b.SqlTable(
-            name, (*listed, ("n", False)), (frozenset(names),), lookup=True, covers=b.covered(block, names)
-        )
+        listed = [*zip(names, (term.nullable for term in terms), strict=True), ("n", False)]
+        return b.SqlTable(name, tuple(listed), (frozenset(names),), lookup=True, covers=b.covered(block, names))
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 

@@ -43,8 +43,7 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     one, other = ({each: held[each] for each in key if each in held} for held in columns)
     if not key or len({*key}) < len(key) or {*key} != {*one, *other} or any(table.reads for _, table in core):
         return total
-    left, of_left = _part(block, core[:1], one)
-    right, of_right = _part(block, core[1:], other)
+    (left, of_left), (right, of_right) = _part(block, core[:1], one), _part(block, core[1:], other)
     rest, of_rest = _part(block, lookups, dict.fromkeys(key, t.TRUE))  # which is as good as any value of the key
     across = [part for part in t.conjuncts(block.condition) if part not in of_left | of_right | of_rest]
     said = [left.condition, right.condition, *_equal(one, other), *map(t.negated, across)]
@@ -54,9 +53,8 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     if not by_key or len({*across}) > 1 or any(p.text != "not" or p.nullable or b.grows(met) for p in across):
         return total
     counts = [(script.alias(), script.counts(side)) for side in (left, right)]
-    one, other = (
-        dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in zip((one, other), counts, strict=True)
-    )
+    by_side = zip((one, other), counts, strict=True)
+    one, other = (dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in by_side)
     pairs, _ = _part(block, [*counts, *lookups], {each: one[each] if each in one else other[each] for each in key})
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]

@@ -122,10 +122,12 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
         return [block]
     start, conditions, numbers = [first], [block.condition], list[t.SqlTerm]()
     for other, pairs in ((second, to_second), (third, to_third)):
-        shown = t.RecordShape(None, tuple(term for _, term in pairs))
-        counts, alias = script.counts(b.Block((other,), t.TRUE, shown, t.ONE)), script.alias()
+        counts, alias = (
+            script.counts(b.Block((other,), t.TRUE, t.RecordShape(None, tuple(pairs)), t.ONE)),
+            script.alias(),
+        )
         start.append((alias, counts))
-        conditions += b.matches(counts, alias, [term for term, _ in pairs])
+        conditions += b.matches(counts, alias, pairs.values())
         numbers.append(t.column(alias, "n", False))
     fewer = t.call("less", numbers[1], numbers[0])
     return [
@@ -134,13 +136,11 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
     ]
 
 
-def _pairs(
-    block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]
-) -> list[tuple[t.SqlTerm, t.SqlTerm]]:
-    """Columns of one table, each with the column of another that it must equal."""
+def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]) -> dict[t.SqlTerm, t.SqlTerm]:
+    """Columns of the other table, each with the column of the first that it must equal."""
     find = b.classes(block)
     held = {find(term): term for term in first[1].at(first[0])}
-    return [(held[find(term)], term) for term in other[1].at(other[0]) if find(term) in held]
+    return {term: held[find(term)] for term in other[1].at(other[0]) if find(term) in held}
 
 
 # Rewrites of an Intersect: a join of its sides, each filtered by the records of the other.

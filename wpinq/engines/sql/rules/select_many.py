@@ -127,14 +127,9 @@ def _few_weighted(script: Script, block: Block, items: Sequence[t.SqlTerm], reco
     scan = script.scan(table)
     ((alias, _),), at = scan.tables, dict(zip(held, t.leaves(scan.output), strict=True))
     weights = ("w",) if len(items) == 1 else ("w0", "w1")
-    return [
-        replace(
-            scan,
-            output=t.shape_of(record, iter([at.get(term, term) for term in terms])),
-            weight=t.column(alias, weight, False),
-        )
-        for terms, weight in zip(records, weights, strict=True)
-    ]
+    shapes = [t.shape_of(record, iter([at.get(term, term) for term in terms])) for terms in records]
+    read_as = zip(shapes, (t.column(alias, weight, False) for weight in weights), strict=True)
+    return [replace(scan, output=shape, weight=weight) for shape, weight in read_as]
 
 
 def _unpacked(term: t.SqlTerm, type_: Type) -> t.Shape:
