@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.columns.records import column_names, column_types, flattener, leaf_types, plain, reader
+from wpinq.columns.records import column_names, column_types, leaf_columns, leaf_types, plain, read_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
 from wpinq.engines.sql import sums
@@ -222,10 +222,8 @@ def let_go(frame: Any) -> None:
 def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str, list[Any]]) -> Any:
     import pyarrow as pa
 
-    flatten = flattener(type_)
-    columns = list(zip(*map(flatten, records), strict=True)) or [()] * len(column_names(type_))
-    types = _leaf_types(type_)
-    arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
+    columns = zip(leaf_columns(type_, records), _leaf_types(type_), strict=True)
+    arrays = [pa.array(column, held) for column, held in columns]
     arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
     return _made(spark, pa.table(arrays, names=[*column_names(type_), *more]))
 
@@ -330,8 +328,7 @@ def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights
 
 
 def _read(spark: Any, type_: Type, query: str) -> Weights:
-    read = reader(type_)
-    output = {read(row): row[-1] for row in spark.sql(query).collect()}
+    output = read_rows(type_, spark.sql(query).collect())
     return {record: output[record] for record in sorted(output, key=order_key)}
 
 
@@ -362,8 +359,8 @@ def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
     kinds = [type_in_spark(generic) for generic in column_types(compiled.type)]
     struct = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
     key = ", ".join(f"'k{i}', c{i}" for i, _ in enumerate(kinds))
-    flat = flattener(compiled.type)
-    rows = [{f"k{i}": value for i, value in enumerate(flat(place))} for place in places]
+    columns = zip(*leaf_columns(compiled.type, places), strict=True)
+    rows = [{f"k{i}": value for i, value in enumerate(row)} for row in columns] or [{}] * len(places)
     text = json.dumps(rows, allow_nan=False)
     table = f"from_json(CAST(X'{text.encode().hex()}' AS STRING), 'ARRAY<STRUCT<{struct}>>')"  # read once: a constant
     steps = ", ".join(str(2**bit) for bit in reversed(range(len(places).bit_length() or 1)))
