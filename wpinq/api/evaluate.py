@@ -5,6 +5,7 @@ Nothing here protects anything.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,17 +17,17 @@ from wpinq.api.query import Query
 from wpinq.columns.dataset import EngineDataset, WeightedDataset
 from wpinq.data import SourceData
 from wpinq.data.facts import broken_size
-from wpinq.data.layout import canonical_value
+from wpinq.data.layout import Layout, canonical_value
 from wpinq.data.read import is_rows, read_source
 from wpinq.data.rejection import computed
-from wpinq.data.rows import check_no_columns
+from wpinq.data.rows import as_columns, check_no_columns
 from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS
 from wpinq.expr.types import TupleOf, Type, physical
 from wpinq.expr.values import UnfitValue, Value, presenter
-from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
+from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights, accumulate
 from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
@@ -119,30 +120,28 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     if source.person is not None or isinstance(given, EngineDataset) or not is_rows(given):
         return read_source(given, replace(source, unit_weight=max(source.unit_weight, Fraction(1))))
     check_no_columns(given)
-    items = computed(
-        lambda: list(given.items()) if isinstance(given, Mapping) else [(record, 1) for record in given],
+    weighted = isinstance(given, Mapping)
+    offered = computed(
+        lambda: list(zip(*given.items(), strict=True)) if weighted else [list(given)],
         f"the iterable of rows for {source.source!r} fails: list it yourself to see why",
     )
-    weights: dict[Value, Fraction] = {}
-    for place, (record, weight) in enumerate(items):
-        try:
-            key = canonical_value(record, source.offered[0])
-        except UnfitValue as unfit:
-            reason = str(unfit)
-            raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}") from None
-        weights[key] = weights.get(key, Fraction(0)) + _exact(weight, source, place)
+    records, *numbers = [_canonical(offered[0], source), *offered[1:]] if offered else [[], []]
+    exact = [_exact(weight, source, place) for each in numbers for place, weight in enumerate(each)]
+    weights: dict[Value, Any] = dict(zip(records, exact, strict=True)) if weighted else dict(Counter(records))
+    if weighted and len(weights) < len(records):  # some are written in two ways
+        weights = accumulate(zip(records, map(Fraction, exact), strict=True), EXACT)
     held = {record: weight for record, weight in weights.items() if weight}
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
-    rows = "whole_weights" in facts and isinstance(given, Mapping)
-    if rows and any(weight > source.unit_weight for weight in weights.values()):
+    most: Any = source.unit_weight if source.unit_weight.denominator > 1 else int(source.unit_weight)  # compared faster
+    if weighted and "whole_weights" in facts and max(weights.values(), default=0) > most:
         raise SourceRejected(
             f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
             "of all rows, or declare a larger unit_weight"
         )
-    pairs = "symmetric" in facts and isinstance(given, Mapping)
-    if pairs and any(2 * abs(w) > source.unit_weight and _reverse(record) != record for record, w in held.items()):
+    pairs = weighted and "symmetric" in facts
+    if pairs and any(2 * abs(w) > most and _reverse(record) != record for record, w in held.items()):
         raise SourceRejected(
             f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
             f"{source.unit_weight} together: one unit is both"
@@ -152,7 +151,26 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     return weights
 
 
-def _exact(weight: Any, source: Source, place: int) -> Fraction:
+def _canonical(records: Sequence[Any], source: Source) -> list[Value]:
+    """Records in canonical form, column by column; PlanError names the first that is unfit."""
+    type_ = source.offered[0]
+    layout, found = Layout.of(type_), list[Value]()
+    for columns, faults in as_columns(records, type_):
+        typed = layout.typed(columns, faults)
+        if faults:
+            place, reason = len(found) + min(faults), faults[min(faults)]
+            try:
+                canonical_value(records[place], type_)
+            except UnfitValue as unfit:
+                reason = str(unfit)
+            raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}")
+        found += typed[0] if layout.bare else zip(*typed, strict=True)
+    return found
+
+
+def _exact(weight: Any, source: Source, place: int) -> int | float | Fraction:
+    if type(weight) is int or (type(weight) is float and math.isfinite(weight)):  # rationals as they are
+        return weight
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(weight, (bool, str)):
             return Fraction(weight)
