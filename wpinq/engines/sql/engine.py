@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from wpinq.engines.contract import Engine
 from wpinq.engines.sql.blocks import Block
-from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan
+from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan, parts_of
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.errors import EvaluationFailed, PlanError
-from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
@@ -212,21 +213,34 @@ class Batch:
     steps or outputs read.
     """
 
-    def __init__(self, roots: Sequence[Node]) -> None:
-        self._waiting = Counter(roots)
+    def __init__(self, roots: Sequence[Node], split: bool = False) -> None:
+        self.parts = parts_of(roots) if split else {}
+        self.outputs: dict[Node, dict[Value, Weights]] = {}
+        """Of the plans of all parts, the output of each part by its key."""
+        self._take([*dict.fromkeys(whole for whole, _ in self.parts.values()), *roots])
+
+    def _take(self, roots: Sequence[Node]) -> None:
+        self._waiting = Counter(root for root in roots if root not in self.parts)
         self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
-        self._shared = shared_steps(roots)
+        self._shared = shared_steps([*self._waiting])
         self._met = Counter(step for steps in self._steps.values() for step in steps)
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] = Counter()
         self._making = False
         self._alike: dict[Block, list[Node]] | None = None
 
+    def apart(self) -> None:
+        """Have the plans over parts evaluated one by one."""
+        roots = [root for root in self._waiting.elements() if root not in {whole for whole, _ in self.parts.values()}]
+        parts, self.parts = self.parts, {}
+        self._take([*roots, *parts])
+
     def __contains__(self, root: Node) -> bool:
-        return root in self._waiting
+        return root in self._waiting or root in self.parts
 
     def plan(self, root: Node) -> Plan:
-        """One of the plans, with the steps that it shares."""
+        """One of the plans, with the steps that it shares; that of all parts for one over a part."""
+        root = self.parts[root][0] if root in self.parts else root
         return Plan(root, shared=self._shared & self._steps[root])
 
     def read_often(self, dialect: Dialect) -> frozenset[str]:
@@ -298,6 +312,8 @@ class SqlEngine(Engine):
 
     failed: ClassVar[str]
     """What is said of an evaluation that failed, whatever the reason: a database's own words could show data."""
+    splits: ClassVar[bool] = False
+    """Whether plans over parts of one partition are read from an output of all parts."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Source, object]] = {}
@@ -311,7 +327,7 @@ class SqlEngine(Engine):
 
     @contextmanager
     def _together(self, roots: Sequence[Node]) -> Iterator[None]:
-        batch = Batch(roots)
+        batch = Batch(roots, self.splits)
         with self._lock:
             self._batches.append(batch)
         try:
