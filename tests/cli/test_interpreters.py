@@ -78,10 +78,12 @@ def test_ctrl_c_is_heard_again_once_they_are_loaded(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_version_is_told_without_the_modules_of_the_command_line() -> None:
-    code = "import sys; from wpinq.__main__ import main; code = main(); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    code = "import sys; from wpinq.__main__ import main; main(); print(*sys.modules, file=sys.stderr)"
     done = run("-c", code, "--version")
     assert (done.returncode, done.stdout) == (0, f"wpinq {wp.__version__}\n")
     assert not {"wpinq.cli.main", "numpy"} & {*done.stderr.split()}
     with open("/dev/full", "w") as full:
-        failed = subprocess.run([sys.executable, "-m", "wpinq", "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
+        failed = subprocess.run(
+            [sys.executable, "-m", "wpinq", "--version"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert (failed.returncode, "could not be written" in failed.stderr) == (1, True)

@@ -126,7 +126,7 @@ def test_a_name_that_stands_twice_in_a_row_is_no_field() -> None:
 
 
 def test_positions_of_rows_that_do_not_say_whose_they_are_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.data.rows._columns.__defaults__", (4,))
+    monkeypatch.setattr("wpinq.data.rows.as_columns.__defaults__", (4,))
     person = wp.source("s", dst=int, person="src", at_most=1)
     rows: list[Any] = [{"src": n, "dst": n} for n in range(12)]
     rows[1], rows[9], rows[10] = (1, 1), (9, 9), {"src": 10}

@@ -210,7 +210,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The queries of outputs that are fetched from now on."""
     queries: list[str] = []
     fetch = duckdb_database.fetch
-    monkeypatch.setattr(duckdb_database, "fetch", lambda c, query, *more: queries.append(query) or fetch(c, query, *more))
+    monkeypatch.setattr(
+        duckdb_database, "fetch", lambda c, query, *more: queries.append(query) or fetch(c, query, *more)
+    )
     return queries
 
 
@@ -220,5 +222,5 @@ def test_plans_over_many_parts_are_tried_as_one(database: Database, monkeypatch:
     monkeypatch.setattr(Database, "_admit", lambda self, plans: tried.extend(plans))
     database.admit([(root, True) for root in roots])
     wholes = [root for root in tried if root not in roots]
-    assert [str(whole.type) for whole in wholes] == ["(int | None, int)"] * 2
+    assert [str(whole.type) for whole in wholes] == ["(int, int)"] * 2
     assert len(tried) == 1 + 2 + 2, "one output of its own, two of all parts, and one part of each"

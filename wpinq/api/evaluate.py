@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from wpinq.api.query import Query
@@ -121,27 +122,26 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
         return read_source(given, replace(source, unit_weight=max(source.unit_weight, Fraction(1))))
     check_no_columns(given)
     weighted = isinstance(given, Mapping)
-    offered = computed(
-        lambda: list(zip(*given.items(), strict=True)) if weighted else [list(given)],
+    offered, *numbers = computed(
+        lambda: [list(given), list(given.values())] if weighted else [list(given)],
         f"the iterable of rows for {source.source!r} fails: list it yourself to see why",
     )
-    records, *numbers = [_canonical(offered[0], source), *offered[1:]] if offered else [[], []]
-    exact = [_exact(weight, source, place) for each in numbers for place, weight in enumerate(each)]
+    records, exact = _canonical(offered, source), [number for each in numbers for number in _exact(each, source)]
     weights: dict[Value, Any] = dict(zip(records, exact, strict=True)) if weighted else dict(Counter(records))
     if weighted and len(weights) < len(records):  # some are written in two ways
         weights = accumulate(zip(records, map(Fraction, exact), strict=True), EXACT)
-    held = {record: weight for record, weight in weights.items() if weight}
+    held = weights if all(weights.values()) else {record: weight for record, weight in weights.items() if weight}
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
-    most: Any = source.unit_weight if source.unit_weight.denominator > 1 else int(source.unit_weight)  # compared faster
-    if weighted and "whole_weights" in facts and max(weights.values(), default=0) > most:
+    different = {*held.values()} if weighted else set()
+    if "whole_weights" in facts and max(different, default=0) > source.unit_weight:
         raise SourceRejected(
             f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
             "of all rows, or declare a larger unit_weight"
         )
-    pairs = weighted and "symmetric" in facts
-    if pairs and any(2 * abs(w) > most and _reverse(record) != record for record, w in held.items()):
+    heavy = {weight for weight in different if "symmetric" in facts and 2 * abs(weight) > source.unit_weight}
+    if heavy and any(weight in heavy and _reverse(record) != record for record, weight in held.items()):
         raise SourceRejected(
             f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
             f"{source.unit_weight} together: one unit is both"
@@ -168,9 +168,15 @@ def _canonical(records: Sequence[Any], source: Source) -> list[Value]:
     return found
 
 
-def _exact(weight: Any, source: Source, place: int) -> int | float | Fraction:
-    if type(weight) is int or (type(weight) is float and math.isfinite(weight)):  # rationals as they are
-        return weight
+def _exact(weights: Sequence[Any], source: Source) -> Sequence[Any]:
+    """Weights as exact numbers: integers and floats as they are, all others as Fractions."""
+    kinds = set(map(type, weights))
+    if kinds <= {int} or (kinds == {float} and all(map(math.isfinite, weights))):
+        return weights
+    return [_fraction(weight, source, place) for place, weight in enumerate(weights)]
+
+
+def _fraction(weight: Any, source: Source, place: int) -> Fraction:
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(weight, (bool, str)):
             return Fraction(weight)
@@ -187,14 +193,18 @@ def _check_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> None:
 
 
 def _reverse(record: Value) -> Value:
-    return None if record is None else (record[1], record[0])
+    return record and itemgetter(1, 0)(record)  # null is its own reverse
 
 
-_KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
-    "nonnegative": lambda held: all(weight >= 0 for weight in held.values()),
-    "unit_weights": lambda held: all(weight == 1 for weight in held.values()),
-    "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in held.values()),
-    "symmetric": lambda held: all(held.get(_reverse(record)) == weight for record, weight in held.items()),
-    "simple": lambda held: all(_reverse(record) not in held for record in held),  # null is its own reverse
+def _reverses(held: Mapping[Value, Any]) -> Iterable[Value]:
+    return map(_reverse if None in held else itemgetter(1, 0), held)
+
+
+_KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
+    "nonnegative": lambda held: min(held.values(), default=0) >= 0,
+    "unit_weights": lambda held: {*held.values()} <= {1},
+    "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in {*held.values()}),
+    "symmetric": lambda held: [*map(held.get, _reverses(held))] == [*held.values()],
+    "simple": lambda held: None not in held and held.keys().isdisjoint(_reverses(held)),
 }
 """Whether public weights, which are exact, keep a fact: engines rely on it."""

@@ -120,9 +120,11 @@ def mapping_relation(connection: Any, mapping: Mapping[Any, object], type_: Type
 
     def pieces() -> Iterator[_Piece]:
         nonlocal total
-        while piece := computed(lambda: list(zip(*itertools.islice(items, _PIECE), strict=True)), _FAILS):
-            ((columns, faults),) = as_columns(piece[0], type_, len(piece[0]))
-            weights = _weights(piece[1], unit_weight, faults)
+        while piece := computed(
+            lambda: [(record, weight) for record, weight in itertools.islice(items, _PIECE)], _FAILS
+        ):
+            ((columns, faults),) = as_columns([record for record, _ in piece], type_, len(piece))
+            weights = _weights([weight for _, weight in piece], unit_weight, faults)
             total += norm(weights)
             yield columns, faults, weights
 
@@ -258,10 +260,12 @@ def _fit(make: Callable[[], _T], instead: _T, position: int, faults: Faults, fai
 def _weights(weights: Sequence[Any], unit_weight: Fraction, faults: Faults) -> list[float]:
     """The weights of the items of a mapping as floats; what is unfit is added to `faults`."""
     largest, fails = largest_float(unit_weight), "a weight whose own code fails when it is read"
-    exact: dict[type, float] = {float: largest, int: min(largest, 2.0**53)}
+    plain = set(map(type, weights)) <= {int, float} and max(map(abs, weights)) <= min(largest, 2.0**53)
+    if plain and sum(map(abs, weights)) < math.inf:  # a nan may pass behind the first, but not here
+        return list(map(float, weights))
     return [
-        float(weight)
-        if type(weight) in exact and abs(weight) <= exact[type(weight)]
+        weight
+        if type(weight) is float and abs(weight) <= largest
         else _fit(partial(_weight, weight, unit_weight), 0.0, position, faults, fails)
         for position, weight in enumerate(weights)
     ]
