@@ -31,6 +31,7 @@ from wpinq.expr.build import record
 from wpinq.expr.nodes import Lambda, make_lambda
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
+from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Partition, Select
 from wpinq.plan.operators.source import Source
@@ -275,5 +276,6 @@ def parts_of(roots: Iterable[Node]) -> dict[Node, tuple[Node, Value]]:
 @lru_cache(maxsize=64)
 def _of_all_parts(split: Node, key: Lambda, function: Lambda) -> Node | None:
     with suppress(WpinqError):  # both functions of a record may be too much for one step
-        return Node(Select(make_lambda(key.parameters, record((None, None), (key.body, function.body)))), (split,))
+        pair = make_lambda(key.parameters, record((None, None), (key.body, function.body)))
+        return physical_plan(Node(Select(pair), (split,)))
     return None

@@ -217,12 +217,13 @@ class Batch:
         self.parts = parts_of(roots) if split else {}
         self.outputs: dict[Node, dict[Value, Weights]] = {}
         """Of the plans of all parts, the output of each part by its key."""
-        self._take([*dict.fromkeys(whole for whole, _ in self.parts.values()), *roots])
+        wholes = dict.fromkeys(whole for whole, _ in self.parts.values())
+        self._take([*wholes, *(physical_plan(root) for root in roots if root not in self.parts)])
 
     def _take(self, roots: Sequence[Node]) -> None:
-        self._waiting = Counter(root for root in roots if root not in self.parts)
+        self._waiting = Counter(roots)
         self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
-        self._shared = shared_steps([*self._waiting])
+        self._shared = shared_steps(roots)
         self._met = Counter(step for steps in self._steps.values() for step in steps)
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] = Counter()
@@ -231,16 +232,16 @@ class Batch:
 
     def apart(self) -> None:
         """Have the plans over parts evaluated one by one."""
-        roots = [root for root in self._waiting.elements() if root not in {whole for whole, _ in self.parts.values()}]
+        wholes = {whole for whole, _ in self.parts.values()}
+        roots = [root for root in self._waiting.elements() if root not in wholes]
         parts, self.parts = self.parts, {}
-        self._take([*roots, *parts])
+        self._take([*roots, *map(physical_plan, parts)])
 
     def __contains__(self, root: Node) -> bool:
-        return root in self._waiting or root in self.parts
+        return root in self._waiting
 
     def plan(self, root: Node) -> Plan:
-        """One of the plans, with the steps that it shares; that of all parts for one over a part."""
-        root = self.parts[root][0] if root in self.parts else root
+        """One of the plans, with the steps that it shares."""
         return Plan(root, shared=self._shared & self._steps[root])
 
     def read_often(self, dialect: Dialect) -> frozenset[str]:
@@ -323,7 +324,7 @@ class SqlEngine(Engine):
 
     def batch(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
         """What several of these plans make is made once, and kept for the others: see `Batch`."""
-        return self._together([*map(physical_plan, roots)]) if len(set(roots)) > 1 else nullcontext()
+        return self._together(roots) if len(set(roots)) > 1 else nullcontext()
 
     @contextmanager
     def _together(self, roots: Sequence[Node]) -> Iterator[None]:

@@ -245,15 +245,17 @@ class Database(SqlEngine):
         EvaluationFailed
             When DuckDB failed; with a constant message, for its own could show data.
         """
-        root = physical_plan(root)
-        declared = check_given(self.name, root, data, arithmetic)
+        check_given(self.name, root, data, arithmetic)
         rewrites = self.rewrites if rewrites is None else rewrites
 
         def attempt() -> Weights | None:
-            batch = next((one for one in self._batches if rewrites is REWRITES and root in one), None)
-            plan = Plan(root, rewrites) if batch is None else batch.plan(root)
+            batches = self._batches if rewrites is REWRITES else []
+            batch, whole = next(((one, one.parts[root][0]) for one in batches if root in one.parts), (None, None))
+            step = physical_plan(root) if whole is None else whole
+            batch = batch or next((one for one in batches if step in one), None)
+            plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            work = Work(root, plan, batch, declared, data, on_step, keys, within)
+            work = Work(root, plan, batch, sources([step]), data, on_step, keys, within)
             output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output
 
@@ -334,7 +336,7 @@ class Database(SqlEngine):
             batch.end(tables.tables.__contains__)
             if output is None:
                 batch.apart()
-                return self._run(instance, replace(work, plan=batch.plan(work.root)))
+                return self._run(instance, replace(work, plan=batch.plan(physical_plan(work.root))))
             found = batch.outputs[whole] = defaultdict(dict)
             for (part, record), weight in output.items():
                 found[part][record] = weight
@@ -385,7 +387,6 @@ class Database(SqlEngine):
 
 def _tried(roots: Sequence[Node]) -> list[Node]:
     """The plans that are tried for some: of those over parts of one partition that of all parts, and one of them."""
-    roots = [*map(physical_plan, roots)]
     parts = parts_of(roots)
     some = {whole: root for root, (whole, _) in parts.items()}
     return [*(root for root in roots if root not in parts), *some, *some.values()]
