@@ -382,7 +382,7 @@ def test_evaluate_takes_plain_mappings_and_rows_column_by_column(monkeypatch: py
     assert dict(found) == {record: float(weight) for record, weight in expected.items()}
     rows = [dict(zip(("name", "age", "height"), record, strict=True)) for record in mapping] * 2
     assert set(wp.evaluate(people, {"people": rows}).values()) == {2.0}
-    monkeypatch.setattr("wpinq.api.evaluate.canonical_value", None)
+    monkeypatch.setattr("wpinq.data.layout.canonical_value", None)
     monkeypatch.setattr(data_rows, "_fields", None)
     assert dict(wp.evaluate(people, {"people": mapping})) == dict(found)
     assert len(wp.evaluate(people, {"people": rows})) == 3

@@ -18,7 +18,7 @@ from wpinq.api.query import Query
 from wpinq.columns.dataset import EngineDataset, WeightedDataset
 from wpinq.data import SourceData
 from wpinq.data.facts import broken_size
-from wpinq.data.layout import Layout, canonical_value
+from wpinq.data.layout import Layout
 from wpinq.data.read import is_rows, read_source
 from wpinq.data.rejection import computed
 from wpinq.data.rows import as_columns, check_no_columns
@@ -27,7 +27,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS
 from wpinq.expr.types import TupleOf, Type, physical
-from wpinq.expr.values import UnfitValue, Value, presenter
+from wpinq.expr.values import Value, presenter
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights, accumulate
 from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, sources
@@ -153,17 +153,12 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
 
 def _canonical(records: Sequence[Any], source: Source) -> list[Value]:
     """Records in canonical form, column by column; PlanError names the first that is unfit."""
-    type_ = source.offered[0]
-    layout, found = Layout.of(type_), list[Value]()
-    for columns, faults in as_columns(records, type_):
+    layout, found = Layout.of(source.offered[0]), list[Value]()
+    for columns, faults in as_columns(records, source.offered[0]):
         typed = layout.typed(columns, faults)
         if faults:
-            place, reason = len(found) + min(faults), faults[min(faults)]
-            try:
-                canonical_value(records[place], type_)
-            except UnfitValue as unfit:
-                reason = str(unfit)
-            raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}")
+            where = f"source {source.source!r}: record {len(found) + min(faults)}, counted from 0, is unfit"
+            raise PlanError(f"{where}: {faults[min(faults)]}")
         found += typed[0] if layout.bare else zip(*typed, strict=True)
     return found
 

@@ -120,10 +120,8 @@ def mapping_relation(connection: Any, mapping: Mapping[Any, object], type_: Type
 
     def pieces() -> Iterator[_Piece]:
         nonlocal total
-        while piece := computed(
-            lambda: [(record, weight) for record, weight in itertools.islice(items, _PIECE)], _FAILS
-        ):
-            ((columns, faults),) = as_columns([record for record, _ in piece], type_, len(piece))
+        while piece := computed(lambda: list(itertools.islice(items, _PIECE)), _FAILS):
+            ((columns, faults),) = as_columns((record for record, _ in piece), type_, len(piece))
             weights = _weights([weight for _, weight in piece], unit_weight, faults)
             total += norm(weights)
             yield columns, faults, weights

@@ -25,7 +25,6 @@ from wpinq.sinks.count_above import Listing
 from wpinq.sinks.keys import check_domain
 from wpinq.sinks.sink import Sink
 
-
 _written = lru_cache(maxsize=16)(canonical_bytes_of)  # the candidates of a table's groups are the same
 
 
