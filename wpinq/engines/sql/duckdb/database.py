@@ -148,8 +148,7 @@ class Database(SqlEngine):
         may take as much memory. Data leave less of it, and threads take more. So that other DuckDB opens only where
         something fails, or under a limit of this one's own.
         """
-        at_once = [root for root, together in plans if together]
-        self._admit(_tried(at_once) if self.splits else at_once)
+        self._admit(_tried([root for root, together in plans if together]))
         for root in [root for root, together in plans if not together]:
             self._admit([root])
 
