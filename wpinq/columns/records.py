@@ -138,29 +138,22 @@ def create(connection: Any, table: str, type_: Type) -> None:
 
 def insert(connection: Any, table: str, type_: Type, records: Iterable[Value], weights: Any) -> None:
     """Put records and their weights, an array, into a table, in order; records of weight 0 too."""
+    fields = range(len(type_.elements)) if isinstance(type_, TupleOf) and not type_.nullable else None
+    columns = [records] if fields is None else [map(itemgetter(i), records) for i in fields]
+    insert_columns(connection, table, type_, columns, weights)
+
+
+def insert_columns(connection: Any, table: str, type_: Type, columns: Sequence[Iterable[Any]], weights: Any) -> None:
+    """The same for records given by their fields side by side; bare and nullable records are one column."""
     type_ = physical(type_)
-    if isinstance(type_, Scalar):
-        _insert_columns(connection, table, (type_,), zip(records), weights)
-    elif isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):
-        _insert_columns(connection, table, type_.elements, records, weights)
+    bare = not isinstance(type_, TupleOf) or type_.nullable
+    types = type_.elements if isinstance(type_, TupleOf) and not bare else (type_,)
+    if all(isinstance(field, Scalar) for field in types):
+        held = {f"c{i}": _column(column, types[i], len(weights)) for i, column in enumerate(columns)}
+        load(connection, table, {**held, "w": weights})
     else:
-        _insert_any(connection, table, type_, zip(records, weights.tolist(), strict=True))
-
-
-def _insert_columns(connection: Any, table: str, types: tuple[Type, ...], records: Iterable[Any], weights: Any) -> None:
-    import numpy as np
-
-    size, width = len(weights), len(types)
-    columns: dict[str, Any] = {}
-    if len(set(types)) == 1 and _dtype(types[0]) is not np.object_ and not any(type_.nullable for type_ in types):
-        whole: Any = np.fromiter(itertools.chain.from_iterable(records), dtype=_dtype(types[0]), count=size * width)
-        for i in range(width):
-            columns[f"c{i}"] = np.ascontiguousarray(whole.reshape(size, width)[:, i])
-    else:
-        for i, type_ in enumerate(types):
-            columns[f"c{i}"] = _column(map(itemgetter(i), records), type_, size)
-    columns["w"] = weights
-    load(connection, table, columns)
+        rows = columns[0] if bare else zip(*columns, strict=True)
+        _insert_any(connection, table, type_, zip(rows, weights.tolist(), strict=True))
 
 
 def load(connection: Any, table: str, columns: Mapping[str, Any]) -> None:
@@ -170,7 +163,7 @@ def load(connection: Any, table: str, columns: Mapping[str, Any]) -> None:
     connection.unregister(LOADING)
 
 
-def _column(values: Iterator[Any], type_: Type, size: int) -> Any:
+def _column(values: Iterable[Any], type_: Type, size: int) -> Any:
     """The array that the database reads as a column.
 
     It is of objects, where None is null, or of numbers behind a mask.

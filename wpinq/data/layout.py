@@ -79,13 +79,12 @@ class Layout:
             raise SourceRejected(f"{what} has several columns named {', '.join(map(repr, doubled))}: keep one")
         return [list(available).index(name) for name in self.names]
 
-    def records(self, columns: Sequence[ColumnValues], faults: Faults, notes: Sequence[str] = ()) -> list[Value]:
-        """The records that the columns hold side by side; what is unfit is added to `faults`."""
-        typed = [
+    def typed(self, columns: Sequence[ColumnValues], faults: Faults, notes: Sequence[str] = ()) -> list[list[Value]]:
+        """The columns in canonical form; what is unfit is added to `faults`, and stands as None."""
+        return [
             normalize_column(column, type_, faults, self.label(i) + (notes[i] if notes else ""))
             for i, (column, type_) in enumerate(zip(columns, self.types, strict=True))
         ]
-        return typed[0] if self.bare else list(zip(*typed, strict=True))
 
 
 def normalize_column(column: ColumnValues, type_: Type, faults: Faults, label: str) -> list[Value]:

@@ -8,7 +8,7 @@ written.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -142,6 +142,11 @@ def value_to_json(value: Value, type_: types.Type) -> Json:
     if isinstance(type_, types.TupleOf):
         return [value_to_json(item, element) for item, element in zip(value, type_.elements, strict=True)]
     return value
+
+
+def values_to_json(values: Iterable[Value], type_: types.Type) -> list[Json]:
+    """Values of one type as plain data."""
+    return list(values) if type(type_) is types.Scalar else [value_to_json(value, type_) for value in values]
 
 
 def value_from_json(data: Json, type_: types.Type) -> Value:

@@ -482,9 +482,9 @@ class SelectedAggregate(OfColumn):
         else:
             value = self.value
             pairs = extended(groups.plan, Select, function=lambda record: (groups.key(record), value(record)))
-            split = trace(lambda pair: pair[0], (pairs.type,))
-            parts = (extended(pairs, Partition, key=split, part=Constant(split.type, key)) for key in groups.keys)
-            plans = [extended(part, Select, function=lambda pair: pair[1]) for part in parts]
+            split, second = (trace(field, (pairs.type,)) for field in (lambda pair: pair[0], lambda pair: pair[1]))
+            parts = (Node(Partition(split, Constant(split.type, key)), (pairs,)) for key in groups.keys)
+            plans = [Node(Select(second), (part,)) for part in parts]
         domain = check_domain(self.candidates, plans[0].type)
         return tuple(Measurement(plan, self.sink(), epsilon, domain, reading) for plan in plans)
 

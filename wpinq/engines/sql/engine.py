@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from wpinq.engines.contract import Engine
 from wpinq.engines.sql.blocks import Block
-from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan
+from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan, parts_of
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.errors import EvaluationFailed, PlanError
-from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
@@ -172,7 +173,14 @@ class Batch:
     steps or outputs read.
     """
 
-    def __init__(self, roots: Sequence[Node]) -> None:
+    def __init__(self, roots: Sequence[Node], split: bool = False) -> None:
+        self.parts = parts_of(roots) if split else {}
+        self.outputs: dict[Node, dict[Value, Weights]] = {}
+        """Of the plans of all parts, the output of each part by its key."""
+        wholes = dict.fromkeys(whole for whole, _ in self.parts.values())
+        self._take([*wholes, *(physical_plan(root) for root in roots if root not in self.parts)])
+
+    def _take(self, roots: Sequence[Node]) -> None:
         self._waiting = Counter(roots)
         self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
         self._shared = shared_steps(roots)
@@ -181,6 +189,13 @@ class Batch:
         self._wanted: Counter[str] = Counter()
         self._making = False
         self._alike: dict[Block, list[Node]] | None = None
+
+    def apart(self) -> None:
+        """Have the plans over parts evaluated one by one."""
+        wholes = {whole for whole, _ in self.parts.values()}
+        roots = [root for root in self._waiting.elements() if root not in wholes]
+        parts, self.parts = self.parts, {}
+        self._take([*roots, *map(physical_plan, parts)])
 
     def __contains__(self, root: Node) -> bool:
         return root in self._waiting
@@ -258,6 +273,8 @@ class SqlEngine(Engine):
 
     failed: ClassVar[str]
     """What is said of an evaluation that failed, whatever the reason: a database's own words could show data."""
+    splits: ClassVar[bool] = False
+    """Whether plans over parts of one partition are read from an output of all parts."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Source, object]] = {}
@@ -267,11 +284,11 @@ class SqlEngine(Engine):
 
     def batch(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
         """What several of these plans make is made once, and kept for the others: see `Batch`."""
-        return self._together([*map(physical_plan, roots)]) if len(set(roots)) > 1 else nullcontext()
+        return self._together(roots) if len(set(roots)) > 1 else nullcontext()
 
     @contextmanager
     def _together(self, roots: Sequence[Node]) -> Iterator[None]:
-        batch = Batch(roots)
+        batch = Batch(roots, self.splits)
         with self._lock:
             self._batches.append(batch)
         try:
