@@ -14,6 +14,7 @@ from typing import Any
 from wpinq.expr.declarations import ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
 from wpinq.expr.values import Value, order_key
+from wpinq.runtime.arrays import Integers
 
 
 def plain(type_: Type) -> Type:
@@ -245,6 +246,14 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
         for row in rows:
             result[read(row)] = row[-1]
     return {record: result[record] for record in sorted(result, key=order_key)}
+
+
+def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:
+    """The records of integers that weigh more than 1/2, a row each, without a Python object for any."""
+    import numpy as np
+
+    held = connection.execute(query).fetchnumpy()
+    return np.stack([held[name] for name in column_names(type_)], axis=1)[held["w"] > 0.5]
 
 
 def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Value]:

@@ -27,7 +27,7 @@ from wpinq.mcmc.run import ChainBars, Samples, Update, sample
 from wpinq.mcmc.settings import CheckpointError, Settings, make_folder, write_atomically
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Integers, numbered
 
 # Statistics of a public graph: those that a synthesis fits, and those of its structure.
 
@@ -62,7 +62,7 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     1
     """
     pairs = np.asarray(edges).reshape(-1, 2)
-    nodes, dense = _numbered(pairs)
+    nodes, dense = numbered(pairs)
     graph = graph_of(nodes, dense)
     degrees = np.array(graph.degree(), dtype=np.float64)
     local = np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
@@ -75,16 +75,6 @@ def graph_statistics(edges: Any) -> dict[str, float]:
         "assortativity": float(graph.assortativity_degree(directed=False)),
         "average_clustering": float(local.mean()) if len(local) else 0.0,
     }
-
-
-def _numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
-    """How many labels there are, and the pairs with each replaced by its place among them."""
-    if pairs.dtype.kind in "iu" and pairs.size and pairs.min() >= 0 and pairs.max() < 4 * pairs.size:
-        there = np.zeros(int(pairs.max()) + 1, dtype=bool)  # a table, where the labels are dense: no sorting
-        there[pairs] = True
-        return int(there.sum()), (np.cumsum(there) - 1)[pairs]
-    labels, dense = np.unique(pairs, return_inverse=True)
-    return len(labels), dense.reshape(-1, 2)
 
 
 # --- structure: components, mean path, modularity, largest core -------------------------------------------------------
@@ -127,11 +117,10 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     >>> graph_structure(np.array([(0, 1), (1, 2), (2, 0), (3, 4)]))
     {'components': 2, 'mean_path': 1.0, 'modularity': 0.375, 'largest_core': 2}
     """
-    labels, dense = np.unique(edges, return_inverse=True)
-    nodes = len(labels)
+    nodes, dense = numbered(edges)
     if not nodes:
         return {"components": 0, "mean_path": np.nan, "modularity": np.nan, "largest_core": 0}
-    graph, igraph = graph_of(nodes, dense.reshape(-1, 2)), import_igraph()
+    graph, igraph = graph_of(nodes, dense), import_igraph()
     searches = min(nodes, max(_STARTS, _VISITS // len(edges)))
     starts = np.linspace(0, nodes - 1, searches).astype(np.int64).tolist()
     lengths = np.array(graph.distances(source=starts), dtype=np.float64)
@@ -245,7 +234,7 @@ class SyntheticGraph:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the edge list; see `write_edges`."""
-        write_edges(self.edges.tolist(), path)
+        write_edges(self.edges, path)
 
 
 def fit_graph(
