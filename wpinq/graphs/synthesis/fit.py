@@ -17,6 +17,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
+from wpinq.graphs.synthesis.loops import local_clustering
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.random_graphs import graph_of, import_igraph, imported
@@ -63,16 +64,18 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     """
     pairs = np.asarray(edges).reshape(-1, 2)
     nodes, dense = numbered(pairs)
-    graph = graph_of(nodes, dense)
-    degrees = np.array(graph.degree(), dtype=np.float64)
-    local = np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
-    triangles = round(float(local @ (degrees * (degrees - 1) / 2)) / 3)
+    degrees = np.bincount(dense.reshape(-1), minlength=nodes)
+    triangles, local = local_clustering(degrees, dense)
+    ends, count = degrees[dense].astype(np.float64), max(len(pairs), 1)
+    middle = (ends.sum() / (2 * count)) ** 2
+    with np.errstate(invalid="ignore"):
+        assortativity = (ends.prod(axis=1).sum() / count - middle) / ((ends**2).sum() / (2 * count) - middle)
     return {
         "nodes": nodes,
         "edges": len(pairs),
         "largest_degree": int(degrees.max(initial=0)),
         "triangles": triangles,
-        "assortativity": float(graph.assortativity_degree(directed=False)),
+        "assortativity": float(assortativity),
         "average_clustering": float(local.mean()) if len(local) else 0.0,
     }
 
