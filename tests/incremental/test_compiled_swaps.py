@@ -327,7 +327,9 @@ def test_a_walk_with_rows_is_the_interpreted_one_in_as_many_calls_as_there_are_m
     calls: list[str] = []
     call = state.NeighbourWalk._call
     monkeypatch.setattr(state, "MARKS", 5000)
-    monkeypatch.setattr(state.NeighbourWalk, "_call", lambda self, name, **given: (calls.append(name), call(self, name, **given)))
+    monkeypatch.setattr(
+        state.NeighbourWalk, "_call", lambda self, name, **given: (calls.append(name), call(self, name, **given))
+    )
     walks[2].run(600, 3.0)
     assert calls.count("walk") > 10
     assert walks[0].edges == walks[1].edges == walks[2].edges

@@ -253,7 +253,8 @@ def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:
     import numpy as np
 
     held = connection.execute(query).fetchnumpy()
-    return np.stack([held[name] for name in column_names(type_)], axis=1)[held["w"] > 0.5]
+    rows: Integers = np.stack([held[name] for name in column_names(type_)], axis=1)[held["w"] > 0.5]
+    return rows
 
 
 def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Value]:

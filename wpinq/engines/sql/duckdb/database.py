@@ -192,7 +192,8 @@ class Database(SqlEngine):
         One database serves all of them.
         """
         try:
-            return _public.evaluate(root, data, arithmetic)
+            output: Weights = _public.evaluate(root, data, arithmetic)
+            return output
         finally:
             for name in data:
                 _public.forget(name)

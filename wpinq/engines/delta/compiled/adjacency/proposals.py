@@ -252,7 +252,8 @@ def note_events(
         own = held
         for won_one in (False, True):
             side, far = (won_side, won) if won_one else (lost_side, lost)
-            if marks[w, side] < mark or (won_one and (w == lost or w == other)):
+            there = marks[w, side] >= mark and (not won_one or (w != lost and w != other))
+            if not there:
                 continue
             if own == held:
                 held_edges[held] = ids[k]
