@@ -21,6 +21,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
+from wpinq.runtime.arrays import Integers
 
 RankWeights = Sequence[tuple[int | Fraction, int | Fraction, int | Fraction]]
 """The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
@@ -131,6 +132,13 @@ class Engine(ABC):
             Where no keys are given: records outside of these ranges are not wanted, and an engine need not give them
             up. Of the others the weights are the same as in the whole output.
         """
+
+    def integer_rows(self, root: Node, data: Mapping[str, Any], on_step: OnStep = None) -> Integers | None:
+        """The records of an output that weigh more than 1/2, as rows of integers.
+
+        None where a field of theirs is no integer or can be null, and by default.
+        """
+        return None
 
     def rank_weights(
         self, root: Node, data: Mapping[str, Any], candidates: Sequence[Value], on_step: OnStep = None

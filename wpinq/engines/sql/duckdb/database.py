@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, ClassVar
 
-from wpinq.columns.records import fetch
+from wpinq.columns.records import fetch, fetch_rows, leaf_types
 from wpinq.engines.contract import OnStep, WantedRanges, at_keys
 from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
@@ -23,11 +23,13 @@ from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nestin
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite, SqlStatement, table_name
 from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.arrays import Integers
 from wpinq.runtime.signals import interruptible
 
 
@@ -46,6 +48,7 @@ class Work:
     on_step: OnStep
     keys: Sequence[Value] | None
     within: WantedRanges
+    in_rows: bool = False
     announced: int = 0
 
     def announcer(self) -> Callable[[str], None]:
@@ -198,7 +201,8 @@ class Database(SqlEngine):
         One database serves all of them.
         """
         try:
-            return _public.evaluate(root, data, arithmetic)
+            output: Weights = _public.evaluate(root, data, arithmetic)
+            return output
         finally:
             for name in data:
                 _public.forget(name)
@@ -224,7 +228,8 @@ class Database(SqlEngine):
         within: WantedRanges = (),
         *,
         rewrites: tuple[Rewrite, ...] | None = None,
-    ) -> Weights:
+        in_rows: bool = False,
+    ) -> Any:
         """The output of a plan, in canonical order; or what some keys weigh.
 
         Weights are the same to the last bit whatever the number of threads, the order of the rows and the memory, and
@@ -236,6 +241,8 @@ class Database(SqlEngine):
             As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `key_query`.
         rewrites : tuple of Rewrite, optional
             Which rewrites to make, where not those of the database.
+        in_rows : bool
+            Whether to give what `integer_rows` does instead of weights, without keys.
 
         Raises
         ------
@@ -247,18 +254,23 @@ class Database(SqlEngine):
         check_given(self.name, root, data, arithmetic)
         rewrites = self.rewrites if rewrites is None else rewrites
 
-        def attempt() -> Weights | None:
+        def attempt() -> Any:
             batches = self._batches if rewrites is REWRITES else []
             batch, whole = next(((one, one.parts[root][0]) for one in batches if root in one.parts), (None, None))
             step = physical_plan(root) if whole is None else whole
             batch = batch or next((one for one in batches if step in one), None)
             plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            work = Work(root, plan, batch, sources([step]), data, on_step, keys, within)
+            work = Work(root, plan, batch, sources([step]), data, on_step, keys, within, in_rows)
             output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output
 
         return self._in_turn(attempt)
+
+    def integer_rows(self, root: Node, data: Mapping[str, Any], on_step: OnStep = None) -> Integers | None:
+        """The records of an output that weigh more than 1/2, as rows of integers that are never null."""
+        plain = all(leaf == INT and not nullable for leaf, nullable in leaf_types(root.type))
+        return self.evaluate(root, data, on_step=on_step, in_rows=True) if plain else None
 
     def open(self) -> Instance:
         """Open it now rather than on its first use, so that faults of its options show."""
@@ -277,7 +289,7 @@ class Database(SqlEngine):
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
 
-    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Weights | None, bool]:
+    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Any, bool]:
         """The output or None, and whether a fault of DuckDB's own is why.
 
         What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
@@ -299,7 +311,7 @@ class Database(SqlEngine):
                 self._shut()
         return output, fault
 
-    def _run(self, instance: Instance, work: Work) -> Weights | None:
+    def _run(self, instance: Instance, work: Work) -> Any:
         connection, tables = instance.connection, instance.tables
         plan, batch = work.plan, work.batch
         self._hold_all(instance, work)
@@ -310,7 +322,8 @@ class Database(SqlEngine):
         if work.keys is None:
             compiled = plan.program()
             run(compiled, tables, work.announcer())
-            output = fetch(connection, in_ranges(compiled.query, compiled.type, work.within), compiled.type)
+            query = in_ranges(compiled.output if work.in_rows else compiled.query, compiled.type, work.within)
+            output = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
             tables.release(compiled.reads)
         else:
             output = query_keys(tables, plan, work.keys, work.announcer(), batch)
