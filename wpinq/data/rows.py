@@ -21,7 +21,7 @@ from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Layout, by_name, pla
 from wpinq.data.rejection import Faults, Tally, computed
 from wpinq.data.relation import STAGED, Relation, listed
 from wpinq.errors import SourceRejected
-from wpinq.expr.declarations import ID
+from wpinq.expr.declarations import ID, IDS
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
 
@@ -212,7 +212,7 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
             yield [given], faults
             continue
         assert isinstance(type_, TupleOf)
-        named = ID in layout.types  # by place, a field of the record would be taken for the id
+        named = not IDS.isdisjoint(layout.types)  # by place, a field of the record would be taken for the id
         if named or not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
             given = [
                 _fit(partial(_fields, row, type_, named), none, position, faults, OWN_CODE_FAILS)

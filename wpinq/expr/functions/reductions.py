@@ -14,7 +14,7 @@ from wpinq.expr.build import call
 from wpinq.expr.catalogue import less, null_if_any, promote
 from wpinq.expr.declare import derived, function
 from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, fit_number, handled, list_type, strict
-from wpinq.expr.nodes import Expr, Lambda, show
+from wpinq.expr.nodes import Expr, Lambda, make_lambda, show
 from wpinq.expr.types import DURATION, FLOAT, INT, CategoryOf, DecimalOf, ListOf, Scalar, Type, is_record_type
 from wpinq.expr.values import Value, order_key
 
@@ -123,6 +123,25 @@ def _smaller(a: Expr, b: Expr) -> Expr:
 
 def _larger(a: Expr, b: Expr) -> Expr:
     return null_if_any((a, b), call("where", less(a, b), b, a))
+
+
+def _number_of(items: Expr, predicate: Expr, true: bool) -> Expr:
+    """The number of elements for which a predicate is true, or is not."""
+    assert isinstance(predicate, Lambda)
+    one, none = build.constant(1), build.constant(0)
+    counted = call("where", predicate.body, *((one, none) if true else (none, one)))
+    ones = call("map", items, make_lambda(predicate.parameters, counted, predicate.level))
+    return call("sum_list", ones, attributes=(INT.name,))
+
+
+@derived(lambda items, predicate: call("less", build.constant(0), _number_of(items, predicate, True)), takes_function=True)
+def any(items: object, predicate: Callable[..., Any]) -> Any:
+    """Whether a predicate is true for some element of a list; false of an empty list."""
+
+
+@derived(lambda items, predicate: call("equal", build.constant(0), _number_of(items, predicate, False)), takes_function=True)
+def all(items: object, predicate: Callable[..., Any]) -> Any:
+    """Whether a predicate is true for all elements of a list; true of an empty list."""
 
 
 @derived(lambda items: call("length", items))
