@@ -47,7 +47,7 @@ def make(folder: Path, people: int) -> None:
     """Write the tables as parquet files."""
     with duckdb.connect() as connection:
         connection.execute("CREATE MACRO mixed(n, i, k) AS (hash(n * 1000003 + i * 97 + k) >> 3)::BIGINT")
-        home = "['f', 'm'][1 + mixed(n, 0, 1) % 2], 1930 + mixed(n, 0, 2) % 80, ['n', 's', 'e', 'w'][1 + mixed(n, 0, 3) % 4]"
+        home = "['f', 'm'][1 + mixed(n, 0, 1) % 2], 1930 + mixed(n, 0, 2) % 80, 'nsew'[1 + mixed(n, 0, 3) % 4]"
         _write(connection, folder, "person", f"SELECT n, {home} FROM range({people}) AS t(n)")
         for number, (table, (mean, *fields)) in enumerate(_ROWS.items(), 1):
             random = ", ".join(fields).replace("r(", f"mixed(n, i + {number} * 1000, ")
@@ -89,7 +89,9 @@ def questions(epsilon: Any) -> dict[str, tuple[Any, str]]:
     people, has = patients(), "person_id IN (SELECT person_id FROM condition WHERE code = '{}')"
     diabetics, hypertensive = people.where(_has("condition", "E11")), people.where(_has("condition", "I10"))
     of_sex, age = lambda p: p.person.sex, lambda p: 2020 - p.person.born
-    soon = "SELECT DISTINCT c.person_id FROM condition c JOIN drug d USING (person_id) WHERE c.code = 'E11' AND d.code = "
+    soon = (
+        "SELECT DISTINCT c.person_id FROM condition c JOIN drug d USING (person_id) WHERE c.code = 'E11' AND d.code = "
+    )
     return {
         "people with diabetes by sex": (
             diabetics.by(sex=of_sex, keys=["f", "m"]).agg(n=wp.count(), epsilon=epsilon),
@@ -99,7 +101,9 @@ def questions(epsilon: Any) -> dict[str, tuple[Any, str]]:
             people.where(
                 lambda p: F.any(
                     F.filter(p.condition, lambda c: c.code == "E11"),
-                    lambda c: F.any(p.drug, lambda d: (d.code == "metformin") & (d.day >= c.day) & (d.day <= c.day + 30)),
+                    lambda c: F.any(
+                        p.drug, lambda d: (d.code == "metformin") & (d.day >= c.day) & (d.day <= c.day + 30)
+                    ),
                 )
             ).agg(n=wp.count(), epsilon=epsilon),
             f"SELECT count(*) FROM ({soon} 'metformin' AND d.day BETWEEN c.day AND c.day + 30)",
@@ -119,7 +123,8 @@ def questions(epsilon: Any) -> dict[str, tuple[Any, str]]:
             people.where(lambda p: F.count(F.filter(p.visit, lambda v: v.kind == "emergency")) > 1).agg(
                 n=wp.count(), epsilon=epsilon
             ),
-            "SELECT count(*) FROM (SELECT 1 FROM visit WHERE kind = 'emergency' GROUP BY person_id HAVING count(*) > 1)",
+            "SELECT count(*) FROM (SELECT 1 FROM visit WHERE kind = 'emergency' GROUP BY person_id "
+            "HAVING count(*) > 1)",
         ),
         "mean of the last HbA1c of people with diabetes": (
             diabetics.where(_has("measurement", "hba1c")).agg(
@@ -144,9 +149,9 @@ def questions(epsilon: Any) -> dict[str, tuple[Any, str]]:
             f"WHERE NOT {has.format('J45')}",
         ),
         "visits by kind": (
-            people.unnest("visit").by("kind", keys=["emergency", "inpatient", "outpatient"]).agg(
-                n=wp.count(), epsilon=epsilon
-            ),
+            people.unnest("visit")
+            .by("kind", keys=["emergency", "inpatient", "outpatient"])
+            .agg(n=wp.count(), epsilon=epsilon),
             "SELECT kind, count(*) FROM visit GROUP BY kind ORDER BY kind",
         ),
         "mean highest pressure above 65 years": (

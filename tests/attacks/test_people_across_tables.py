@@ -15,7 +15,7 @@ from tests.data.test_person_tables import named, patients, random_tables, read
 from tests.support.parameters import sizes
 from wpinq import functions as F
 from wpinq.errors import PlanError, SourceRejected, WpinqError
-from wpinq.expr.declarations import PersonTables
+from wpinq.expr.person_tables import PersonTables
 from wpinq.plan.operators import Source
 
 
@@ -118,7 +118,7 @@ def test_e_no_fact_but_what_any_people_leave_can_be_declared() -> None:
     assert isinstance(declared, Source)
     for facts in (("simple",), ("symmetric",), ("unit_weights",)):
         with pytest.raises(PlanError):
-            Source(**{name: value for name, value in declared.arguments()} | {"facts": facts})
+            Source(**dict(declared.arguments()) | {"facts": facts})
     assert not declared.exact
     with pytest.raises(WpinqError):
         wp.parse('source p(a: list[(x: int), 2]) with person = "who", ids = int, facts = [unit_weights];')
@@ -162,7 +162,7 @@ def test_the_unit_weight_is_1_whatever_is_written() -> None:
     fewer = PersonTables("who", 4, True, "", person.tables[:2], "int")
     for change in ({"unit_weight": Fraction(1, 2)}, {"unit_weight": Fraction(2)}, {"person": fewer}):
         with pytest.raises(PlanError):
-            Source(**{name: value for name, value in declared.arguments()} | change)
+            Source(**dict(declared.arguments()) | change)
     with pytest.raises(PlanError):
         PersonTables("who", 1, True, "", person.tables, "int")
     with pytest.raises(PlanError):

@@ -153,7 +153,7 @@ def test_the_noise_of_rows_is_that_of_a_flat_source() -> None:
 def test_text_json_and_pickles_keep_the_declaration() -> None:
     source = patients(unit="one patient", cap=1000, records_at_most=99)
     text = wp.unparse({"q": source.where(lambda p: F.count(p.visits) > 1)})
-    assert 'last = {visits = day}, distinct = {drugs = code}' in text
+    assert "last = {visits = day}, distinct = {drugs = code}" in text
     again = wp.parse(text)
     assert again.sources["patients"] == source
     assert again["q"] == source.where(lambda p: F.count(p.visits) > 1)
@@ -194,7 +194,7 @@ def test_unfit_declarations_are_refused() -> None:
         with pytest.raises(PlanError):
             make()  # type: ignore[no-untyped-call]
     for text in (
-        'source p(a: list[(x: int), 3]) with ids = int;',
+        "source p(a: list[(x: int), 3]) with ids = int;",
         'source p(a: list[(x: int)]) with person = "who", ids = int;',
         'source p(a: list[(x: int), 3]) with person = "who", ids = float;',
         'source p(a: list[(x: int), 3]) with person = "who", ids = int, last = {b = x};',
@@ -230,7 +230,10 @@ def test_a_join_of_tables_of_one_account_says_what_to_write() -> None:
 def test_refusals_name_the_table_and_no_value() -> None:
     source = patients()
     good = named(source, {"home": [(1, ("n", 1950))], "visits": [], "drugs": [], "tests": []})
-    for table, row in {"visits": {"who": 1, "day": "SECRET", "ward": "A"}, "tests": {"who": None, "value": 1.0}}.items():
+    for table, row in {
+        "visits": {"who": 1, "day": "SECRET", "ward": "A"},
+        "tests": {"who": None, "value": 1.0},
+    }.items():
         with pytest.raises(SourceRejected, match=f"table '{table}'") as caught:
             read(source, {**good, table: [row]})
         assert "SECRET" not in str(caught.value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import wpinq as wp
 from tests.support.people import place
-from wpinq.expr.declarations import PersonTable, PersonTables
+from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import TupleOf
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.operators.source import Source
@@ -44,7 +44,7 @@ def kept_of_table(rows: Sequence[Any], type_: TupleOf, table: PersonTable) -> tu
         ordered: tuple[Any, ...] = ()
         if table.keep:
             value = row[type_.names.index(table.by)]
-            ordered = ((value is None, _reverse(value) if table.keep == "last" and value is not None else value),)
+            ordered = ((value is None, Reversed(value) if table.keep == "last" and value is not None else value),)
         return (*ordered, place(row, number, type_), order_key(row), number)
 
     numbered.sort(key=rank)
@@ -56,16 +56,16 @@ def kept_of_table(rows: Sequence[Any], type_: TupleOf, table: PersonTable) -> tu
     return tuple(sorted((row for row, _ in numbered[: table.at_most]), key=order_key))
 
 
-class _reverse:
+class Reversed:
     """A value that sorts before those that it is greater than."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: _reverse) -> bool:
+    def __lt__(self, other: Reversed) -> bool:
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _reverse) and self.value == other.value
+        return isinstance(other, Reversed) and self.value == other.value
 
     __hash__ = None  # type: ignore[assignment]

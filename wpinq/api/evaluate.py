@@ -23,7 +23,8 @@ from wpinq.data.rows import check_no_columns
 from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
-from wpinq.expr.declarations import FACTS, PersonTables
+from wpinq.expr.declarations import FACTS
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import TupleOf, Type, physical
 from wpinq.expr.values import UnfitValue, Value, presenter
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights

@@ -9,7 +9,7 @@ from typing import Any
 from wpinq.api.query import Query
 from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, positive
 from wpinq.errors import PlanError, described
-from wpinq.expr.declarations import PersonTable, PersonTables
+from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import ListOf, TupleOf, Type, type_from_annotation
 from wpinq.plan.domain import sizes_of
 from wpinq.plan.node import Node
@@ -81,7 +81,7 @@ def people(
     records_at_most: object = None,
     **tables: TableOfPeople,
 ) -> Query:
-    """Declare people with several tables: one record of weight 1 a person, with a list of rows for each table.
+    """Declare people with several tables: one record a person, with the rows of each table.
 
     `A = Σ_p [(k₁(rows of p in table 1), k₂(rows of p in table 2), …)]`, over the ids that stand in any table; each k
     keeps at most `at_most` rows, in canonical order. A table of `at_most=1` is a row, null for people without one.
@@ -122,7 +122,10 @@ def people(
     >>> import wpinq as wp
     >>> from wpinq import functions as F
     >>> patients = wp.people(
-    ...     "patients", id=("person_id", int), home=wp.table(region=str, at_most=1), visits=wp.table(cost=int, at_most=50)
+    ...     "patients",
+    ...     id=("person_id", int),
+    ...     home=wp.table(region=str, at_most=1),
+    ...     visits=wp.table(cost=int, at_most=50),
     ... )
     >>> northern = patients.where(lambda p: (p.home.region == "north") & (F.sum(p.visits, lambda v: v.cost) > 100))
     >>> print(northern.count(epsilon=0.5).bill())
@@ -153,7 +156,7 @@ def declared_people(
 ) -> Query:
     """The source of people, from the types of rows and the rules of their tables."""
     if not isinstance(name, str) or not rules:
-        raise PlanError('people begin with their name and have tables: wp.people("patients", id=..., visits=wp.table(...))')
+        raise PlanError('people have a name and tables: wp.people("patients", id=..., visits=wp.table(...))')
     fields: dict[str, TupleOf] = {}
     for rule in rules:
         row = rows[rule.name]
@@ -167,10 +170,10 @@ def declared_people(
 
 
 def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query:
-    """The source of people as a text program declares it: bounds are those of the lists in the record.
+    """The source of people as a text program declares it.
 
-    Of the options, `first` and `last` give tables the field by which rows are kept, and `distinct` that of which each
-    value counts once.
+    Bounds are those of the lists in the record. Of the options, `first` and `last` give tables the field by which rows
+    are kept, and `distinct` that of which each value counts once.
     """
     given = dict(options)
     by = {**dict.fromkeys(given.get("first", ()), "first"), **dict.fromkeys(given.get("last", ()), "last")}
@@ -186,7 +189,9 @@ def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query
         rows[table] = field.element if isinstance(field, ListOf) else field.with_nullable(False)
         bound = field.bound if isinstance(field, ListOf) else 1
         if bound is None or field.nullable == isinstance(field, ListOf):
-            raise PlanError(f"table {table!r}: declare list[(...), 50] with a bound of at least 2, or (...)? for one row")
+            raise PlanError(
+                f"table {table!r}: declare list[(...), 50] with a bound of 2 or more, or (...)? for one row"
+            )
         rules.append(PersonTable(table, bound, ordered.get(table, ""), by.get(table, ""), distinct.get(table, "")))
     if unknown := sorted(({*ordered} | {*distinct}) - {*rows}):
         raise PlanError(f"people {name!r}: there is no table {unknown[0]!r}")

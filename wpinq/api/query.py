@@ -134,17 +134,18 @@ class Query(Releasable):
         return self._then(operators.SelectMany, function=function, limit=limit)
 
     def unnest(self, table: RecordFunction, **named: object) -> Query:
-        """One record for each element of a list, such as the rows of a person's table: see `SelectMany`.
+        """One record for each element of a list: see `SelectMany`.
 
-        Each element weighs 1/b, where b is the public bound of the list, so one record of the query moves the result by
-        at most 1. Counts are given in whole elements, with b times the noise of a count of people.
+        The list is the rows of a person's table, or a part of it. Each element weighs 1/b, where b is the public bound
+        of the list, so one record of the query moves the result by at most 1. Counts are given in whole elements, with
+        b times the noise of a count of people.
 
         Parameters
         ----------
         table : str, Column or function
             The list of each record: `"visits"`, or a part of it, `lambda p: F.filter(p.visits, ...)`.
         **named : str, Column, function or constant
-            Columns of the record itself, beside those of the element: `unnest("visits", region=lambda p: p.home.region)`.
+            Columns of the record beside those of the element: `unnest("visits", region=lambda p: p.home.region)`.
 
         Examples
         --------

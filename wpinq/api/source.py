@@ -10,7 +10,8 @@ from typing import Any, overload
 
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError, described
-from wpinq.expr.declarations import Person, PersonTables, check_facts, check_listed
+from wpinq.expr.declarations import Person, check_facts, check_listed
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wpinq.api.people import tables_of
 from wpinq.cli import arguments
 from wpinq.cli.output import answers_table, output_files, write_answers
 from wpinq.data import EdgeList, SourceData
-from wpinq.api.people import tables_of
 from wpinq.data.source_files import EDGE_OPTIONS, as_option, source_data, tables_data
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError

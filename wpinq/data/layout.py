@@ -125,11 +125,14 @@ def canonical_value(value: Any, type_: Type) -> Value:
 
 
 def _identified(value: object, type_: Type) -> Value:
-    """The id of a person: as text where no type is declared, and that of 1 and that of "1" are two."""
+    """The id of a person.
+
+    Where no type is declared it is text, and that of 1 and that of "1" are two.
+    """
     if value is None:
         raise UnfitValue(NO_ID)
     kind = INT if isinstance(value, int) else STR
-    declared = {INT_ID: INT, STR_ID: STR}.get(type_, kind)
+    declared = INT if type_ == INT_ID else STR if type_ == STR_ID else kind
     if isinstance(value, bool) or not isinstance(value, (int, str)) or kind != declared:
         raise UnfitValue(f"a value that is not of type {type_}")
     if type_ != ID:

@@ -1,4 +1,4 @@
-"""People with several tables: one record of weight 1 a person, with the kept rows of each table.
+"""People with several tables: one record a person, with the kept rows of each table.
 
 `A = Σ_p [(k₁(rows of p in table 1), k₂(rows of p in table 2), …)]`, over all ids of any table. Each table is read once.
 The rows kept of a person in a table are a function of that person's rows there (`data.people`). No row is joined,
@@ -16,7 +16,7 @@ from wpinq.columns.storage import StoredColumns, cleanly, store
 from wpinq.data.people import DUCKDB, Words, counted, kept_of
 from wpinq.data.relation import Relation, staged, table_of_rows
 from wpinq.errors import SourceRejected
-from wpinq.expr.declarations import PersonTable, PersonTables
+from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import ListOf, TupleOf, Type
 from wpinq.plan.operators.source import Source
 
@@ -57,7 +57,9 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
             size += count
         made, parts = tables("made_people"), 1 + size // _PART
         kinds = zip(names, column_types(declared.record), strict=True)
-        connection.execute(f"CREATE TEMP TABLE {made} ({', '.join(f'{name} {kind}' for name, kind in kinds)}, h UBIGINT)")
+        connection.execute(
+            f"CREATE TEMP TABLE {made} ({', '.join(f'{name} {kind}' for name, kind in kinds)}, h UBIGINT)"
+        )
         for part in range(parts):
             chosen = [f"SELECT * FROM ({each}) AS kept WHERE hash(p) % {parts} = {part}" for each in kept]
             records = people_records(chosen, person, declared.record, DUCKDB)
@@ -66,7 +68,7 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
 
 
 def kept_table(counted_rows: str, row: Type, table: PersonTable, words: Words) -> str:
-    """The query of the rows of a table that count, with how often each counts: `p`, `c0`, …, `m`."""
+    """The query of the rows of a table that count: `p`, `c0`, …, and how often each counts, `m`."""
     order = ""
     if table.keep:
         order = f"{_field(row, table.by)} {'ASC' if table.keep == 'first' else 'DESC'} NULLS LAST, "
@@ -74,8 +76,9 @@ def kept_table(counted_rows: str, row: Type, table: PersonTable, words: Words) -
     return kept_of(counted_rows, row, table.at_most, words, order, distinct)
 
 
-def people_records(kept: list[str], person: PersonTables, record: TupleOf, words: Words) -> str:
-    """The query of one record a person, from those of the rows that count, each as often as it counts."""
+def people_records(kept: list[str], person: PersonTables, record: Type, words: Words) -> str:
+    """The query of one record a person, from those of the rows that count, with copies."""
+    assert isinstance(record, TupleOf)
     made, leaves = [], []
     for i, (table, query, field) in enumerate(zip(person.tables, kept, record.elements, strict=True)):
         if table.at_most == 1:

@@ -25,7 +25,8 @@ from wpinq.data.rows import mapping_relation, rows_relation
 from wpinq.data.sources import is_table, table_relation
 from wpinq.data.spark import read_frame, read_tables
 from wpinq.errors import PlanError, SourceRejected, warn
-from wpinq.expr.declarations import Person, PersonTables
+from wpinq.expr.declarations import Person
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
@@ -266,7 +267,9 @@ class Origins:
 
     def check(self, source: Source, unit: str, data: object) -> Origin:
         """Where the data of a source come from; the curator is warned of what is probably not meant."""
-        tables = list(data.values()) if isinstance(source.person, PersonTables) and isinstance(data, Mapping) else [data]
+        tables = (
+            list(data.values()) if isinstance(source.person, PersonTables) and isinstance(data, Mapping) else [data]
+        )
         # of edges of a graph, the graph
         every = [graph_of(each.graph if isinstance(each, EdgeList) else each) for each in tables]
         paths = [identities(each) for each in every if isinstance(each, (str, os.PathLike))]

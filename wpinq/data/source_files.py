@@ -96,9 +96,13 @@ def source_data(
 
 
 def tables_data(
-    name: str, tables: Iterable[str], files: Mapping[str, str], delimiters: Mapping[str, str], spelled: Callable[..., str]
+    name: str,
+    tables: Iterable[str],
+    files: Mapping[str, str],
+    delimiters: Mapping[str, str],
+    spelled: Callable[..., str],
 ) -> dict[str, Path | CsvFile | EdgeList]:
-    """What a session takes as the data of a source of people: a file for each table, by `NAME.TABLE`."""
+    """The data of a source of people: a file for each table, by `NAME.TABLE`."""
     wanted = {table: f"{name}.{table}" for table in tables}
     if missing := [each for each in wanted.values() if each not in files]:
         raise UsageError(f"{name} has several tables: give {', '.join(spelled('source', m, 'FILE') for m in missing)}")

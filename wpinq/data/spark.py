@@ -22,7 +22,8 @@ from wpinq.data.person_tables import kept_table, people_records
 from wpinq.data.rejection import computed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
-from wpinq.expr.declarations import ID, INT_ID, STR_ID, Person, PersonTables
+from wpinq.expr.declarations import ID, INT_ID, STR_ID, Person
+from wpinq.expr.person_tables import PersonTables
 from wpinq.plan.operators.source import Source
 
 # The cut of people's rows in the words of Spark.
@@ -226,7 +227,7 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
 
 
 def read_tables(frames: Mapping[str, Any], declared: Source, person: PersonTables) -> EngineDataset:
-    """The dataset of people with several tables, from a Spark frame for each table: see `read_frame`."""
+    """The dataset of people, from a Spark frame for each of their tables: see `read_frame`."""
     from pyspark.sql import functions as sql
 
     rows = person.table_rows(declared.record)
@@ -266,7 +267,7 @@ def _let_go(held: Sequence[Any]) -> None:
 
 
 def _offered(frame: Any, row: types.Type, whose: Person | None) -> tuple[Any, list[str], dict[str, Cast]]:
-    """A frame with columns `g0`, …, the columns of its rows as SQL, and the casts that they come of."""
+    """A frame with columns `g0`, …, the columns of its rows as SQL, and the casts for them."""
     layout = Layout.of(row)
     columns, kinds = _columns(frame)
     casts: dict[str, Cast] = {}

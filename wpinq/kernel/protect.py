@@ -14,7 +14,7 @@ from wpinq.data.facts import enforce_content
 from wpinq.data.read import Origins
 from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
-from wpinq.expr.declarations import PersonTables
+from wpinq.expr.person_tables import PersonTables
 from wpinq.kernel.ledger.accounts import accounts_of, check_single
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import Data, Protected

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wpinq.api.query import Query
 from wpinq.api.people import people_of_type
+from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
@@ -380,7 +380,7 @@ class _Interpreter:
     def _id_type(self, node: syntax.Syntax) -> str:
         if isinstance(node, syntax.Name) and node.name in ("int", "str"):
             return node.name
-        raise self.text.error("ids are int or str: person = \"person_id\", ids = int", node.position)
+        raise self.text.error('ids are int or str: person = "person_id", ids = int', node.position)
 
     def _fields_of_tables(self, option: str, node: syntax.Syntax) -> dict[str, str]:
         """A field of each of some tables: `{visits = day}`."""

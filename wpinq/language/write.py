@@ -13,8 +13,8 @@ from itertools import count
 from wpinq.api.query import Query
 from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
 from wpinq.errors import LanguageError
-from wpinq.expr.declarations import PersonTables
 from wpinq.expr.nodes import RESERVED, Constant, Lambda, TooDeep, quote, write, write_public
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.syntax import LIMITS, shorten, too_long
 from wpinq.language.tables import write_marginals, write_table

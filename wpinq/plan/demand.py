@@ -212,9 +212,7 @@ def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> di
     return dict(owed)
 
 
-JOIN_OF_PEOPLE = (
-    "a Join of tables of one person divides weights: declare them as tables of one wp.people, and join within the record"
-)
+JOIN_OF_PEOPLE = "a Join of tables of one person divides weights: declare them as tables of one wp.people"
 
 
 def joins_tables(plan: Node, account: str) -> bool:

@@ -15,8 +15,9 @@ from typing import Any
 
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue, types
-from wpinq.expr.declarations import Person, PersonTable, PersonTables, check_facts
+from wpinq.expr.declarations import Person, check_facts
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.values import Value, normalize, parse, to_text
 from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, topological

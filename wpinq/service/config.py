@@ -13,9 +13,9 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.networks import IPvAnyNetwork
 
+from wpinq.api.people import tables_of
 from wpinq.api.query import Query
 from wpinq.data import EdgeList
-from wpinq.api.people import tables_of
 from wpinq.data.source_files import as_key, source_data, tables_data
 from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
 from wpinq.kernel.sandbox.limits import Limits

@@ -381,7 +381,7 @@ class Clamping(OfColumn, AdditiveAggregate):
 
 
 def _row_weight(plan: Node) -> Fraction:
-    """The weight of each of the things whose values a plan adds up, or 1 where they are no counts."""
+    """The weight of each thing whose values a plan adds up, or 1 where they are no counts."""
     things = counted(plan.inputs[0])
     return things.factor if isinstance(things, Counted) else Fraction(1)
 

@@ -89,7 +89,7 @@ def with_columns(columns: Sequence[RecordFunction], named: Mapping[str, object],
 
 
 def unnested(items: UserFunction, named: Mapping[str, object], type_: Type) -> tuple[UserFunction | Lambda, int]:
-    """The function to the elements of a list, beside further columns of the record, and the bound of the list."""
+    """The function to the elements of a list with further columns, and the bound of the list."""
     whole = trace(items, (type_,))
     bound = whole.type.bound if isinstance(whole.type, ListOf) else None
     if bound is None:

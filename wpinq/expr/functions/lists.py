@@ -237,7 +237,7 @@ def filter(items: object, predicate: Callable[..., Any]) -> Any:
 
 @derived(_pairwise)
 def pairwise(items: object) -> Any:
-    """Each element of a list but the first, with the one before it, as records `before`, `after`."""
+    """Neighbours in a list, as records `before`, `after`."""
 
 
 @derived(_sort_by, takes_function=True)

@@ -125,21 +125,20 @@ def _larger(a: Expr, b: Expr) -> Expr:
     return null_if_any((a, b), call("where", less(a, b), b, a))
 
 
-def _number_of(items: Expr, predicate: Expr, true: bool) -> Expr:
-    """The number of elements for which a predicate is true, or is not."""
+def _any(items: Expr, predicate: Expr, true: int = 1) -> Expr:
+    """Whether a predicate is true for some element; with 0 for `true`, whether it is not."""
     assert isinstance(predicate, Lambda)
-    one, none = build.constant(1), build.constant(0)
-    counted = call("where", predicate.body, *((one, none) if true else (none, one)))
+    counted = call("where", predicate.body, build.constant(true), build.constant(1 - true))
     ones = call("map", items, make_lambda(predicate.parameters, counted, predicate.level))
-    return call("sum_list", ones, attributes=(INT.name,))
+    return call("less", build.constant(0), call("sum_list", ones, attributes=(INT.name,)))
 
 
-@derived(lambda items, predicate: call("less", build.constant(0), _number_of(items, predicate, True)), takes_function=True)
+@derived(_any, takes_function=True)
 def any(items: object, predicate: Callable[..., Any]) -> Any:
     """Whether a predicate is true for some element of a list; false of an empty list."""
 
 
-@derived(lambda items, predicate: call("equal", build.constant(0), _number_of(items, predicate, False)), takes_function=True)
+@derived(lambda items, predicate: call("not", _any(items, predicate, 0)), takes_function=True)
 def all(items: object, predicate: Callable[..., Any]) -> Any:
     """Whether a predicate is true for all elements of a list; true of an empty list."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import LedgerError
-from wpinq.expr.declarations import PersonTables
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import signature
 from wpinq.kernel.ledger.chain import LIMIT, OPEN, RESUME, SUSPEND, Transaction, append
 from wpinq.noise.epsilon import decimal_epsilon

@@ -162,7 +162,7 @@ class SelectMany(PerRecord):
             body = body.arguments[0]
         field = isinstance(body, Call) and body.name == "field" and body.arguments[0].digest == parameter.digest
         names = getattr(parameter.type, "names", ()) if field else ()
-        name = names[body.attributes[0]] if names else None
+        name = names[body.attributes[0]] if names and isinstance(body, Call) else None
         return f"rows of {name}" if name else "list elements"
 
     def disjoint_images(self, *inputs: WeightBound) -> bool:

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wpinq.errors import PlanError
-from wpinq.expr.declarations import Person, PersonTables, check_facts, is_column_name
+from wpinq.expr.declarations import Person, check_facts, is_column_name
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
 from wpinq.plan.domain import KEYS_LIMIT, Counted, Domain, Inference, NoCount, RowBounds, Sized, Sizes, of_type
