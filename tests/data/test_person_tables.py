@@ -100,6 +100,22 @@ def test_lists_that_are_made_in_parts_are_those_of_one_part(seed: int, monkeypat
     assert read(source, named(source, tables)) == wanted
 
 
+def test_tables_whose_names_differ_by_case_are_two() -> None:
+    source = wp.people("p", id=("who", int), A=wp.table(x=int, at_most=2), a=wp.table(y=str, at_most=1))
+    assert read(source, {"A": [{"who": 1, "x": 5}], "a": [{"who": 1, "y": "t"}]}) == {(((5,),), ("t",)): 1.0}
+
+
+def test_repeats_of_a_row_have_no_say_in_which_row_of_a_value_counts() -> None:
+    """With `distinct`, copies are dropped before a row of each value is chosen by its hash."""
+    source = wp.people("p", id=("who", int), a=wp.table(x=int, y=int, at_most=3, distinct="x"))
+    for y in range(20):
+        once = [(1, (0, y)), (1, (0, y + 1)), (1, (1, 2))]
+        wanted = people_of(source, {"a": once})
+        assert read(source, named(source, {"a": once})) == wanted
+        assert read(source, named(source, {"a": [*once, *once[:1] * 5]})) == wanted
+        assert people_of(source, {"a": [*once, *once[:1] * 5]}) == wanted
+
+
 def test_two_people_with_equal_rows_are_one_record_of_weight_2() -> None:
     source = wp.people("p", id=("who", str), a=wp.table(x=int, at_most=2))
     assert read(source, {"a": [{"who": who, "x": x} for who in ("7", "007") for x in (1, 2)]}) == {(((1,), (2,)),): 2.0}

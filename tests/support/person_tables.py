@@ -37,7 +37,8 @@ def people_of(source: wp.Query, tables: Mapping[str, Rows]) -> dict[Value, float
 
 def kept_of_table(rows: Sequence[Any], type_: TupleOf, table: PersonTable) -> tuple[Value, ...]:
     """The rows of one person in one table that count, in canonical order."""
-    numbered = [(row, number) for row, times in Counter(rows).items() for number in range(1, times + 1)]
+    copies = {row: 1 if table.distinct else times for row, times in Counter(rows).items()}
+    numbered = [(row, number) for row, times in copies.items() for number in range(1, times + 1)]
 
     def rank(copy: tuple[Any, int]) -> tuple[Any, ...]:
         row, number = copy
@@ -49,10 +50,10 @@ def kept_of_table(rows: Sequence[Any], type_: TupleOf, table: PersonTable) -> tu
 
     numbered.sort(key=rank)
     if table.distinct:
-        seen: dict[Any, tuple[Any, int]] = {}
+        firsts: dict[Any, tuple[Any, int]] = {}
         for copy in numbered:
-            seen.setdefault(copy[0][type_.names.index(table.distinct)], copy)
-        numbered = sorted(((row, 1) for row, _ in seen.values()), key=rank)
+            firsts.setdefault(copy[0][type_.names.index(table.distinct)], copy)
+        numbered = [*firsts.values()]
     return tuple(sorted((row for row, _ in numbered[: table.at_most]), key=order_key))
 
 

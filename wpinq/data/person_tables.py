@@ -45,13 +45,13 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
     kept: list[str] = []
     with _dropped(connection) as tables:
         size = 0
-        for table in person.tables:
+        for i, table in enumerate(person.tables):  # by number: DuckDB takes "A" and "a" for one name
             row = rows[table.name]
             with _named(table.name), staged(connection), ExitStack() as stack:
-                offered = tables(f"offered_{table.name}")
+                offered = tables(f"offered_{i}")
                 ids = f"c{len(column_names(row))} AS p, {', '.join(column_names(row))}"
                 table_of_rows(connection, read(table.name, row, stack), offered, ids)
-            over = tables(f"over_{table.name}")
+            over = tables(f"over_{i}")
             kept.append(_kept_rows(connection, offered, over, table, row))
             ((count,),) = connection.execute(f"SELECT count(*) FROM {offered}").fetchall()
             size += count
