@@ -157,6 +157,24 @@ def test_an_unnested_row_weighs_the_same_however_many_there_are(engine: str) -> 
     assert wards.select("ward").geometric_count(epsilon=1, over=["A"]).sink.name == "GeometricCount"
 
 
+def test_a_listing_of_unnested_rows_is_above_a_number_of_rows() -> None:
+    """Rows weigh 1/50, and a threshold of 30 is 30 rows, as the table counts them."""
+    source = wp.people("p", id=("who", int), a=wp.table(ward=str, at_most=50))
+    data = {"p": {"a": [{"who": who, "ward": "AB"[who < 20]} for who in range(60)]}}
+    asked = source.unnest("a").by("ward", keys=["A", "B", "C"], above=30).agg(n=wp.count(), epsilon=10**6)
+    table = wp.simulate(asked, data, seed=1)
+    assert list(table.keys) == ["A"]
+    assert float(table["A"]["n"]) == pytest.approx(40, abs=1e-2)
+    assert "selected above 30," in str(table)
+    again = wp.parse(wp.unparse({"q": asked}))["q"]
+    assert again.measurements == asked.measurements
+
+
+def test_explanations_name_a_divisor() -> None:
+    source = wp.people("p", id=("who", int), a=wp.table(x=int, at_most=50))
+    assert "SelectMany(record => record.a, divisor: 50)" in source.unnest("a").explain(1)
+
+
 def test_the_noise_of_rows_is_that_of_a_flat_source() -> None:
     """At a bound of 50, a count of rows at ε has noise of scale 50/ε on the account of the people."""
     source = wp.people("p", id=("who", int), a=wp.table(x=int, at_most=50))
@@ -216,9 +234,12 @@ def test_unfit_declarations_are_refused() -> None:
         'source p(a: list[(x: int), 3]) with person = "who", ids = int, last = {b = x};',
         'source p(a: list[(x: int), 3]) with person = "who", ids = int, facts = [symmetric];',
         'source p(a: list[(x: int), 3]) with person = "who", ids = int, at_most = 3;',
+        'source p(a: list[(x: int), 3]) with person = "who", ids = int, first = {a = x}, last = {a = x};',
     ):
         with pytest.raises(LanguageError):
             wp.parse(text)
+    with pytest.raises(LanguageError, match="an id of type int or str"):
+        wp.parse('source p(a: list[(x: int), 3]) with person = "who", last = {a = x};')
 
 
 def test_the_bounds_of_all_tables_are_bought_together() -> None:

@@ -178,7 +178,9 @@ def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query
     given = dict(options)
     by = {**dict.fromkeys(given.get("first", ()), "first"), **dict.fromkeys(given.get("last", ()), "last")}
     ordered, distinct = {**given.pop("first", {}), **given.pop("last", {})}, given.pop("distinct", {})
-    column, id_type = given.pop("person", ""), given.pop("ids")
+    column, id_type = given.pop("person", ""), given.pop("ids", "")
+    if twice := {*options.get("first", ())} & {*options.get("last", ())}:
+        raise PlanError(f"table {min(twice)!r}: keep its first rows or its last")
     if other := {*given} - {"unit", "cap", "records_at_most"}:
         raise PlanError(f"people {name!r}: {min(other)} is no option beside ids")
     if not isinstance(record, TupleOf) or record.nullable or not record.names or None in record.names:

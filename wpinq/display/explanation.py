@@ -131,7 +131,7 @@ def describe(node: Node) -> str:
         elif isinstance(value, Constant):
             inside.append(write_public(value.value, value.type))
         elif value is not None:
-            inside.append(f"{item.name}: {value!r}" if item.name == "limit" else repr(value))
+            inside.append(f"{item.name}: {value!r}" if item.name in ("limit", "divisor") else repr(value))
     text = f"{operator.name}({', '.join(inside)})"
     return text if len(text) <= COLUMN_LIMIT else text[: COLUMN_LIMIT - 1] + "…"
 

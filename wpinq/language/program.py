@@ -334,7 +334,7 @@ class _Interpreter:
             else:
                 options[name] = self.values.number(value)
         try:
-            if "ids" in options:
+            if not {"ids", "first", "last", "distinct"}.isdisjoint(options):
                 return people_of_type(statement.name, statement.type, options)
             return source(statement.name, statement.type, **options)
         except WpinqError as error:

@@ -261,8 +261,10 @@ class AdditiveAggregate(Aggregate):
 
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
         domain = None if groups.keys is None else groups.labels(groups.keys, self.parts)
-        listing = groups.listing if self.lists else None
-        return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading, listing),)
+        listing, plan = groups.listing if self.lists else None, self.plan(groups)
+        if listing is not None:  # a count is given in rows, and so is its threshold
+            listing = replace(listing, above=float(Fraction(listing.above) * _row_weight(plan)))
+        return (Measurement(plan, NoisyCount(), epsilon, domain, reading, listing),)
 
     def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         return [groups.labels(keys, self.parts)]
