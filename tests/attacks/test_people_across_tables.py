@@ -12,7 +12,7 @@ import pytest
 
 import wpinq as wp
 from tests.data.test_person_tables import named, patients, random_tables, read
-from tests.support.parameters import sizes
+from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.errors import PlanError, SourceRejected, WpinqError
 from wpinq.expr.person_tables import PersonTables
@@ -36,7 +36,7 @@ def broken(seed: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", sizes(3, 40))
+@for_each("seed", range(40), every=14)
 def test_a_person_moves_one_record_of_weight_1(seed: int) -> None:
     assert not broken(seed)
 
@@ -167,6 +167,8 @@ def test_the_unit_weight_is_1_whatever_is_written() -> None:
         PersonTables("who", 1, True, "", person.tables, "int")
     with pytest.raises(PlanError):
         PersonTables("who", person.at_most, False, "", person.tables, "int")
+    with pytest.raises(PlanError, match="account of their own"):  # which a text of the plan would lose
+        PersonTables("who", person.at_most, True, "other", person.tables, "int")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 49, 50])

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import wpinq as wp
-from tests.support.parameters import sizes
+from tests.support.parameters import for_each
 from tests.support.person_tables import people_of
 from wpinq import functions as F
 from wpinq.columns.storage import StoredColumns
@@ -65,7 +65,7 @@ def read(source: wp.Query, data: Any) -> dict[Any, float]:
     return dict(held.items())
 
 
-@pytest.mark.parametrize("seed", sizes(4, 60))
+@for_each("seed", range(60), every=20)
 def test_every_way_of_reading_gives_the_records_of_the_definition(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     source, ids = patients(), rng.sample([-1, 0, 7, 10, 2**62, 3], 5)
@@ -91,7 +91,7 @@ def test_every_way_of_reading_gives_the_records_of_the_definition(seed: int, tmp
     assert read(source, mixed) == wanted
 
 
-@pytest.mark.parametrize("seed", sizes(3, 30))
+@for_each("seed", range(30), every=10)
 def test_lists_that_are_made_in_parts_are_those_of_one_part(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(seed)
     source, tables = patients(), random_tables(rng, list(range(40)))

@@ -83,6 +83,8 @@ class PersonTables(Person):
         Person.__post_init__(self)
         if not self.tables or self.id_type not in ("int", "str") or not self.nested:
             raise PlanError('people have one or more tables, and an id of type int or str: id=("person_id", int)')
+        if self.account:  # no form of the declaration has it: a text would bill another account
+            raise PlanError("people with several tables have an account of their own")
         if self.at_most != sum(table.at_most for table in self.tables):
             raise PlanError("at_most of people is the sum over their tables")
 
