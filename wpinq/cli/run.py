@@ -102,7 +102,8 @@ def run(options: argparse.Namespace) -> None:
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
         if tables[name]:
-            data[name] = tables_data(name, tables[name], files, delimiters, as_option)
+            of_edges = edge_lists.get(name), columns.get(name)
+            data[name] = tables_data(name, tables[name], files, delimiters, as_option, of_edges)
             continue
         data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name), delimiters.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})

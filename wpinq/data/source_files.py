@@ -101,8 +101,11 @@ def tables_data(
     files: Mapping[str, str],
     delimiters: Mapping[str, str],
     spelled: Callable[..., str],
+    of_edges: Iterable[str | None],
 ) -> dict[str, Path | CsvFile | EdgeList]:
-    """The data of a source of people: a file for each table, by `NAME.TABLE`."""
+    """The data of a source of people: a file for each table, by `NAME.TABLE`, and no options of edge lists."""
+    if any(option is not None for option in of_edges):
+        raise UsageError(f"{name} has several tables, and none is an edge list: leave out its edge list and columns")
     wanted = {table: f"{name}.{table}" for table in tables}
     if missing := [each for each in wanted.values() if each not in files]:
         raise UsageError(f"{name} has several tables: give {', '.join(spelled('source', m, 'FILE') for m in missing)}")

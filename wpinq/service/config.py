@@ -224,7 +224,7 @@ def _sources(file: ServiceFile, folder: Path) -> dict[str, OfferedSource]:
                 raise UsageError(f"[sources.{name}]: file gives {'each table its own' if tables else 'one'}: {each}")
             files = {f"{name}.{table}": str(folder / path) for table, path in given.file.items()}
             delimiters = dict.fromkeys(files, given.delimiter) if given.delimiter else {}
-            data = tables_data(name, tables, files, delimiters, as_key)
+            data = tables_data(name, tables, files, delimiters, as_key, (given.edge_list, given.columns))
         else:
             file_ = str(folder / given.file)
             data = source_data(name, file_, given.edge_list, given.columns, given.delimiter, as_key)
