@@ -31,7 +31,7 @@ LISTS = {
 def test_a_divisor_along_changes(interpreted_modules: None, name: str, limit: int | None, divisor: int) -> None:
     rng = Random(1)
     plan = Node(SelectMany(trace(LISTS[name], (NUMBERS.plan.type,)), limit, divisor), (NUMBERS.plan,))
-    held: dict[Any, float] = {x: 1.0 for x in (0, 1, 3, 7)}
+    held: dict[Any, float] = dict.fromkeys((0, 1, 3, 7), 1.0)
     evaluators = [kind([plan], {"numbers": dict(held)}) for kind in (Evaluator, CompiledEvaluator)]
     for _ in range(5):
         change = {rng.randrange(9): 1.0, rng.choice([x for x in held if held[x]]): -1.0}
