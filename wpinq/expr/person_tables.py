@@ -83,10 +83,9 @@ class PersonTables(Person):
         Person.__post_init__(self)
         if not self.tables or self.id_type not in ("int", "str") or not self.nested:
             raise PlanError('people have one or more tables, and an id of type int or str: id=("person_id", int)')
-        if self.account:  # no form of the declaration has it: a text would bill another account
-            raise PlanError("people with several tables have an account of their own")
-        if self.at_most != sum(table.at_most for table in self.tables):
-            raise PlanError("at_most of people is the sum over their tables")
+        # no text has an account of theirs: written and read again, a plan would bill another
+        if self.account or self.at_most != sum(table.at_most for table in self.tables):
+            raise PlanError("people have an account of their own, and their at_most is the sum over their tables")
 
     def table_rows(self, record: Type) -> dict[str, TupleOf]:
         """The type of a row of each table, from that of records; PlanError where they do not fit."""
