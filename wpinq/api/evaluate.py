@@ -26,6 +26,7 @@ from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import TupleOf, Type, physical
 from wpinq.expr.values import Value, presenter
 from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights, accumulate
@@ -96,19 +97,29 @@ def weights_of(
     missing = next((name for name in declared if name not in data), None)
     if missing is not None:
         raise PlanError(f'no data for the source {missing!r}: give them by name, {{"{missing}": rows}}')
-    frames = {name for name in declared if of_spark(data[name])}
+    frames = {name for name in declared if any(map(of_spark, _tables(data[name], declared[name])))}
     read = {name: _read(data[name], source) for name, source in declared.items() if name not in frames}
     try:
         if len(plans) == 1 and not frames:
             return [chosen.evaluate_public(plans[0], read, arithmetic)]
         with chosen() as held, held.batch(plans):
             for name in frames:
-                read[name] = held.keep(_read(held.attach(data[name]), declared[name]))
+                given: Any = data[name]
+                if isinstance(declared[name].person, PersonTables):
+                    given = {table: held.attach(each) for table, each in given.items()}
+                else:
+                    given = held.attach(given)
+                read[name] = held.keep(_read(given, declared[name]))
             return [held.evaluate(plan, read, arithmetic) for plan in plans]
     except EvaluationFailed:
         for plan in plans:
             chosen.check(plan)  # raises if the plan alone is the reason; a session checks it before the debit
         raise
+
+
+def _tables(given: Any, source: Source) -> list[Any]:
+    """The data of each table of a source of people, or those of the one that there is."""
+    return [*given.values()] if isinstance(source.person, PersonTables) and isinstance(given, Mapping) else [given]
 
 
 def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from wpinq.expr.declarations import ID
+from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
 from wpinq.expr.values import Value, order_key
 from wpinq.runtime.arrays import Integers
@@ -58,7 +58,7 @@ def type_name(type_: Type) -> str:
         return f"STRUCT({inside or 'f BOOLEAN'})"
     assert isinstance(type_, Scalar)
     names = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "str": "VARCHAR", "null": "INTEGER"}
-    names[ID.name] = "VARCHAR"
+    names |= {ID.name: "VARCHAR", STR_ID.name: "VARCHAR", INT_ID.name: "BIGINT"}
     return names[type_.name]
 
 

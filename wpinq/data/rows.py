@@ -21,7 +21,7 @@ from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Layout, by_name, pla
 from wpinq.data.rejection import Faults, Tally, computed
 from wpinq.data.relation import STAGED, Relation, listed
 from wpinq.errors import SourceRejected
-from wpinq.expr.declarations import ID
+from wpinq.expr.declarations import ID, IDS
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
 
@@ -213,7 +213,8 @@ def as_columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterato
             yield [given], faults
             continue
         assert isinstance(type_, TupleOf)
-        named, kinds = ID in layout.types, set(map(type, given))  # by place, a field could be taken for the id
+        # by place, a field could be taken for the id
+        named, kinds = not IDS.isdisjoint(layout.types), set(map(type, given))
         if kinds == {dict} and None not in layout.names:
             with contextlib.suppress(Exception):  # one lacks a field, or its own code fails: they are read one by one
                 yield [list(map(itemgetter(name), given)) for name in layout.names], faults

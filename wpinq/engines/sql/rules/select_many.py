@@ -50,7 +50,8 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             sql = _weighted(script, inner, operator.bound, shares)
         else:
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
-            sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
+            norm = f"greatest({length}, {operator.least_norm}.0)"
+            sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / {norm} AS w FROM ({inner})"
         element = type_.element
         table = derived(sql, [("item", True)], read)
         scan = script.scan(replace(table, mirrored=not isinstance(element, Weighted) and _both_ways(items)))
