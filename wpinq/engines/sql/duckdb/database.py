@@ -332,7 +332,7 @@ class Database(SqlEngine):
             tables.trim()
         return output
 
-    def _part(self, instance: Instance, work: Work, batch: Batch) -> Weights | None:
+    def _part(self, instance: Instance, work: Work, batch: Batch) -> Any:
         """The output over a part, from one output of all parts unless that is large beside what is asked for."""
         (whole, key), plan, tables = batch.parts[work.root], work.plan, instance.tables
         if whole not in batch.outputs:
