@@ -217,7 +217,10 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
 
 
 def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> dict[Value, Any]:
-    """The weights of many records without lists, by a join with a table of them; their places are read back."""
+    """The weights of many records without lists, by a join with a table of them.
+
+    Their places are read back.
+    """
     import numpy as np
 
     leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)

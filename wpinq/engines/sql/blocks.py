@@ -337,9 +337,9 @@ class Relation:
 
     @property
     def table(self) -> str | None:
-        """The table that stores the records of this dataset, each once, with their weights or a constant for these.
+        """The table that stores the records of this dataset, each once.
 
-        None where it takes a query.
+        It has their weights, or a constant stands for these. None where it takes a query.
         """
         if len(self.blocks) != 1 or len(self.blocks[0].tables) != 1:
             return None
@@ -351,9 +351,9 @@ class Relation:
 
 
 def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
-    """The table and columns that have all values of a block's output, in the order of their names in a lookup.
+    """The table and columns that have all values of a block's output.
 
-    None where the block is not a table as it is.
+    In the order of their names in a lookup. None where the block is not a table as it is.
     """
     ((_, table), *others), held = block.tables, dict(zip(names, t.leaves(block.output), strict=True))
     if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in held.values()):

@@ -125,9 +125,9 @@ class Script:
         return b.Block(((alias, table),), t.TRUE, output, table.weight_at(alias))
 
     def counts(self, block: b.Block) -> b.SqlTable:
-        """The number `n` of rows of a block with each output, also as the weight, as a lookup by that output.
+        """The number `n` of rows of a block with each output, as a lookup by that output.
 
-        Many steps ask for it, by the same text and so of one table.
+        It is the weight, too. Many steps ask for it, by the same text and so of one table.
         """
         terms = [*t.leaves(block.output)]
         names = numbered("k", terms)

@@ -66,7 +66,7 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
 
 
 def _part(block: b.Block, tables: Sequence[tuple[str, b.SqlTable]], key: _Key) -> tuple[b.Block, set[t.SqlTerm]]:
-    """The conditions of a block on some tables alone, over these, and those of the block that they are.
+    """The conditions of a block on some tables alone, and which of its conditions they are.
 
     Columns of the key are read from these tables where the block reads equal ones of others.
     """

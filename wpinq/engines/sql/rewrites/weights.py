@@ -181,7 +181,7 @@ def _pieces(script: Script, table: b.SqlTable, value: str, count: int) -> b.SqlT
 
 
 def scan_once(script: Script, rows: b.SideBySide) -> b.SideBySide:
-    """Rows of several blocks that differ in one constant become one row, with a weight for each value of it.
+    """Rows of blocks that differ in one constant become one row, with a weight for each value.
 
     Before: `SELECT c0, c1, sum(w) FROM (SELECT c0, 'sum' AS c1, w0 AS w FROM s UNION ALL SELECT c0, 'count', w1 FROM s)
     GROUP BY c0, c1`.

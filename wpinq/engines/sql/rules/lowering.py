@@ -102,7 +102,7 @@ def _divide(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
 
 
 def _division(by_constant: str, whole: Callable[[t.SqlTerm, t.SqlTerm, t.SqlTerm], t.SqlTerm]) -> PrimitiveRule:
-    """By a template where the divisor is a small constant, else from both numbers and their floor quotient."""
+    """A division by a small constant by a template, else from both numbers and their quotient."""
 
     def rule(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
         left, right = _as(node, shapes, INT)

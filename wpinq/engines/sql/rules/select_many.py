@@ -95,7 +95,7 @@ def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
 
 
 def _few_weighted(script: Script, block: Block, items: Sequence[t.SqlTerm], record: Type) -> list[Block]:
-    """The elements of each row's list, one or two, without a list: a block for each over the same rows.
+    """The one or two elements of each row's list, without a list: blocks over the same rows.
 
     Their weights are the shares of `_weighted`, in the same steps. Of two the norm is a sum of two floats. Where that
     is at most 1, the share is the weight itself. Had the sum been rounded down to 1, it is off by no more than the
