@@ -279,27 +279,37 @@ def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str
     return ""
 
 
+_BREACHES = {
+    "simple": "count(*) > 1 OR max(a <=> b)",
+    "symmetric": "sum(CASE WHEN a < b THEN w WHEN b < a THEN -w END) <> 0",
+    "unit_weights": "max(w) <> 1",
+}
+"""Whether some records break a fact: all of them, or a pair `(a, b)` and its reverse, each at most once."""
+
+
 def _fault(dataset: Any, declared: Source) -> str:
-    """What is wrong with the dataset, if anything is: each record stands there once."""
-
-    def found(query: str) -> bool:
-        return bool(dataset.sparkSession.sql(f"{query} LIMIT 1", held=dataset).count())
-
-    total = dataset.agg({"w": "sum"}).collect()[0][0]
+    """What is wrong with the dataset, if anything is: one query has all checks, and each record stands there once."""
+    type_, rows, groups = declared.record, "{held}", ""
+    facts = sorted(_BREACHES.keys() & set(declared.facts))
+    if isinstance(type_, types.TupleOf) and {"simple", "symmetric"}.intersection(facts):
+        leaves = iter(column_names(type_)[int(type_.nullable) :])
+        a, b = (_struct([packed_row(leaves, side, _struct)], side) for side in type_.elements)
+        rows, groups = f"(SELECT w, {a} AS a, {b} AS b FROM {{held}})", " GROUP BY least(a, b), greatest(a, b)"
+    sizes = [*size_breaches(declared.sizes, "{held}", type_)]
+    cases = "".join(f" WHEN {_BREACHES[fact]} THEN {place}" for place, fact in enumerate(facts))
+    queries = [f"SELECT sum(w) AS w, CASE WHEN false THEN 0{cases} END AS place FROM {rows}{groups}"]
+    queries += [f"SELECT 0D, {place} FROM ({query})" for place, (_, query) in enumerate(sizes, len(facts))]
+    query = f"SELECT sum(w), min(place) FROM ({' UNION ALL '.join(queries)})"
+    total, place = dataset.sparkSession.sql(query, held=dataset).collect()[0]
     if total is not None and total > declared.cap:
         return (
             f"has a total weight above the cap {declared.cap} of its source: declare a larger one, or offer less data"
         )
-    for fact in sorted({"unit_weights", "symmetric", "simple"}.intersection(declared.facts)):
-        reason, query = breach(fact, "{held}", declared.record)
-        if found(query):
-            nested = declared.person is not None and declared.person.nested
-            twice = "two people with the same rows" if nested else "a row twice"
-            return f"has {twice}, where the source declares unit_weights" if fact == "unit_weights" else f"has {reason}"
-    for words, query in size_breaches(declared.sizes, "{held}", declared.record):
-        if found(query):
-            return f"breaks the declaration of {words}"
-    return ""
+    twice = "two people with the same rows" if declared.person and declared.person.nested else "a row twice"
+    reasons = {fact: breach(fact, "", type_)[0] for fact in facts}
+    reasons["unit_weights"] = f"{twice}, where the source declares unit_weights"
+    words = [f"has {reasons[fact]}" for fact in facts] + [f"breaks the declaration of {bound}" for bound, _ in sizes]
+    return "" if place is None else words[place]
 
 
 def _unfit(given: Any, casts: Mapping[str, Cast]) -> str:

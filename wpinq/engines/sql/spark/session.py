@@ -208,9 +208,10 @@ def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
 
 
 def _adopted(spark: Any, frame: Any) -> Any:
-    """A frame of another session as one of this session, with rows read by the executors."""
+    """A frame of another session as one of this session: the same rows, none of which becomes an object of Java's."""
     held = frame._jdf
-    return type(frame)(spark._jsparkSession.createDataFrame(held.rdd(), held.schema()), spark)
+    rows = held.queryExecution().toRdd()
+    return type(frame)(spark._jsparkSession.internalCreateDataFrame(rows, held.schema(), False), spark)
 
 
 def let_go(frame: Any) -> None:
