@@ -5,9 +5,8 @@ What differs, beside names:
 - Spark has no 128-bit integers. Integers are added and multiplied as decimals of 38 digits, which hold every sum and
   product of two 64-bit integers exactly.
 - Sums on the grid (`sums`), below `2^126`, are taken in three parts, two of 32 bits and what is above, each a sum of
-  64-bit integers, and turned into a float as DuckDB does it: `_total`. Partial sums are one decimal: `_joined`, `_float`.
-  A key of more than `2^31` rows could overflow a part; Spark refuses that, and the evaluation fails with the constant
-  message.
+  64-bit integers, and turned into a float as DuckDB does it: `_total`. Partial sums are one decimal. A key of more than
+  `2^31` rows could overflow a part; Spark refuses that, and the evaluation fails with the constant message.
 - A float is never cast to a decimal, which Spark does by way of its shortest text.
 - Integers that become texts, texts that become numbers, and code points are as in DuckDB; regular expressions are
   Java's, matched against the whole text.
