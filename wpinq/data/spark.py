@@ -204,7 +204,9 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
         raise SourceRejected(f"a row weighs 1, above the unit weight {weight}: declare a larger unit_weight")
     row, whose = declared.offered
     layout = Layout.of(row)
-    columns, kinds = _columns(frame)
+    columns, kinds = computed(
+        lambda: (list(frame.columns), [field.dataType for field in frame.schema.fields]), f"{_WHAT} {_UNREADABLE}"
+    )
     casts: dict[str, Cast] = {}
     for i, (place, field) in enumerate(zip(layout.pick(columns, _WHAT), layout.types, strict=True)):
         cast = _cast(place, kinds, field)
@@ -225,8 +227,7 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     fault, read = "", None
     with contextlib.suppress(Exception):  # Spark's words of a failure quote rows
         rows = given.selectExpr(*leaves)
-        times = sql.count(sql.lit(1))
-        times = times.cast("double").alias("w") if person is None else times.alias("m")
+        times = sql.expr("CAST(count(*) AS DOUBLE) AS w" if person is None else "count(*) AS m")
         counted = rows.groupBy(*rows.columns).agg(times)
         held.append(counted.localCheckpoint(eager=True))
         if person is not None:
@@ -241,11 +242,6 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     if read is None:
         raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
     return read
-
-
-def _columns(frame: Any) -> tuple[list[str], list[Any]]:
-    """The names and types of the columns of a frame."""
-    return computed(lambda: (list(frame.columns), [f.dataType for f in frame.schema.fields]), f"{_WHAT} {_UNREADABLE}")
 
 
 def _cast(place: int, kinds: Sequence[Any], type_: types.Type) -> Cast | None:
@@ -301,15 +297,12 @@ def _fault(dataset: Any, declared: Source) -> str:
     queries += [f"SELECT 0D, {place} FROM ({query})" for place, (_, query) in enumerate(sizes, len(facts))]
     query = f"SELECT sum(w), min(place) FROM ({' UNION ALL '.join(queries)})"
     total, place = dataset.sparkSession.sql(query, held=dataset).collect()[0]
-    if total is not None and total > declared.cap:
-        return (
-            f"has a total weight above the cap {declared.cap} of its source: declare a larger one, or offer less data"
-        )
+    over = f"has a total weight above the cap {declared.cap} of its source: declare a larger one, or offer less data"
     twice = "two people with the same rows" if declared.person and declared.person.nested else "a row twice"
     reasons = {fact: breach(fact, "", type_)[0] for fact in facts}
     reasons["unit_weights"] = f"{twice}, where the source declares unit_weights"
     words = [f"has {reasons[fact]}" for fact in facts] + [f"breaks the declaration of {bound}" for bound, _ in sizes]
-    return "" if place is None else words[place]
+    return over if (total or 0) > declared.cap else "" if place is None else words[place]
 
 
 def _unfit(given: Any, casts: Mapping[str, Cast]) -> str:

@@ -65,11 +65,6 @@ def _float(total: str) -> str:
     )
 
 
-def _once(total: str) -> str:
-    """The same with the total written once, as the element of a list."""
-    return f"transform(array({total}), t -> {_float('t')})[0]"
-
-
 def _joined(parts: Sequence[str]) -> str:
     """The integer of which these are the parts, as a decimal."""
     terms = [f"CAST({part} AS {_WIDE}) * {2 ** (32 * number)}BD" for number, part in enumerate(parts)]
@@ -174,7 +169,7 @@ class SparkDialect(Dialect):
         return _joined(_sums(values))
 
     def grid_whole(self, part: str) -> str:
-        return _once(f"sum({part})")
+        return f"transform(array(sum({part})), t -> {_float('t')})[0]"  # where it is written once
 
     def list_of(self, items: Sequence[str]) -> str:
         return f"array({', '.join(items)})"

@@ -98,17 +98,14 @@ def start() -> Started:
     PlanError
         When pyspark or Java is missing, or Spark shows progress and cannot be told not to.
     """
-    sessions, problem = [], MISSING
-    try:
+    problem = MISSING
+    with contextlib.suppress(Exception):  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         active = _active()
         _silence(active.sparkContext)
-        problem = "" if _progress_is_off(active.sparkContext) else SHOWN
-        sessions = [_beside(active), _beside(active)]
-    except Exception:  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
-        problem = problem or MISSING
-    if problem:
-        raise PlanError(problem)
-    return Started(*sessions)
+        if _progress_is_off(active.sparkContext):
+            return Started(_beside(active), _beside(active))
+        problem = SHOWN
+    raise PlanError(problem)
 
 
 def _beside(active: Any) -> Any:
@@ -185,7 +182,7 @@ def frame_of(spark: Any, source: Source, weights: object) -> Any:
     check_weights(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
-    return _frame(spark, source.record, records, {"w": numbers[there].tolist()})
+    return _frame(spark, source.record, records, numbers[there].tolist())
 
 
 def no_rows(spark: Any, source: Source) -> Any:
@@ -200,18 +197,14 @@ def no_rows(spark: Any, source: Source) -> Any:
 
 def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
     """Columns that are held, by Arrow: none of their rows becomes a Python object."""
-    import pyarrow as pa
-
     check_norm(source, weights.norm)
-    fields = [*zip(column_names(source.record), _leaf_types(source.record), strict=True), ("w", pa.float64())]
-    return _made(spark, weights.arrow().cast(pa.schema(fields)))
+    return _made(spark, weights.arrow().cast(_schema(source.record)))
 
 
 def _adopted(spark: Any, frame: Any) -> Any:
     """A frame of another session as one of this session: the same rows, none of which becomes an object of Java's."""
-    held = frame._jdf
-    rows = held.queryExecution().toRdd()
-    return type(frame)(spark._jsparkSession.internalCreateDataFrame(rows, held.schema(), False), spark)
+    rows = frame._jdf.queryExecution().toRdd()
+    return type(frame)(spark._jsparkSession.internalCreateDataFrame(rows, frame._jdf.schema(), False), spark)
 
 
 def let_go(frame: Any) -> None:
@@ -220,15 +213,13 @@ def let_go(frame: Any) -> None:
         frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str, list[Any]]) -> Any:
+def _frame(spark: Any, type_: Type, records: Sequence[Value], weights: Sequence[float]) -> Any:
     import pyarrow as pa
 
-    flatten = flattener(type_)
-    columns = list(zip(*map(flatten, records), strict=True)) or [()] * len(column_names(type_))
-    types = _leaf_types(type_)
-    arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
-    arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
-    return _made(spark, pa.table(arrays, names=[*column_names(type_), *more]))
+    flatten, schema = flattener(type_), _schema(type_)
+    columns = [*zip(*map(flatten, records), strict=True)] if records else [()] * (len(schema) - 1)
+    arrays = [pa.array(column, kind) for column, kind in zip([*columns, weights], schema.types, strict=True)]
+    return _made(spark, pa.table(arrays, schema=schema))
 
 
 def _made(spark: Any, table: Any) -> Any:
@@ -248,10 +239,12 @@ def _made(spark: Any, table: Any) -> Any:
         class_._activeSession = active
 
 
-def _leaf_types(type_: Type) -> list[Any]:
+def _schema(type_: Type) -> Any:
+    """The columns of a dataset's frame, in Arrow."""
     import pyarrow as pa
 
-    return [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+    kinds = [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+    return pa.schema([*zip(column_names(type_), kinds, strict=True), ("w", pa.float64())])
 
 
 def _arrow_type(type_: Type) -> Any:
@@ -320,7 +313,7 @@ def fetch_all(spark: Any, compiled: Compiled, within: WantedRanges = ()) -> Weig
 
 def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights:
     """The weights of some records: no other record leaves the cluster."""
-    _frame(spark, compiled.type, keys, {"there": [True] * len(keys)}).createOrReplaceTempView(_KEYS)
+    _frame(spark, compiled.type, keys, [1.0] * len(keys)).createOrReplaceTempView(_KEYS)
     names = column_names(compiled.type)
     on = " AND ".join(f"q.{name} <=> k.{name}" for name in names) or "TRUE"
     try:
