@@ -335,7 +335,8 @@ def _fault(dataset: Any, declared: Source) -> str:
     facts = sorted(_BREACHES.keys() & set(declared.facts))
     if isinstance(type_, types.TupleOf) and {"simple", "symmetric"}.intersection(facts):
         leaves = iter(column_names(type_)[int(type_.nullable) :])
-        a, b = (_struct([packed_row(leaves, side, _struct)], side) for side in type_.elements)
+        sides = [packed_row(leaves, side, _struct) for side in type_.elements]
+        a, b = (_struct([side], type_) for side in sides) if type_.elements[0].nullable else sides
         rows, groups = f"(SELECT w, {a} AS a, {b} AS b FROM {{held}})", " GROUP BY least(a, b), greatest(a, b)"
     sizes = [*size_breaches(declared.sizes, "{held}", type_)]
     cases = "".join(f" WHEN {_BREACHES[fact]} THEN {place}" for place, fact in enumerate(facts))

@@ -197,8 +197,7 @@ class SparkDialect(Dialect):
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
     def table(self, numbers: Sequence[str], type_name: str) -> str:
-        element = type_in_spark(type_name.removesuffix("[]"))
-        return f"from_json('[{', '.join(numbers)}]', 'ARRAY<{element}>')"
+        return f"from_json('[{', '.join(numbers)}]', '{type_in_spark(type_name)}')"
 
 
 SPARK = SparkDialect(
