@@ -22,3 +22,9 @@ def numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
         return int(there.sum()), (np.cumsum(there) - 1)[pairs]
     labels, dense = np.unique(pairs, return_inverse=True)
     return len(labels), dense.reshape(-1, 2)
+
+
+def distinct(numbers: Integers) -> Integers:
+    """The different ones among numbers of at least 0, in order."""
+    held = np.sort(numbers)
+    return held[np.diff(held, prepend=-1) > 0]

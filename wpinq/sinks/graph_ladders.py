@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.noise.ladder import CliqueLadder, DegreeLadder, FrontEntry, StarLadder, TriangleLadder
-from wpinq.runtime.arrays import Integers, numbered
+from wpinq.runtime.arrays import Integers, distinct, numbered
 
 # A simple graph as arrays: its vertices numbered by falling degree, and the neighbours of each in order.
 
@@ -87,8 +87,7 @@ def simple_graph(records: Iterable[Any] | Integers) -> SimpleGraph:
         numbers = {vertex: n for n, vertex in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
         records = np.array([numbers[vertex] for pair in pairs for vertex in pair], dtype=np.int64).reshape(-1, 2)
     n, found = numbered(records[records[:, 0] != records[:, 1]])
-    keys = np.sort(found.min(axis=1) * n + found.max(axis=1))
-    low, high = np.divmod(keys[np.diff(keys, prepend=-1) > 0], max(n, 1))
+    low, high = np.divmod(distinct(found.min(axis=1) * n + found.max(axis=1)), max(n, 1))
     degrees = np.bincount(np.concatenate([low, high]), minlength=n)
     order = np.argsort(-degrees, kind="stable")
     place = np.empty(n, dtype=np.int64)
@@ -124,16 +123,16 @@ def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
         found = (matrix[start:end] @ matrix[:, :end]).tocoo()
         lower = found.col < found.row + start
         one, other, common = found.row[lower] + np.int64(start), found.col[lower], found.data[lower]
-        # An edge between two vertices takes 2 from their sum, so only what comes near the largest can be it.
-        sums, most = degrees[one] + degrees[other], np.zeros(degree + 1, dtype=np.int64)
-        np.maximum.at(most, [min(a, degree) for a, _ in front], [s + 2 for _, s in front])
-        near = np.flatnonzero(sums > np.maximum.accumulate(most[::-1])[::-1][common] - 2)
-        np.maximum.at(most, common[near], sums[near])
-        near = near[sums[near] > np.maximum.accumulate(most[::-1])[::-1][common[near]] - 2]
+        sums, best = degrees[one] + degrees[other], np.zeros(degree + 1, dtype=np.int64)
+        np.maximum.at(best, [min(a, degree) for a, _ in front], [s for _, s in front])
+        near = np.flatnonzero(sums > np.maximum.accumulate(best[::-1])[::-1][common])  # an edge would take 2 from it
         pairs = one[near] * len(graph) + other[near]
         sums = sums[near] - 2 * (edges[np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)] == pairs)
         front = unsurpassed([*front, *zip(common[near].tolist(), sums.tolist(), strict=True)])
-    return TriangleLadder(_triangles(graph), tuple(front))
+    upward = graph.upward()
+    matrix = _matrix(upward)  # of wedges from a vertex to two of lower number
+    count = sum(int((matrix[a:b] @ matrix).multiply(matrix[a:b]).sum()) for a, b in _blocks(upward))
+    return TriangleLadder(count, tuple(front))
 
 
 def clique_ladder(graph: SimpleGraph) -> CliqueLadder:
@@ -144,7 +143,8 @@ def clique_ladder(graph: SimpleGraph) -> CliqueLadder:
         degree = int(graph.degrees[vertex])
         if _surpassed((comb(degree, 2), degree), front):
             break  # from here on a ≤ degree and e ≤ C(a, 2)
-        others, common = _common_neighbours(graph, vertex)
+        reached = graph.rows(graph.row(vertex))
+        others, common = np.unique(reached[reached < vertex], return_counts=True)
         for place in np.argsort(-common, kind="stable"):
             a = int(common[place])
             if not _surpassed((comb(a, 2), a), front):
@@ -210,13 +210,6 @@ def _apart(graph: SimpleGraph, total: int) -> bool:
     return bool(pairs > (graph.degrees[first] + graph.degrees[second] == total).sum())
 
 
-def _common_neighbours(graph: SimpleGraph, vertex: int) -> tuple[Integers, Integers]:
-    """The vertices of lower number that have neighbours in common with one, and how many."""
-    reached = graph.rows(graph.row(vertex))
-    others, common = np.unique(reached[reached < vertex], return_counts=True)
-    return others, common
-
-
 def unsurpassed(entries: list[FrontEntry]) -> list[FrontEntry]:
     """The entries that no other surpasses or equals in both numbers, by the rising second."""
     kept: list[FrontEntry] = []
@@ -228,16 +221,6 @@ def unsurpassed(entries: list[FrontEntry]) -> list[FrontEntry]:
 
 def _surpassed(entry: FrontEntry, front: list[FrontEntry]) -> bool:
     return any(one >= entry[0] and other >= entry[1] for one, other in front)
-
-
-def _triangles(graph: SimpleGraph) -> int:
-    """The number of triangles: wedges upward with adjacent ends.
-
-    A wedge upward goes from a vertex to two of lower number.
-    """
-    upward = graph.upward()
-    matrix = _matrix(upward)
-    return sum(int((matrix[a:b] @ matrix).multiply(matrix[a:b]).sum()) for a, b in _blocks(upward))
 
 
 def _matrix(rows: SimpleGraph) -> Any:

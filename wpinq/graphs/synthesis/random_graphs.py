@@ -17,7 +17,7 @@ from wpinq.graphs.synthesis.estimates import DegreeClasses, balanced
 from wpinq.graphs.synthesis.loops import compiled, local_clustering, swap_away
 from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats, Integers, distinct
 from wpinq.runtime.optional_imports import install
 
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
@@ -330,9 +330,8 @@ def _cliques(
         one, other = np.triu_indices(members.shape[1], 1)
         found.append(np.stack([members[:, one].ravel(), members[:, other].ravel()], axis=1))
     one, other = np.sort(np.concatenate(found), axis=1).T
-    keys = np.sort((one * len(degrees) + other)[one != other])
-    distinct = keys[np.diff(keys, prepend=-1) > 0]
-    edges = rng.permutation(np.stack(np.divmod(distinct, len(degrees)), axis=1))
+    found_once = distinct((one * len(degrees) + other)[one != other])
+    edges = rng.permutation(np.stack(np.divmod(found_once, len(degrees)), axis=1))
     too_many = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
     kept = np.ones(len(edges), dtype=bool)
     looked_at = np.flatnonzero((too_many[edges] > 0).any(axis=1))
