@@ -261,8 +261,7 @@ class _Run:
 def _is_at_rest(scores: Sequence[float]) -> bool:
     """Whether the scores at the ends of chunks fall no more, or have nothing left to fall by."""
     falls = len(scores) > REST_CHUNKS and scores[-1] < (1 - REST_FALL) * scores[-1 - REST_CHUNKS]
-    done = len(scores) >= REST_CHUNKS and scores[-1] <= REST_SCORE
-    return done or (len(scores) >= 2 * REST_CHUNKS and not falls)
+    return len(scores) >= 2 * REST_CHUNKS and (scores[-1] <= REST_SCORE or not falls)
 
 
 def _digest(

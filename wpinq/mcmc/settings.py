@@ -94,10 +94,7 @@ MOST_STEPS = 20_000_000
 REST_CHUNKS, REST_FALL = 5, 0.05
 """A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many."""
 REST_SCORE = 0.1
-"""So is one whose score is no more than this, after half as many chunks.
-
-What is left is less than a tenth of what noise makes of one answer.
-"""
+"""So is one whose score is no more than this: what is left is less than a tenth of what noise makes of one answer."""
 _CHUNKS = 50
 
 
@@ -127,9 +124,9 @@ class Settings:
     checkpoint_every : int
         The chunks between two checkpoints. Chains also evaluate afresh there, checkpoint or not.
     stop_at_rest : bool
-        Whether a chain ends once its score falls no more, by less than a twentieth in the last five chunks, and not
-        before the tenth; or has next to nothing left to fall by, 0.1, and not before the fifth. Scores are of
-        candidates and answers, so when that is tells nothing else.
+        Whether a chain ends once its score falls no more, by less than a twentieth in the last five chunks, or has
+        next to nothing left to fall by, 0.1; and not before the tenth. Scores are of candidates and answers, so when
+        that is tells nothing else.
     """
 
     steps: int | None = None
