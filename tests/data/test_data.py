@@ -380,6 +380,7 @@ def test_evaluate_takes_plain_mappings_and_rows_column_by_column(monkeypatch: py
     assert {type(weight) for weight in exact.values()} == {Fraction}
     found = wp.evaluate(people, {"people": mapping})
     assert dict(found) == {record: float(weight) for record, weight in expected.items()}
+    mapping = {(name, age, float(height)): weight for (name, age, height), weight in mapping.items()}
     rows = [dict(zip(("name", "age", "height"), record, strict=True)) for record in mapping] * 2
     assert set(wp.evaluate(people, {"people": rows}).values()) == {2.0}
     monkeypatch.setattr("wpinq.data.layout.canonical_value", None)

@@ -129,9 +129,9 @@ class Query(Releasable):
 
     filter = where
 
-    def select_many(self, function: RecordFunction, limit: int | None = None) -> Query:
+    def select_many(self, function: RecordFunction, limit: int | None = None, divisor: int | None = None) -> Query:
         """Map each record to a list that shares its weight: see `SelectMany`."""
-        return self._then(operators.SelectMany, function=function, limit=limit)
+        return self._then(operators.SelectMany, function=function, limit=limit, divisor=divisor)
 
     def unnest(self, table: RecordFunction, **named: object) -> Query:
         """One record for each element of a list: see `SelectMany`.
@@ -155,7 +155,7 @@ class Query(Releasable):
         >>> print(wards.bill())
         patients: 1
           protects one person, at most 50 of visits in one record, of weight 1
-          Count(1), spent once: 1 x 1 = 1
+          rows (Count): NoisyCount(1), spent once: 1 x 1 = 1
         """
         function, bound = unnested(as_function(table), named, self.plan.type)
         return self._then(operators.SelectMany, function=function, divisor=bound)

@@ -145,7 +145,7 @@ def insert(connection: Any, table: str, type_: Type, records: Iterable[Value], w
 
 
 def insert_columns(connection: Any, table: str, type_: Type, columns: Sequence[Iterable[Any]], weights: Any) -> None:
-    """The same for records given by their fields side by side; bare and nullable records are one column."""
+    """The same for records by their fields; bare and nullable records are one column."""
     type_ = physical(type_)
     bare = not isinstance(type_, TupleOf) or type_.nullable
     types = type_.elements if isinstance(type_, TupleOf) and not bare else (type_,)
@@ -237,7 +237,7 @@ def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[V
 
 
 def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:
-    """The records of integers that weigh more than 1/2, a row each, without a Python object for any."""
+    """The records of integers that weigh more than 1/2, as rows of an array."""
     import numpy as np
 
     held = connection.execute(query).fetchnumpy()

@@ -103,7 +103,7 @@ def tables_data(
     spelled: Callable[..., str],
     of_edges: Iterable[str | None],
 ) -> dict[str, Path | CsvFile | EdgeList]:
-    """The data of a source of people: a file for each table, by `NAME.TABLE`, and no options of edge lists."""
+    """The data of a source of people: a file for each table, by `NAME.TABLE`."""
     if any(option is not None for option in of_edges):
         raise UsageError(f"{name} has several tables, and none is an edge list: leave out its edge list and columns")
     wanted = {table: f"{name}.{table}" for table in tables}

@@ -330,7 +330,7 @@ _BREACHES = {
 
 
 def _fault(dataset: Any, declared: Source) -> str:
-    """What is wrong with the dataset, if anything is: one query has all checks, and each record stands there once."""
+    """What is wrong with a dataset of distinct records, by one query with all checks."""
     type_, rows, groups = declared.record, "{held}", ""
     facts = sorted(_BREACHES.keys() & set(declared.facts))
     if isinstance(type_, types.TupleOf) and {"simple", "symmetric"}.intersection(facts):

@@ -217,10 +217,11 @@ JOIN_OF_PEOPLE = "a Join of tables of one person divides weights: declare them a
 
 
 def joins_tables(plan: Node, account: str) -> bool:
-    """Whether a plan joins two sources that share an account."""
+    """Whether a plan joins two sources of one account with its ids among their fields."""
 
     def tables(node: Node) -> set[str]:
-        return {source.source for source in node.sources if source.account == account}
+        ours = (source for source in node.sources if source.account == account)
+        return {s.source for s in ours if s.person is not None and s.person.column in getattr(s.row, "names", ())}
 
     joins = (node for node in topological([plan]) if isinstance(node.operator, Join))
     return any(len(tables(node)) > 1 and all(map(tables, node.inputs)) for node in joins)

@@ -232,7 +232,7 @@ def _matrix(rows: SimpleGraph) -> Any:
 
 
 def _blocks(rows: SimpleGraph) -> Iterator[tuple[int, int]]:
-    """The vertices, from a start to an end, as many at a time as have no more wedges than there is room for."""
+    """Ranges of vertices with no more wedges than there is room for."""
     wedges = np.concatenate([[0], np.cumsum(rows.degrees[rows.neighbours])])[rows.starts]
     start, room = 0, _AT_FIRST
     while start < len(rows):

@@ -42,7 +42,7 @@ class Output(Protocol):
         """The weights of some records, or of all."""
 
     def integer_rows(self) -> Integers | None:
-        """The records that weigh more than 1/2 as rows of integers; None where they are not at hand so."""
+        """The records that weigh more than 1/2 as rows of integers; None where that is not at hand."""
 
     def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
         """The weight before, at and after each candidate."""

@@ -257,7 +257,7 @@ PARTS = 16
 
 
 def parts_of(roots: Iterable[Node]) -> dict[Node, tuple[Node, Value]]:
-    """Of plans over parts of one partition that are many: the plan of all parts, and the key of the own part.
+    """Of many plans over parts of one partition: the plan of all parts, and the own key.
 
     Records of the plan of all parts are pairs of a key and a record of that part. Each weighs what the record weighs in
     its part, to the last bit: both are one sum of the same numbers, under the same bound on the norm.

@@ -15,7 +15,7 @@ from wpinq.runtime.arrays import Floats, Integers
 
 @cache
 def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop as machine code, which is kept for later processes; without numba the loop itself."""
+    """The loop as machine code, kept for later processes; without numba the loop itself."""
     try:
         found: Callable[..., Any] = import_module("numba").njit(cache=True)(loop)
     except (ImportError, RuntimeError):  # the second where there is no folder to keep it in
@@ -24,7 +24,7 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def local_clustering(degrees: Integers, edges: Integers) -> tuple[int, Floats]:
-    """The number of triangles, and for each node the share of pairs of neighbours that are neighbours."""
+    """The number of triangles, and for each node its clustering coefficient."""
     count, place = len(degrees), np.empty(len(degrees), dtype=np.int64)
     place[np.argsort(degrees, kind="stable")] = np.arange(count)
     low, high = np.sort(place[edges], axis=1).T
@@ -50,7 +50,7 @@ def _count_triangles(starts: Integers, neighbours: Integers, marks: Integers, fo
 
 
 def swap_away(edges: Integers, good: Any, nodes: int, cliques: int, tries: int, rng: Generator) -> bool:
-    """Swap the ends of edges that are not good with those of others until all are, in place; whether that was done.
+    """Swap ends of bad edges with those of others until all are good; whether that was done.
 
     Where possible, the others are outside the first `cliques`.
     """

@@ -50,7 +50,7 @@ _SHAPES: dict[bytes, Node] = {}
 
 @lru_cache(maxsize=4096)
 def alike(root: Node) -> Node:
-    """The first plan that was met of those that differ from this one in the key of their one Partition alone.
+    """The first plan met of those that differ in the key of their one Partition alone.
 
     No bound on moves, norms and rounding reads that key: a part is a dataset of any weights. Of several Partitions it
     would matter which keys are the same, so such a plan is alike to itself alone.

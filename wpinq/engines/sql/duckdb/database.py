@@ -268,7 +268,7 @@ class Database(SqlEngine):
         return self._in_turn(attempt)
 
     def integer_rows(self, root: Node, data: Mapping[str, Any], on_step: OnStep = None) -> Integers | None:
-        """The records of an output that weigh more than 1/2, as rows of integers that are never null."""
+        """The records that weigh more than 1/2, as rows of integers that are never null."""
         plain = all(leaf == INT and not nullable for leaf, nullable in leaf_types(root.type))
         return self.evaluate(root, data, on_step=on_step, in_rows=True) if plain else None
 
@@ -333,7 +333,7 @@ class Database(SqlEngine):
         return output
 
     def _part(self, instance: Instance, work: Work, batch: Batch) -> Any:
-        """The output over a part, from one output of all parts unless that is large beside what is asked for."""
+        """The output over a part, from one output of all parts unless that is too large."""
         (whole, key), plan, tables = batch.parts[work.root], work.plan, instance.tables
         if whole not in batch.outputs:
             compiled = plan.program()
@@ -398,7 +398,7 @@ class Database(SqlEngine):
 
 
 def _tried(roots: Sequence[Node]) -> list[Node]:
-    """The plans that are tried for some: of those over parts of one partition that of all parts, and one of them."""
+    """The plans that are tried for some: over parts, that of all parts and one of them."""
     parts = parts_of(roots)
     some = {whole: root for root, (whole, _) in parts.items()}
     return [*(root for root in roots if root not in parts), *some, *some.values()]

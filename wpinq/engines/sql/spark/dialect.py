@@ -25,7 +25,7 @@ _TWO_64 = f"{2**64}BD"
 
 
 def _wide(value: str) -> list[str]:
-    """The parts of a float without fraction, as integers: two of at most `2^31`, of either sign, and what is above.
+    """A float without fraction as integers: two of at most `2^31` in size, and the rest.
 
     Each is exact: what rounding to a multiple of `2^32` leaves over has no more digits than the float.
     """
@@ -42,7 +42,7 @@ def _sums(values: Sequence[str]) -> list[str]:
 
 
 def _total(low: str, middle: str, high: str) -> str:
-    """The sum of values from those of their parts, as the float that `_float` makes of it, without a decimal."""
+    """The sum of values from the sums of their parts, as `_float` makes it, without decimals."""
     middle = f"({middle} + shiftright({low}, 32))"
     upper = f"({high} + shiftright({middle}, 32))"
     lower, missing = (

@@ -202,7 +202,7 @@ def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
 
 
 def _adopted(spark: Any, frame: Any) -> Any:
-    """A frame of another session as one of this session: the same rows, none of which becomes an object of Java's."""
+    """A frame of another session as one of this: none of its rows becomes an object of Java's."""
     rows = frame._jdf.queryExecution().toRdd()
     return type(frame)(spark._jsparkSession.internalCreateDataFrame(rows, frame._jdf.schema(), False), spark)
 

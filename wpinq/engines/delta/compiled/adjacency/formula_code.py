@@ -121,7 +121,7 @@ class FormulaWriter(Writer):
             self.bind_tags(others)
 
     def open_row(self, pair: int, held: Atom, beyond: bool = False) -> None:
-        """Walk through the entries of a row, or block by block, beyond its end; what follows stands inside."""
+        """Walk through the entries of a row, or block by block; what follows stands inside."""
         number, tag = self.registry.list_of(pair), self.name("t")
         size = f"np.uint64({wr.SIZES}[{2 * number}])"  # unsigned: no place is counted from the end
         if beyond:

@@ -62,7 +62,7 @@ class Invariants:
         return found
 
     def _outputs(self, vertices: Integers) -> Callable[[Node], Weights]:
-        """The evaluation of steps over some vertices; those that are linear in the edges follow from the degrees."""
+        """The evaluation of steps over some vertices; linear ones follow from the degrees."""
         of_node = {node.digest: step for step, node in self.steps.nodes.items()}
 
         @cache
@@ -91,7 +91,7 @@ class Invariants:
         return {record: FLOAT.total(weights) for record, weights in found.items()}
 
     def _vertex_column(self, step: Step) -> int | None:
-        """The column of the vertex in the records of a step that asks nothing else of it; None where it may."""
+        """The column of a vertex of which a step asks nothing else; None where it may."""
         images, writer = self.links.images[step], Writer(self.dictionary)
         writer.memoizes = False
         if images is not None:
