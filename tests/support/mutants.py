@@ -17,19 +17,7 @@ import pytest
 
 from wpinq.plan import node as nodes
 from wpinq.plan import properties
-from wpinq.plan.operators import (
-    Concat,
-    GroupBy,
-    Intersect,
-    Join,
-    Select,
-    Shave,
-    Source,
-    Union,
-    join,
-    select,
-    select_many,
-)
+from wpinq.plan.operators import Concat, GroupBy, Intersect, Join, Select, Shave, Source, Union, join, select_many
 from wpinq.plan.operators.merging import Combination, Extreme
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.sensitivity import change, closed_wedges, stability, weights
@@ -450,8 +438,6 @@ def forget() -> None:
     stability._KNOWN.clear()
     for remembered in (
         stability.stability,
-        stability._ways,
-        select._traced,
         plan_properties,
         properties._slack,
         join.at_one_key,

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from operator import attrgetter, is_
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from wpinq.errors import ExpressionError
@@ -116,7 +116,6 @@ class Lambda(Expr):
     level: int
     parameters: tuple[Variable, ...]
     body: Expr
-    _core: list[Lambda] = field(init=False, default_factory=list)  # once it is known
 
     def __post_init__(self) -> None:
         types = (signature(parameter.type) for parameter in self.parameters)
@@ -124,11 +123,10 @@ class Lambda(Expr):
 
     @property
     def core(self) -> Lambda:
-        if not self._core:
-            core, parameters = self.body.core, tuple(parameter.core for parameter in self.parameters)
-            same = core is self.body and all(map(is_, parameters, self.parameters))
-            self._core.append(self if same else Lambda(core.type, self.level, parameters, core))
-        return self._core[0]
+        core, parameters = self.body.core, tuple(parameter.core for parameter in self.parameters)
+        if core is self.body and all(one is other for one, other in zip(parameters, self.parameters, strict=True)):
+            return self
+        return Lambda(core.type, self.level, parameters, core)
 
 
 def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) -> Lambda:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import ClassVar
 
 from wpinq.expr.compile import compile_lambda
@@ -49,12 +48,12 @@ class Select(Passing):
 
     def counted(self, *inputs: Counted) -> Counted:
         (things,) = inputs
-        return replace(things, even=things.even and injective(*_traced(self.function)))
+        return replace(things, even=things.even and injective(*self._traced()))
 
     @property
     def reverses(self) -> bool:
         """Whether it puts the fields of every record in reverse, and does no more."""
-        before, after = _traced(self.function)
+        before, after = self._traced()
         return len(before.fields) > 1 and after == record(before.fields[::-1])
 
     def change(self, *inputs: InputChange) -> Change:
@@ -65,7 +64,7 @@ class Select(Passing):
 
     def weight_bound(self, *inputs: WeightBound) -> WeightBound:
         (below,) = inputs
-        before, after = _traced(self.function)
+        before, after = self._traced()
         largest = below.largest if injective(before, after) else None  # else records merge, and weights add up
         oriented = below.oriented
         if oriented is not None and after != before:
@@ -74,15 +73,13 @@ class Select(Passing):
 
     def rows(self, *inputs: Sized) -> RowBounds:
         below = inputs[0].rows
-        return RowBounds(below.records, followed(below.a_key, *_traced(self.function)), below.records)
+        return RowBounds(below.records, followed(below.a_key, *self._traced()), below.records)
+
+    def _traced(self) -> tuple[Term, Term]:
+        """A record with all of its fields distinct, and its image."""
+        before = any_record("field", self.function.core.parameters[0].type)
+        return before, applied(self.function, [before])
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function = compile_lambda(self.function)
         return lambda record: ((function(record), 1),)
-
-
-@lru_cache(maxsize=1024)
-def _traced(function: Lambda) -> tuple[Term, Term]:
-    """A record with all of its fields distinct, and its image."""
-    before = any_record("field", function.core.parameters[0].type)
-    return before, applied(function, [before])
