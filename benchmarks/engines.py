@@ -1,6 +1,6 @@
 """Time and peak memory of graph queries on the engines, each in a process of its own.
 
-    python benchmarks/engines.py [DATA] [--facts none] [--reference] [--off REWRITE ...] [--only tbi ...]
+    python benchmarks/engines.py [DATA] [--growth] [--facts none] [--reference] [--off REWRITE ...] [--only tbi ...]
 
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. Edges are read before
 the clock starts; what is timed is one call of the engine: compiling the plan, loading the edges, evaluating, and
@@ -13,7 +13,10 @@ much of it was there before the call. Processor time is that of all threads: wha
 --spark          Spark in local mode too, on two graphs: a second call, and warm ones; the first compiles Spark itself
 --off            leaves rewrites out, by name, for a comparison
 
-The exact number of triangles by igraph, which has no weights and no privacy to keep, is for scale.
+--growth         random graphs of 10⁴ to 10⁷ edges, ten a node, each query until one takes more than two minutes
+
+The exact number of triangles, without weights and without privacy to keep, is for scale: by NetworKit's scores of
+edges, by SQL in DuckDB that joins edges from lower degree to higher, and by igraph, which lists all triangles.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from typing import Any
 
 import wpinq as wp
 from wpinq.api.query import Query
+from wpinq.data.read import read_source
 from wpinq.graphs.recipes import (
     degree_ccdf,
     joint_degrees,
@@ -58,15 +62,15 @@ RUNS = [
 SPARK = [("ca-GrQc", "ccdf"), ("ca-GrQc", "jdd"), ("ca-GrQc", "tbi"), ("ca-GrQc", "tbd"), ("soc-Epinions1", "tbi")]
 WARM = [("ca-GrQc", "ccdf", "10 ms"), ("ca-GrQc", "jdd", "15 ms"), ("ca-GrQc", "tbd", "25 ms")]
 GRAPHS = ["ca-GrQc", "ca-HepPh", "soc-Epinions1"]
+PEERS = ("networkit", "sql", "igraph")
 
 
-def read(path: Path) -> dict[tuple[int, int], float]:
-    edges: dict[tuple[int, int], float] = {}
-    with gzip.open(path, "rt") as lines:
-        for line in lines:
-            a, b = map(int, line.split())
-            edges[a, b] = edges[b, a] = 1.0
-    return edges
+def held(source: Query, path: str) -> Any:
+    """The edges of a file or a random graph in both directions, as a session holds them."""
+    import numpy as np
+
+    edges = once(path)
+    return read_source(np.concatenate([edges, edges[:, ::-1]]), source.plan.operator)
 
 
 def peak() -> float:
@@ -76,10 +80,10 @@ def peak() -> float:
 
 def run(task: dict[str, Any]) -> dict[str, Any]:
     """One measurement, in the process that was started for it."""
-    if task["engine"] == "igraph":
-        return count_triangles(Path(task["path"]))
-    edges = {"edges": read(Path(task["path"]))}
+    if task["engine"] in PEERS:
+        return count_triangles(task)
     source = wp.source("edges", src=int, dst=int, facts=task["facts"])
+    edges: dict[str, Any] = {"edges": held(source, task["path"])}
     plan = QUERIES[task["query"]](source).plan
     before = peak()
     started = time.perf_counter()
@@ -150,16 +154,86 @@ def run_spark(plan: Any, edges: dict[str, Any], task: dict[str, Any]) -> dict[st
     }
 
 
-def count_triangles(path: Path) -> dict[str, Any]:
-    import igraph
+def count_triangles(task: dict[str, Any]) -> dict[str, Any]:
+    """The number of triangles by a peer, from edges in memory."""
+    edges = once(task["path"])
+    count = {"igraph": by_igraph, "networkit": by_networkit, "sql": by_sql}[task["engine"]](edges, task["threads"])
+    before, started, worked = peak(), time.perf_counter(), time.process_time()
+    triangles = count()
+    seconds, busy = time.perf_counter() - started, time.process_time() - worked
+    return {"seconds": seconds, "before": before, "peak": peak(), "records": triangles, "busy": (busy, 0.0)}
+
+
+def once(path: str) -> Any:
+    """The undirected edges of a file, or of a random graph of so many edges, each once, over nodes 0, 1, 2, …."""
     import numpy as np
 
-    with gzip.open(path, "rt") as lines:
-        pairs = np.loadtxt(lines, dtype=np.int64)
-    graph = igraph.Graph(edges=np.unique(pairs, return_inverse=True)[1].reshape(pairs.shape).tolist())
-    before, started = peak(), time.perf_counter()
-    triangles = len(graph.list_triangles()) if hasattr(graph, "list_triangles") else len(graph.cliques(3, 3))
-    return {"seconds": time.perf_counter() - started, "before": before, "peak": peak(), "records": triangles}
+    if path.isdigit():
+        drawn = np.random.default_rng(1).integers(max(int(path) // 10, 2), size=(int(path), 2))
+    else:
+        with gzip.open(path, "rt") as lines:
+            drawn = np.loadtxt(lines, dtype=np.int64)
+    pairs = np.unique(np.sort(drawn, axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return np.unique(pairs, return_inverse=True)[1].reshape(pairs.shape)
+
+
+def by_igraph(edges: Any, threads: int) -> Callable[[], int]:
+    import igraph
+
+    graph = igraph.Graph(edges=edges.tolist())
+    return lambda: len(graph.list_triangles())
+
+
+def by_networkit(edges: Any, threads: int) -> Callable[[], int]:
+    import networkit
+
+    networkit.setNumberOfThreads(threads)
+    graph = networkit.GraphFromCoo((edges[:, 0].copy(), edges[:, 1].copy()), n=int(edges.max()) + 1)
+
+    def count() -> int:
+        graph.indexEdges()
+        return int(sum(networkit.sparsification.TriangleEdgeScore(graph).run().scores())) // 3
+
+    return count
+
+
+BY_DEGREE = """
+    WITH degrees AS (SELECT v, count(*) AS d FROM (SELECT a AS v FROM edges UNION ALL SELECT b FROM edges) GROUP BY v),
+    upward AS (
+        SELECT if((x.d, a) < (y.d, b), a, b) AS low, if((x.d, a) < (y.d, b), b, a) AS high
+        FROM edges JOIN degrees AS x ON x.v = a JOIN degrees AS y ON y.v = b
+    )
+    SELECT count(*) FROM upward AS p JOIN upward AS q ON p.low = q.low AND p.high < q.high
+    JOIN edges AS r ON r.a = p.high AND r.b = q.high
+"""
+
+
+def by_sql(edges: Any, threads: int) -> Callable[[], int]:
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads})
+    connection.register("given", {"a": edges[:, 0].copy(), "b": edges[:, 1].copy()})
+    connection.execute("CREATE TABLE edges AS SELECT * FROM given")
+    return lambda: int(connection.execute(BY_DEGREE).fetchall()[0][0])
+
+
+def growth(common: dict[str, Any], queries: list[str]) -> None:
+    """Queries and peers on larger and larger random graphs."""
+    print("| edges | query | engine | processor seconds | a million edges | peak GB |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    rows = [(query, "duckdb") for query in queries]
+    for query, engine in [*rows, *(("triangles", peer) for peer in PEERS)]:
+        for edges in (10**4, 10**5, 10**6, 10**7):
+            found = in_a_process({**common, "engine": engine, "query": query, "path": str(edges)})
+            if not found:
+                print(f"| {edges:,} | {query} | {engine} | failed | | |")
+                break
+            busy = found["busy"][0]
+            shown = f"{busy:.2f} | {busy * 1e6 / edges:.2f} | {found['peak']:.2f}"
+            print(f"| {edges:,} | {query} | {engine} | {shown} |", flush=True)
+            if busy > 120:
+                break
 
 
 def in_a_process(task: dict[str, Any]) -> dict[str, Any]:
@@ -183,6 +257,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(QUERIES))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--growth", action="store_true")
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--task", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -191,6 +266,9 @@ def main() -> None:
         return
     facts = [fact for fact in given.facts if fact != "none"]
     common = {"facts": facts, "off": given.off, "threads": given.threads, "repeats": 0}
+    if given.growth:
+        growth(common, given.only)
+        return
     load = os.getloadavg()[0]
     print(f"{given.threads} threads; facts: {', '.join(facts) or 'none'}; load before: {load:.1f}")
     print("| graph | query | engine | seconds | peak GB (before) | records | asked for |")
@@ -201,7 +279,7 @@ def main() -> None:
         tasks += [("ca-GrQc", query, "reference", "", 0) for query in QUERIES if query in given.only]
     if given.spark:
         tasks += [(graph, query, "spark", "", 3) for graph, query in SPARK if query in given.only]
-    tasks += [(graph, "triangles", "igraph", "", 0) for graph in GRAPHS]
+    tasks += [(graph, "triangles", peer, "", 0) for graph in GRAPHS for peer in PEERS]
     for graph, query, engine, goal, repeats in tasks:
         path = str(given.data / "graphs" / f"{graph}.txt.gz")
         task = {**common, "engine": engine, "query": query, "path": path, "repeats": repeats}
@@ -210,7 +288,7 @@ def main() -> None:
             print(f"| {graph} | {query} | {engine} | failed | | | {goal} |")
             continue
         shown = f"{found['seconds']:.2f}"
-        if engine == "duckdb":
+        if engine == "duckdb" or engine in PEERS:
             shown = f"{shown}; processor {found['busy'][0]:.2f}"
         if engine == "duckdb" and repeats:
             shown = f"{1000 * found['warm']:.1f} ms warm; processor {1000 * found['busy'][1]:.1f} ms"

@@ -5,7 +5,7 @@
 DATA holds `graphs/*.txt.gz`; by default $WPINQ_DATA, else ../shared/data next to the checkout. One thread, but for
 `--chains`. This reads true values of public graphs: it is a benchmark, not a release.
 
-- hand-written: a numba loop for triangles by intersect (TbI) alone, written by hand as a yardstick
+- C:            a loop in C for triangles by intersect (TbI) alone, by the compiler at hand, as a yardstick
 - lists:        the loop over neighbour lists that is generated where swaps allow it (see docs/engines.md)
 - tables:       the module that keeps tables, with virtual steps
 - materialised: the same, every step keeping its output
@@ -23,9 +23,11 @@ with an empty cache (cold), and in another with what that one kept (cached).
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gzip
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -237,8 +239,8 @@ def python(target: Goal, edges: Edges, steps: int) -> str:
     return shown(steps / (time.process_time() - start), setup, None)
 
 
-def hand_written(target: Goal, edges: Edges, steps: int) -> str:
-    walk = yardstick()
+def in_c(target: Goal, edges: Edges, steps: int) -> str:
+    library = yardstick()
     labels, dense = np.unique(edges, return_inverse=True)
     ends = np.ascontiguousarray(dense.reshape(-1, 2).astype(np.uint32))
     both = np.concatenate([ends, ends[:, ::-1]])
@@ -246,86 +248,121 @@ def hand_written(target: Goal, edges: Edges, steps: int) -> str:
     degrees = np.bincount(both[:, 0])
     starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.uint32)
     neighbours = np.ascontiguousarray(both[:, 1])
-    marks = np.zeros(len(labels), dtype=np.uint32)
+    marks = np.zeros((len(labels), 2), dtype=np.uint32)
     arrays = (ends, starts, neighbours, 1.0 / degrees, marks)
+    places = [ends.ctypes.data, len(ends), *(array.ctypes.data for array in arrays[1:])]
     goal = target.values["triangle!"]
     start = time.process_time()
-    walk(*arrays, 5, goal, 1)
+    outputs = [library.total(*places)]
     setup = time.process_time() - start
-    rate = best(lambda: walk(*arrays, steps // 5, goal, 2)) * (steps // 5)
+
+    def run() -> None:
+        marks[:] = 0
+        outputs.append(library.walk(*places, steps // 5, outputs[-1], goal, EPSILON, POWER, len(outputs)))
+
+    rate = best(run) * (steps // 5)
     return shown(rate, setup, sum(array.nbytes for array in arrays) / 1e6)
 
 
-def yardstick() -> Callable[..., float]:
-    """Triangles by intersect under swaps, as one would write it for this query and no other."""
-    from numba import njit
+YARDSTICK = r"""
+#include <math.h>
+#include <stdint.h>
+typedef uint32_t u32;
+typedef uint64_t u64;
+static u64 s0, s1;
 
-    @njit(nogil=True)
-    def common(
-        a: Any, b: Any, starts: Any, neighbours: Any, inverse: Any, marks: Any, mark: Any, skip: Any, skip_too: Any
-    ) -> Any:
-        for k in range(starts[a], starts[a + np.uint32(1)]):
-            marks[neighbours[k]] = mark
-        total = 0.0
-        for k in range(starts[b], starts[b + np.uint32(1)]):
-            w = neighbours[k]
-            if marks[w] == mark and w != skip and w != skip_too:
-                total += min(inverse[a], inverse[b]) + min(inverse[a], inverse[w]) + min(inverse[b], inverse[w])
-        return total
+static double draw(void) {  /* xoroshiro128+ by Blackman and Vigna */
+    u64 result = s0 + s1;
+    s1 ^= s0;
+    s0 = ((s0 << 24) | (s0 >> 40)) ^ s1 ^ (s1 << 16);
+    s1 = (s1 << 37) | (s1 >> 27);
+    return (double)(result >> 11) * 0x1p-53;
+}
 
-    @njit(nogil=True)
-    def has(a: Any, b: Any, starts: Any, neighbours: Any) -> Any:
-        k, end = starts[a], starts[a + np.uint32(1)]
-        while k < end and neighbours[k] != b:
-            k += np.uint32(1)
-        return k < end
+static double least(double x, double y) { return x < y ? x : y; }
 
-    @njit(nogil=True)
-    def put(a: Any, b: Any, q: Any, starts: Any, neighbours: Any) -> None:
-        k = starts[a]
-        while neighbours[k] != b:
-            k += np.uint32(1)
-        neighbours[k] = q
+static double triangle(double x, double y, double z) { return least(x, y) + least(x, z) + least(y, z); }
 
-    @njit(nogil=True)
-    def walk(
-        edges: Any, starts: Any, neighbours: Any, inverse: Any, marks: Any, steps: int, target: float, seed: int
-    ) -> float:
-        np.random.seed(seed)
-        nobody = np.uint32(0xFFFFFFFF)
-        marks[:] = 0
-        output = 0.0
-        mark = np.uint32(0)
-        for edge in edges:
-            mark += np.uint32(1)
-            output += common(edge[0], edge[1], starts, neighbours, inverse, marks, mark, nobody, nobody) / 3.0
-        for _ in range(steps):
-            i, j = np.random.randint(len(edges)), np.random.randint(len(edges))
-            a, b, c, d = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
-            if np.random.random() < 0.5:
-                c, d = d, c
-            if (a == d) | (c == b) | (a == c) | (b == d):
-                continue
-            if has(a, d, starts, neighbours) or has(c, b, starts, neighbours):
-                continue
-            change = 0.0
-            mark += np.uint32(4)
-            change -= common(a, b, starts, neighbours, inverse, marks, mark, nobody, nobody)
-            change -= common(c, d, starts, neighbours, inverse, marks, mark + np.uint32(1), nobody, nobody)
-            change += common(a, d, starts, neighbours, inverse, marks, mark + np.uint32(2), b, c)
-            change += common(c, b, starts, neighbours, inverse, marks, mark + np.uint32(3), a, d)
-            worse = EPSILON * (abs(output + change - target) - abs(output - target))
-            if worse <= 0 or np.random.random() < np.exp(-POWER * worse):
-                output += change
-                put(a, b, d, starts, neighbours)
-                put(b, a, c, starts, neighbours)
-                put(c, d, b, starts, neighbours)
-                put(d, c, a, starts, neighbours)
-                edges[i, 1], edges[j, 0], edges[j, 1] = d, c, b
-        return output
+static void mark_all(u32 v, int side, u32 mark, const u32 *starts, const u32 *neighbours, u32 (*marks)[2]) {
+    for (u32 k = starts[v]; k < starts[v + 1]; k++) marks[neighbours[k]][side] = mark;
+}
 
-    compiled: Callable[..., float] = walk
-    return compiled
+/* The change at near, which loses the neighbour whose own are marked on one side, and wins that of the other. */
+static double changed(u32 near, u32 lost, u32 won, u32 other, int side, u32 mark, const u32 *starts,
+                      const u32 *neighbours, const double *inverse, u32 (*marks)[2]) {
+    double change = 0.0;
+    for (u32 k = starts[near]; k < starts[near + 1]; k++) {
+        u32 w = neighbours[k];
+        if (marks[w][side] == mark) change -= triangle(inverse[near], inverse[lost], inverse[w]);
+        if (marks[w][1 - side] == mark && w != lost && w != other)
+            change += triangle(inverse[near], inverse[won], inverse[w]);
+    }
+    return change;
+}
+
+static void put(u32 a, u32 b, u32 q, const u32 *starts, u32 *neighbours) {
+    u32 k = starts[a];
+    while (neighbours[k] != b) k++;
+    neighbours[k] = q;
+}
+
+double total(u32 (*edges)[2], u64 count, const u32 *starts, u32 *neighbours, const double *inverse, u32 (*marks)[2]) {
+    double output = 0.0;
+    u32 mark = 0;
+    for (u64 i = 0; i < count; i++) {
+        u32 a = edges[i][0], b = edges[i][1];
+        mark_all(a, 0, ++mark, starts, neighbours, marks);
+        for (u32 k = starts[b]; k < starts[b + 1]; k++)
+            if (marks[neighbours[k]][0] == mark)
+                output += triangle(inverse[a], inverse[b], inverse[neighbours[k]]) / 3.0;
+    }
+    return output;
+}
+
+double walk(u32 (*edges)[2], u64 count, const u32 *starts, u32 *neighbours, const double *inverse, u32 (*marks)[2],
+            u64 steps, double output, double target, double price, double power, u64 seed) {
+    u32 mark = 0;
+    s0 = seed * 0x9E3779B97F4A7C15u + 1, s1 = seed ^ 0xD1B54A32D192ED03u;
+    while (steps--) {
+        u64 i = draw() * count, j = draw() * count;
+        u32 a = edges[i][0], b = edges[i][1], p = edges[j][0], q = edges[j][1];
+        if (draw() < 0.5) { u32 turned = p; p = q; q = turned; }
+        if (a == q || p == b || a == p || b == q) continue;
+        mark_all(a, 0, ++mark, starts, neighbours, marks);
+        if (marks[q][0] == mark) continue;
+        mark_all(p, 1, mark, starts, neighbours, marks);
+        if (marks[b][1] == mark) continue;
+        double change = changed(b, a, p, q, 0, mark, starts, neighbours, inverse, marks)
+                      + changed(q, p, a, b, 1, mark, starts, neighbours, inverse, marks);
+        double worse = price * (fabs(output + change - target) - fabs(output - target));
+        if (worse <= 0 || draw() < exp(-power * worse)) {
+            output += change;
+            put(a, b, q, starts, neighbours);
+            put(b, a, p, starts, neighbours);
+            put(p, q, b, starts, neighbours);
+            put(q, p, a, starts, neighbours);
+            edges[i][0] = a, edges[i][1] = q, edges[j][0] = p, edges[j][1] = b;
+        }
+    }
+    return output;
+}
+"""
+"""Triangles by intersect under swaps, as one would write it in C for this query and no other."""
+
+
+def yardstick() -> Any:
+    """The library of the yardstick, compiled by the compiler at hand."""
+    folder = tempfile.mkdtemp()
+    source, library = Path(folder, "walk.c"), Path(folder, "walk.so")
+    source.write_text(YARDSTICK)
+    command = [os.environ.get("CC", "cc"), "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), str(source)]
+    subprocess.run([*command, "-lm"], check=True)
+    found = ctypes.CDLL(str(library))
+    shutil.rmtree(folder)
+    found.total.argtypes = [ctypes.c_void_p, ctypes.c_uint64, *[ctypes.c_void_p] * 4]
+    found.walk.argtypes = [*found.total.argtypes, ctypes.c_uint64, *[ctypes.c_double] * 4, ctypes.c_uint64]
+    found.total.restype = found.walk.restype = ctypes.c_double
+    return found
 
 
 def shown(rate: float, setup: float, megabytes: float | None) -> str:
@@ -339,14 +376,14 @@ def row(graph: str, query: str, kind: str, start: str, engine: str, figures: str
 
 
 def growth(steps: int) -> None:
-    """Barabási–Albert graphs from 10⁴ to 10⁶ edges."""
-    for nodes in (1_000, 3_160, 10_000, 31_600, 100_000):
+    """Barabási–Albert graphs from 10⁴ to 10⁷ edges."""
+    for nodes in (1_000, 10_000, 100_000, 1_000_000):
         edges = barabasi_albert(nodes, 10, seed=1)
         (wanted,) = targets("tbi", edges)
         edges = randomised(edges)
         name = f"BA {len(edges):,}"
         row(name, "tbi", "swaps", "random", *compiled("tbi", [wanted], edges, steps))
-        row(name, "tbi", "swaps", "random", "hand-written", hand_written(wanted, edges, steps))
+        row(name, "tbi", "swaps", "random", "C", in_c(wanted, edges, steps))
 
 
 def chains(edges: Edges, query: str, steps: int) -> None:
@@ -377,7 +414,7 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, default=Path(default))
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--queries", nargs="+", choices=list(QUERIES), default=list(QUERIES))
-    parser.add_argument("--growth", action="store_true", help="Barabási–Albert graphs from 10⁴ to 10⁶ edges, TbI")
+    parser.add_argument("--growth", action="store_true", help="Barabási–Albert graphs from 10⁴ to 10⁷ edges, TbI")
     parser.add_argument("--chains", action="store_true", help="two chains in two threads beside one, ca-GrQc")
     parser.add_argument("--quick", action="store_true", help="ca-GrQc only, without the slow engines")
     parser.add_argument("--compile", choices=list(QUERIES), help=argparse.SUPPRESS)
@@ -420,7 +457,7 @@ def compare(name: str, edges: Edges, queries: list[str], steps: int, quick: bool
             if all_queries and kind != "edges":
                 row(name, query, kind, "data", *compiled(query, wanted, edges, steps, kind))
         if query == "tbi":
-            row(name, query, "swaps", "random", "hand-written", hand_written(wanted[0], start, steps))
+            row(name, query, "swaps", "random", "C", in_c(wanted[0], start, steps))
         if all_queries and query in ("tbi", "jdd") and not quick:
             row(name, query, "swaps", "random", *compiled(query, wanted, start, steps // 100, virtual=False))
             row(name, query, "swaps", "random", "python", python(wanted[0], start, 300))

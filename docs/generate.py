@@ -156,6 +156,8 @@ def _docstring(operator: type[Operator]) -> tuple[str, str]:
 def _parameter_meaning(parameter: Parameter, arity: int) -> str:
     if parameter.kind == "constant":
         words = "a public constant of the type of the key"
+    elif parameter.name == "divisor":
+        words = "a public positive integer, the least number that elements are divided by"
     elif parameter.kind == "limit":
         words = "a public positive integer, where further elements of a record are cut"
     elif parameter.kind == "widths":

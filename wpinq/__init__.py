@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from wpinq import mcmc as mcmc
     from wpinq import tables as tables
     from wpinq.api.evaluate import evaluate as evaluate
+    from wpinq.api.people import people as people
+    from wpinq.api.people import table as table
     from wpinq.api.query import Query as Query
     from wpinq.api.schema import Schema as Schema
     from wpinq.api.schema import schema as schema

@@ -248,11 +248,14 @@ def measure_graph(
         return {name: answers[name] for name in measurements}
 
 
-def _records(graph: object, method: Method, node: type) -> list[tuple[Any, Any]]:
+def _records(graph: object, method: Method, node: type) -> EdgeList | list[tuple[Any, Any]]:
     """The records of a simple undirected graph, as the method's source holds them."""
     given = graph if isinstance(graph, EdgeList) else EdgeList(graph)
-    edges = replace(given, directed=False, loops="drop", duplicates="drop").edges(node)
-    return edges + [(b, a) for a, b in edges] if method.symmetric else edges
+    simple = replace(given, directed=False, loops="drop", duplicates="drop")
+    if not method.symmetric:
+        return simple
+    edges = simple.edges(node)
+    return edges + [(b, a) for a, b in edges]
 
 
 def _as_they_come(

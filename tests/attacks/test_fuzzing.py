@@ -17,7 +17,7 @@ import wpinq as wp
 from tests.fuzz.targets import TARGETS
 from tests.support.parameters import tenth
 from wpinq import functions as F
-from wpinq.engines.sql.engine import _Execution
+from wpinq.engines.sql.engine import run
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.measurement import Measurement
 from wpinq.plan import work
@@ -93,18 +93,21 @@ def test_what_is_no_longer_read_is_found_in_proportion_to_the_statements() -> No
         def stands(self, table: str) -> bool:
             return False
 
+        def create(self, statement: Statement, shared: bool) -> None:
+            live.add(statement.creates)
+
         def drop(self, table: str) -> None:
             looked.append(table)
+            live.remove(table)
 
     class Program:
         statements = tuple(map(Statement, range(200)))
         reads = ("t199",)
+        steps = ()
 
-    running = _Execution(Program(), Tables())
-    for number in range(200):
-        running.live.add(f"t{number}")
-        running.drop_unread(number + 1)
-    assert running.live == {"t199"}
+    live: set[str] = set()
+    run(Program(), Tables(), None)
+    assert live == {"t199"}
     assert len(looked) < 10 * 200
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import wpinq as wp
+
 ROOT = Path(__file__).parents[2]
 JOB = """
 import sys, wpinq as wp
@@ -36,7 +38,7 @@ sys.meta_path.insert(0, Pressed())
 if sys.argv[1] == "ignored":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 from wpinq.__main__ import main
-sys.argv[1:] = ["--version"]
+sys.argv[1:] = ["--help"]
 sys.exit(main())
 """
 
@@ -63,7 +65,7 @@ def test_without_asserts_and_docstrings() -> None:
 def test_ctrl_c_while_modules_load_is_one_line(kept: str, code: int, said: str) -> None:
     done = run("-c", LOADING, kept)
     assert (done.returncode, done.stderr) == (code, said)
-    assert done.stdout.startswith("wpinq ") == (code == 0)
+    assert done.stdout.startswith("usage: wpinq ") == (code == 0)
 
 
 def test_ctrl_c_is_heard_again_once_they_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,3 +75,15 @@ def test_ctrl_c_is_heard_again_once_they_are_loaded(monkeypatch: pytest.MonkeyPa
     former = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(wpinq.cli.main, "main", lambda: signal.getsignal(signal.SIGINT))
     assert main() is former  # type: ignore[comparison-overlap]
+
+
+def test_the_version_is_told_without_the_modules_of_the_command_line() -> None:
+    code = "import sys; from wpinq.__main__ import main; main(); print(*sys.modules, file=sys.stderr)"
+    done = run("-c", code, "--version")
+    assert (done.returncode, done.stdout) == (0, f"wpinq {wp.__version__}\n")
+    assert not {"wpinq.cli.main", "numpy"} & {*done.stderr.split()}
+    with open("/dev/full", "w") as full:
+        failed = subprocess.run(
+            [sys.executable, "-m", "wpinq", "--version"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (failed.returncode, "could not be written" in failed.stderr) == (1, True)

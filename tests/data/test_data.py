@@ -12,6 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from itertools import starmap
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ import wpinq as wp
 from tests.support.declared import declared
 from tests.support.parameters import for_each
 from wpinq.data import EdgeList, read_source
+from wpinq.data import rows as data_rows
 from wpinq.data.facts import _CHECKS, norm
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS
@@ -64,6 +66,29 @@ def test_rows_of_every_shape_add_up() -> None:
     assert same(read(rows), {(1, 2): 7.0})
 
 
+def test_dicts_of_one_shape_are_read_column_by_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"name": n, "age": a, "height": h, "member": m, "other": object()} for n, a, h, m in ROWS * 2]
+    expected = read([MappingProxyType(row) for row in rows], PERSON)
+    late = [*rows, {"name": "Cy", "height": 1.0, "member": True}]
+    assert "a record without the field 'age'" in str(refused(late, PERSON))
+    assert refused(late, PERSON).positions == (6,)
+    monkeypatch.setattr(data_rows, "_fields", None)  # rows one by one
+    assert same(read(rows, PERSON), expected)
+    assert same(read(iter(rows), PERSON), {record: 2 * weight for record, weight in WEIGHTS.items()})
+
+
+def test_a_dict_whose_own_code_fails_is_unfit_and_says_nothing() -> None:
+    class Loud(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            raise KeyError("Rumpelstilzchen")
+
+    error = refused([{"src": 1, "dst": 2}, {Loud("src"): 1, "dst": 2}])
+    assert error.positions == (1,)
+    assert "Rumpelstilzchen" not in str(error)
+
+
 def test_rows_that_name_their_fields_are_read_by_name() -> None:
     """By place, another field would be the person's id, and one person could move all of the data."""
     sql = pytest.importorskip("pyspark.sql")
@@ -101,7 +126,7 @@ def test_a_name_that_stands_twice_in_a_row_is_no_field() -> None:
 
 
 def test_positions_of_rows_that_do_not_say_whose_they_are_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wpinq.data.rows._columns.__defaults__", (4,))
+    monkeypatch.setattr("wpinq.data.rows.as_columns.__defaults__", (4,))
     person = wp.source("s", dst=int, person="src", at_most=1)
     rows: list[Any] = [{"src": n, "dst": n} for n in range(12)]
     rows[1], rows[9], rows[10] = (1, 1), (9, 9), {"src": 10}
@@ -338,6 +363,39 @@ def test_the_unit_weight_itself_is_allowed() -> None:
     below = np.nextafter(0.1, 0.0)
     assert read({(1, 2): below}, unit=Fraction(1, 10)) == {(1, 2): below}
     assert read({(1, 2): sys.float_info.max}, unit=10**400, cap=10**400) == {(1, 2): sys.float_info.max}
+
+
+def test_whole_weights_of_a_mapping_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_rows, "_weight", None)
+    assert same(read({(1, 2): 2, (2, 1): -2.0, (3, 3): 0}, unit=2), {(1, 2): 2.0, (2, 1): -2.0})
+
+
+def test_evaluate_takes_plain_mappings_and_rows_column_by_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = wp.source("people", name=str, age=int | None, height=float, weights=True)
+    mapping = {("Ann", 31, 1, 1.5): 2, ("Bo", None, 2.0, 0.0): Fraction(1, 3), ("Cy", -1, -0.0, 2): 0.1}
+    mapping = {(name, age, height): weight for (name, age, height, _), weight in mapping.items()}
+    expected = {("Ann", 31, 1.0): Fraction(2), ("Bo", None, 2.0): Fraction(1, 3), ("Cy", -1, 0.0): Fraction(0.1)}
+    exact = wp.evaluate(people, {"people": mapping}, exact=True)
+    assert dict(exact) == expected and repr(list(exact)) == repr(list(expected))
+    assert {type(weight) for weight in exact.values()} == {Fraction}
+    found = wp.evaluate(people, {"people": mapping})
+    assert dict(found) == {record: float(weight) for record, weight in expected.items()}
+    mapping = {(name, age, float(height)): weight for (name, age, height), weight in mapping.items()}
+    rows = [dict(zip(("name", "age", "height"), record, strict=True)) for record in mapping] * 2
+    assert set(wp.evaluate(people, {"people": rows}).values()) == {2.0}
+    monkeypatch.setattr("wpinq.data.layout.canonical_value", None)
+    monkeypatch.setattr(data_rows, "_fields", None)
+    assert dict(wp.evaluate(people, {"people": mapping})) == dict(found)
+    assert len(wp.evaluate(people, {"people": rows})) == 3
+
+
+def test_records_that_a_mapping_writes_in_two_ways_add_up_exactly() -> None:
+    class Name(str):
+        __hash__ = object.__hash__
+
+    names = wp.source("names", str, weights=True)
+    given = {Name("a"): 0.1, Name("b"): 0.5, Name("a"): 0.2, Name("b"): -0.5}
+    assert dict(wp.evaluate(names, {"names": given}, exact=True)) == {"a": Fraction(0.1) + Fraction(0.2)}
 
 
 def test_rows_weigh_one_so_a_smaller_unit_refuses_them() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.parameters import tenth
 from tests.support.people import kept_rows, weigh
-from wpinq.columns.records import column_names, column_types, flattener, reader
+from wpinq.columns.records import column_names, column_types, leaf_columns, read_rows
 from wpinq.data.people import DUCKDB, asymmetric, canonical_hex, counted, kept_of, weighed
 from wpinq.expr import types
 from wpinq.expr.declarations import Person
@@ -64,8 +64,7 @@ def offer(connection: Any, type_: Type, ids: list[Any], rows: list[Any]) -> None
     kind = "BIGINT" if isinstance(ids[0], int) else "VARCHAR"
     columns = ", ".join(f"{name} {sql}" for name, sql in zip(column_names(type_), column_types(type_), strict=True))
     connection.execute(f"CREATE OR REPLACE TEMP TABLE offered (p {kind}, {columns})")
-    flatten = flattener(type_)
-    values = [[who, *flatten(row)] for who, row in zip(ids, rows, strict=True)]
+    values = [*zip(ids, *leaf_columns(type_, rows), strict=True)]
     connection.executemany(f"INSERT INTO offered VALUES ({', '.join('?' for _ in values[0])})", values)
 
 
@@ -82,9 +81,8 @@ def test_the_same_rows_are_kept_as_in_python(connection: Any, seed: int) -> None
     query = kept_of(f"({counted('SELECT * FROM offered', type_)})", type_, at_most, DUCKDB)
     for nested in (False, True):
         person = Person("who", at_most, nested)
-        read = reader(person.record(type_))
         found = connection.execute(weighed(f"({query})", type_, person, DUCKDB)).fetchall()
-        got = {read(row): row[-1] for row in found}
+        got = read_rows(person.record(type_), found)
         assert len(got) == len(found)
         assert sorted(got.items(), key=repr) == sorted(weigh(kept, person).items(), key=repr)
 

@@ -20,7 +20,7 @@ from wpinq.plan.operator import REGISTRY
 ROOT = Path(__file__).resolve().parents[2]
 GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))
 
-NO_OPERATOR = {"read_as", "with_columns"}
+NO_OPERATOR = {"read_as", "unnest", "with_columns"}
 """Methods of Query that give a query and are no operator."""
 
 BY_NAME = {"select": {"function"}, "join": {"left_key", "right_key"}}

@@ -13,7 +13,8 @@ from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.engines.sql.compile import Plan
+from wpinq.engines.sql.compile import PARTS, Plan
+from wpinq.engines.sql.duckdb import database as duckdb_database
 from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import TableCache
@@ -164,3 +165,62 @@ def test_a_batch_of_a_session_is_as_its_releases_one_by_one(monkeypatch: pytest.
         answers.append(drawn[:])
         drawn.clear()
     assert answers[0] == answers[1]
+
+
+def parts_of_shares(count: int) -> tuple[list[Node], dict[str, dict[Any, float]]]:
+    """Plans over many parts whose weights are sums of thirds, with two functions and a null key."""
+    rng = Random(6)
+    rows = {(rng.choice([None, *range(count)]), rng.randrange(9), i): 1 / 3 + i % 2 for i in range(600)}
+    marks = wp.source("marks", group=int | None, mark=int, place=int, weights=True, unit_weight=2)
+    parts = marks.partition("group", [None, *range(count - 1), count + 5])
+    asked = [part.select(function).plan for function in ("mark", lambda m: m.mark // 2) for part in parts.values()]
+    return [*asked, marks.select("mark").plan], {"marks": rows}
+
+
+@pytest.mark.parametrize("most", [2**20, 30])  # of which the second is too few for all parts at once
+def test_many_parts_of_a_partition_are_read_at_once_with_their_own_bits(
+    database: Database, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb_database, "MOST_OF_PARTS", most)
+    roots, data = parts_of_shares(PARTS)
+    alone = [database.evaluate(root, data) for root in roots]
+    assert [len(each) > 1 for each in alone[:PARTS]] == [True] * PARTS and not alone[PARTS]
+    fetched = counted(monkeypatch)
+    for order in (roots, roots[::-1]):
+        with database.batch(order):
+            fetched.clear()
+            together = {root: database.evaluate(root, data) for root in order}
+            assert [bits(together[root]) for root in roots] == [bits(each) for each in alone]
+            assert len(fetched) == (3 if most > 30 else len(roots))
+            keys = [3, 0, 77]
+            asked = [database.evaluate(root, data, keys=keys) for root in order]
+            assert asked == [{key: together[root][key] for key in keys if key in together[root]} for root in order]
+    with database.batch(roots):  # other data in the middle of it
+        database.evaluate(roots[0], data)
+        other = {"marks": {(None, 4, 0): 1.0}}
+        assert database.evaluate(roots[0], other) == {4: 1.0}
+    few = roots[: PARTS - 1]
+    with database.batch(few):
+        fetched.clear()
+        assert [bits(database.evaluate(root, data)) for root in few] == [bits(each) for each in alone[: PARTS - 1]]
+        assert len(fetched) == len(few)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries of outputs that are fetched from now on."""
+    queries: list[str] = []
+    fetch = duckdb_database.fetch
+    monkeypatch.setattr(
+        duckdb_database, "fetch", lambda c, query, *more: queries.append(query) or fetch(c, query, *more)
+    )
+    return queries
+
+
+def test_plans_over_many_parts_are_tried_as_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots, _ = parts_of_shares(PARTS)
+    tried: list[Node] = []
+    monkeypatch.setattr(Database, "_admit", lambda self, plans: tried.extend(plans))
+    database.admit([(root, True) for root in roots])
+    wholes = [root for root in tried if root not in roots]
+    assert [str(whole.type) for whole in wholes] == ["(int, int)"] * 2
+    assert len(tried) == 1 + 2 + 2, "one output of its own, two of all parts, and one part of each"

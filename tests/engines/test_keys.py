@@ -86,6 +86,8 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
         return at_keys(weights, keys)
 
     monkeypatch.setattr(table_cache, "at_keys", watched)
+    fetch_many = table_cache.fetch_many
+    monkeypatch.setattr(table_cache, "fetch_many", lambda *given: watched(fetch_many(*given), given[-1]))
     monkeypatch.setattr(table_cache, "KEPT_RECORDS", 0)
     data = {"edges": {(i % 5, i): 1.0 for i in range(50)}}
     many = [3, *range(9, 200)]

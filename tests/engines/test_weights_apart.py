@@ -29,7 +29,7 @@ NOT_APART: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def without_lists(query: Query) -> bool:
-    return "unnest" not in " ".join(sql for _, sql in Plan(physical_plan(query.plan)).program().queries)
+    return " AS items" not in " ".join(sql for _, sql in Plan(physical_plan(query.plan)).program().queries)
 
 
 @for_each("limit", [None, 1])

@@ -748,6 +748,11 @@ table("subsets", list[int], lambda x: F.count(F.subsets(F.sort(F.first(x, 20)), 
 table("subsets", int, lambda x: (F.subsets([1, 2, 3], 1), F.element([1, 2, 3], x)), (2, (((1,), (2,), (3,)), 3)))
 
 table("subsets", list[int] | None, lambda x: F.subsets(F.sort(x), 1), (None, None), ((2, 1), ((1,), (2,))))
+table("filter", list[int | None], lambda x: F.filter(x, lambda v: v > 1), ((1, None, 3, 2), (3, 2)), ((), ()))
+table("any", list[int | None], lambda x: F.any(x, lambda v: v > 1), ((1, None), False), ((1, 2), True), ((), False))
+table("all", list[int | None], lambda x: F.all(x, lambda v: v > 1), ((2, None), False), ((2, 3), True), ((), True))
+table("pairwise", list[int], lambda x: F.pairwise(x), ((3, 1, 2), ((3, 1), (1, 2))), ((1,), ()), ((), ()))
+table("sort_by", list[int], lambda x: F.sort_by(x, lambda v: v % 3), ((5, 3, 1, 2), (3, 1, 2, 5)), ((), ()))
 table("first", list[int], lambda x: F.first(x, 2), ((1, 2, 3), (1, 2)), ((1, 2), (1, 2)), ((1,), (1,)), ((), ()))
 table("first", S, lambda x: F.first(F.split(x, ","), 2), ("a,b,c", ("a", "b")), ("", ("",)), (None, None))
 table("first", list[list[int]], lambda x: F.first(F.map(x, lambda v: F.first(v, 1)), 1), (((1, 2), (3,)), ((1,),)))

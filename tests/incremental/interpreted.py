@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from wpinq.engines.delta.compiled.routine import M32, ONE, PRELUDE
+from wpinq.engines.delta.compiled.routine import LANES, M32, ONE, PRELUDE
 
 WRAP = 2**64
 
@@ -39,6 +39,7 @@ INSTRUCTIONS: dict[str, Any] = {
     "multiply_fits": lambda a, b: _fits(int(a) * int(b)),
     "M32": M32,
     "ONE": ONE,
+    "LANES": LANES,
 }
 """The instructions on machine words, as Python has them."""
 

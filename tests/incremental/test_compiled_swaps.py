@@ -15,6 +15,7 @@ from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, hash_table, modules
 from wpinq.engines.delta.compiled.adjacency import state
+from wpinq.engines.delta.compiled.adjacency.invariants import Invariants
 from wpinq.engines.delta.compiled.hash_tables import evaluator
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, tags
@@ -301,3 +302,81 @@ def test_generated_modules_stand_in_a_folder_of_the_users_own(monkeypatch: pytes
     with pytest.raises(CannotCompile, match="must name a folder that its owner can write, and nobody else"):
         CompiledEvaluator([EDGES.where(lambda e: e.src == 12345).plan], {"edges": {}})
     assert not list(tmp_path.iterdir())
+
+
+ONCE = wp.source("edges", src=int, dst=int)
+CLOSED = tags.closed_wedges_by_tag(ONCE, [0, 2, 6, 40], [0.5, 0.25, 0.25], [1.0, 0.5, 0.125])
+JOINT = tags.joint_degrees_by_tag(ONCE, [0, 2, 4])
+
+
+def tagged(start: Edges, closing: float = 0.5) -> SwapWalk:
+    goals = [Goal(CLOSED.plan, 0.7, {0: 1.0, 1: 2.0}, width=0.25), Goal(JOINT.plan, 0.4, {(0, 0): 2.0}, width=0.5)]
+    return SwapWalk(goals, "edges", start, symmetric=False, seed=5, closing=closing)
+
+
+def test_a_walk_with_rows_is_the_interpreted_one_in_as_many_calls_as_there_are_marks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = graph(3, 40, 160)
+    walks = [tagged(start)]
+    use_interpreter(monkeypatch)
+    walks.append(tagged(start))
+    walks.append(tagged(start))
+    walks[0].run(600, 3.0)
+    walks[1].run(600, 3.0)
+    calls: list[str] = []
+    call = state.NeighbourWalk._call
+    monkeypatch.setattr(state, "MARKS", 5000)
+    monkeypatch.setattr(
+        state.NeighbourWalk, "_call", lambda self, name, **given: (calls.append(name), call(self, name, **given))
+    )
+    walks[2].run(600, 3.0)
+    assert calls.count("walk") > 10
+    assert walks[0].edges == walks[1].edges == walks[2].edges
+    assert walks[0].progress.accepted > 20
+    assert walks[1].progress == walks[2].progress
+    for one, other in zip(walks[0].outputs, walks[1].outputs, strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
+
+
+def test_steps_that_tell_vertices_by_degrees_are_evaluated_for_one_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are those of all vertices, to the bit; a step that asks what a vertex is called is evaluated whole."""
+    found: list[dict[Any, Any]] = []
+    sizes: list[int] = []
+    rows, by_degree = Invariants.rows, Invariants._by_degree
+    monkeypatch.setattr(Invariants, "rows", lambda self, columns: (found.append(rows(self, columns)), found[-1])[1])
+
+    def counted(self: Invariants, node: Any, images: Any, vertices: Any) -> Any:
+        sizes.append(len(vertices))
+        return by_degree(self, node, images, vertices)
+
+    monkeypatch.setattr(Invariants, "_by_degree", counted)
+    use_interpreter(monkeypatch)
+    start = graph(3, 40, 160)
+    tagged(start)
+    assert max(sizes) == len({*degrees(start).values()}) < 20
+    monkeypatch.setattr(Invariants, "_vertex_column", lambda self, step: None)
+    tagged(start)
+    assert max(sizes) == 40
+    for one, other in zip(*(list(each.values()) for each in found), strict=True):
+        held = [sorted(zip(map(tuple, r.words.tolist()), r.weights.tolist(), strict=True)) for r in (one, other)]
+        assert held[0] == held[1]
+
+
+@pytest.mark.parametrize("asks", ["select", "shave"])
+def test_a_step_that_asks_for_the_name_of_a_vertex_is_evaluated_for_all(
+    monkeypatch: pytest.MonkeyPatch, asks: str
+) -> None:
+    ends = ONCE.select_many(lambda e: [F.weighted(e.src, 0.5), F.weighted(e.dst, 0.5)])
+    if asks == "select":
+        told = ends.shave(0.5).select(lambda p: (p.record, p.index + p.record % 3))
+    else:
+        told = ends.shave(lambda v: [F.where(v % 2 == 0, 0.5, 1.0)] * 3).select(lambda p: (p.record, p.index))
+    half = ONCE.concat(ONCE.select(lambda e: (e.dst, e.src)))
+    query = half.join(told, lambda e: e[0], lambda t: t[0], lambda e, t: t[1])
+    use_interpreter(monkeypatch)
+    start = graph(3, 16, 40)
+    walk = SwapWalk([Goal(query.plan, 1.0, {0: 3.0})], "edges", start, symmetric=False, seed=1)
+    assert walk.specialised
+    fresh = reference.evaluate(query.plan, {"edges": dict.fromkeys(start, 1.0)}, FLOAT)
+    assert walk.outputs[0] == pytest.approx(fresh, abs=1e-9)

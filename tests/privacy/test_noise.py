@@ -429,6 +429,19 @@ def test_a_median_at_half_its_noise_would_lose_far_more_than_epsilon() -> None:
     assert loss(before, after, 0.5) > 1.7
 
 
+@pytest.mark.parametrize("unit", [1, 0.1, Fraction(1, 3)], ids=["whole", "floats", "rationals"])
+def test_scores_of_a_quantile_are_the_exact_ones_rounded_once(unit: Any) -> None:
+    chance = random.Random(5)
+    for q in (Fraction(1, 2), Fraction(1, 3), Fraction(9, 10)):
+        weights = {record: chance.randrange(-2, 2**55) * unit for record in chance.sample(range(40), 20)}
+        found = Choose("quantile", q).scores(PublicOutput(weights), range(40))
+        held = {record: Fraction(weight) for record, weight in weights.items() if weight > 0}
+        for candidate, score in enumerate(found):
+            left = sum(weight for record, weight in held.items() if record < candidate)
+            cut = q * sum(held.values())
+            assert score == float(min(0, cut - left, left + held.get(candidate, 0) - cut)) and type(score) is float
+
+
 def test_the_choice_is_that_of_opendp() -> None:
     """Both against the exact distribution, by the same bounds."""
     size, expected = 4000, permute_and_flip(SCORES, 1.3)
@@ -452,7 +465,7 @@ def test_an_exponential_coin_of_any_exponent_is_exact_at_its_ties() -> None:
     for last, heads in ((words[1] - 1, True), (words[1] + 1, False)):
         # exp(-2.5): heads of exp(-2), decided by its second word, then of exp(-0.5)
         tape = io.BytesIO(b"".join(word.to_bytes(WORD // 8, "little") for word in (words[0], last, 0)))
-        assert exponential_coin(Fraction(5, 2), tape.read) == heads
+        assert exponential_coin(5, 2, tape.read) == heads
 
 
 def test_selection_edges() -> None:

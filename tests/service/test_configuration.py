@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,3 +82,27 @@ def test_a_network_takes_tls_or_a_proxy_that_does_it(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_configuration(tmp_path / "nothing.toml")
+
+
+def test_people_have_a_file_for_each_table(tmp_path: Path) -> None:
+    declared = 'source patients(home: (region: str)?, visits: list[(ward: str), 3]) with person = "who", ids = int, '
+    for name, columns in (("home", "who,region"), ("visits", "who,ward")):
+        (tmp_path / f"{name}.csv").write_text(f"{columns}\n1,a\n")
+    both = 'file = {home = "home.csv", visits = "visits.csv"}'
+
+    def read(section: str) -> Any:
+        path = configured(tmp_path)
+        text = path.read_text().replace("source edges", f"{declared}records_at_most = 100;\nsource edges", 1)
+        path.write_text(f"{text}\n[sources.patients]\nbudget = 2\n{section}\n")
+        return read_configuration(path).sources["patients"]
+
+    assert read(both).data == {name: tmp_path / f"{name}.csv" for name in ("home", "visits")}
+    for section, words in (
+        ('file = "home.csv"', "each table its own"),
+        ('file = {home = "home.csv"}', "each table its own"),
+        (both.replace("visits.csv", "nothing.csv"), "there is no file"),
+        (f'{both}\nedge_list = "directed"', "none is an edge list"),
+        (f'{both}\ncolumns = "a,b"', "none is an edge list"),
+    ):
+        with pytest.raises(WpinqError, match=words):
+            read(section)

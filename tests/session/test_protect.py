@@ -221,7 +221,7 @@ def test_public_rows_are_taken_as_protected_rows_are(engine: str) -> None:
         assert dict(wp.evaluate(source, {"flags": rows}, engine)) == {(True, 5): 1.0}
         with wp.Session(engine=engine) as session:
             session.protect(source, rows, budget=1)
-    with pytest.raises(wp.PlanError, match="record 1, counted from 0, is a value that is not of type") as caught:
+    with pytest.raises(wp.PlanError, match="record 1, counted from 0, is unfit: field 'b'") as caught:
         wp.evaluate(source, {"flags": [(0, 5), ("secret", 6)]}, engine)
     assert "secret" not in str(caught.value)
     columns = (np.array([1, 0]), np.array([5, 6]))

@@ -22,6 +22,9 @@ from wpinq import functions as F
 from wpinq import graphs
 from wpinq.api.evaluate import weights_of
 from wpinq.cli.main import main
+from wpinq.columns.records import fetch
+from wpinq.engines.sql.duckdb import database
+from wpinq.engines.sql.duckdb.database import Database
 from wpinq.errors import EpsilonError
 from wpinq.language import parse
 from wpinq.measure.measurement import Measurement
@@ -36,6 +39,7 @@ from wpinq.sinks.graph_ladders import clique_ladder, simple_graph, star_ladder, 
 ONCE = wp.source("edges", src=int, dst=int, unit="one edge", facts=["unit_weights"])
 BOTH = wp.source("edges", src=int, dst=int, unit_weight=2, facts=["unit_weights", "symmetric"])
 TIE = wp.source("ties", a=str, b=str, person="who", at_most=7, facts=["unit_weights"])
+NAMES = wp.source("edges", src=str, dst=str, unit="one edge", facts=["unit_weights"])
 HUGE = 10**6
 """An epsilon at which noise is 0 but with a chance of 1e-13."""
 
@@ -376,3 +380,25 @@ def test_a_table_shows_the_count() -> None:
     _, _, row, last = answers_table("t", wp.simulate(asked, {"edges": GRAPH}, seed=1)).splitlines()
     assert row.split() == ["21", "none", "count"]
     assert last == "  number of triangles; no interval was bought (interval_share)"
+
+
+@pytest.mark.parametrize("plan", [plan for plan in PLANS if "where" not in plan])
+def test_a_graph_of_integers_comes_by_column_and_no_record_as_an_object(
+    monkeypatch: pytest.MonkeyPatch, plan: str
+) -> None:
+    query, asked = PLANS[plan](ONCE), list[str]()
+    rows = Database().integer_rows(query.plan, {"edges": dict.fromkeys(GRAPH, 1.0)})
+    assert rows is not None
+    assert {frozenset(row) for row in rows.tolist() if row[0] != row[1]} == pairs(query, {"edges": GRAPH}, "reference")
+
+    def fetched(*given: Any) -> Any:
+        asked.append("whole")
+        return fetch(*given)
+
+    monkeypatch.setattr(database, "fetch", fetched)
+    for source, data in ((ONCE, GRAPH), (NAMES, [(str(a), str(b)) for a, b in GRAPH])):
+        with wp.Session() as session:
+            session.protect(source, data, budget=HUGE)
+            asked.clear()
+            assert session.release(graphs.triangle_count(PLANS[plan](source), HUGE)).value == 21
+        assert asked == (["whole"] if source is NAMES else [])

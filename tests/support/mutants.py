@@ -254,7 +254,7 @@ MUTANTS = (
         "a norm below 1 is made 1",
         select_many.SelectMany,
         "_shares",
-        (("max(Fraction(1), sum((weight for _, weight in whole), Fraction(0)))", "max(1, len(whole))"),),
+        (("max(Fraction(self.least_norm), sum((weight for _, weight in whole), Fraction(0)))", "max(1, len(whole))"),),
     ),
     Mutant(
         "elements of weights that are not known keep apart what is gained and lost",

@@ -142,7 +142,7 @@ def test_answers_that_came_before_a_failure_are_kept(tmp_path: Path, monkeypatch
     evaluate, asked = engine.evaluate, list[object]()
 
     def failing(*args: Any, **more: Any) -> Any:
-        if len(args) > 4:  # of a session: a check is on no data
+        if len(args) > 4 or "in_rows" in more:  # of a session: a check is on no data
             asked.append(args)
             if len(asked) == 5:
                 raise MemoryError

@@ -5,28 +5,31 @@ Nothing here protects anything.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.columns.dataset import EngineDataset, WeightedDataset
 from wpinq.data import SourceData
 from wpinq.data.facts import broken_size
-from wpinq.data.layout import canonical_value
+from wpinq.data.layout import Layout
 from wpinq.data.read import is_rows, read_source
 from wpinq.data.rejection import computed
-from wpinq.data.rows import check_no_columns
+from wpinq.data.rows import as_columns, check_no_columns
 from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import EvaluationFailed, PlanError, SourceRejected
 from wpinq.expr.declarations import FACTS
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import TupleOf, Type, physical
-from wpinq.expr.values import UnfitValue, Value, presenter
-from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights
+from wpinq.expr.values import Value, presenter
+from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights, accumulate
 from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
@@ -94,19 +97,29 @@ def weights_of(
     missing = next((name for name in declared if name not in data), None)
     if missing is not None:
         raise PlanError(f'no data for the source {missing!r}: give them by name, {{"{missing}": rows}}')
-    frames = {name for name in declared if of_spark(data[name])}
+    frames = {name for name in declared if any(map(of_spark, _tables(data[name], declared[name])))}
     read = {name: _read(data[name], source) for name, source in declared.items() if name not in frames}
     try:
         if len(plans) == 1 and not frames:
             return [chosen.evaluate_public(plans[0], read, arithmetic)]
         with chosen() as held, held.batch(plans):
             for name in frames:
-                read[name] = held.keep(_read(held.attach(data[name]), declared[name]))
+                given: Any = data[name]
+                if isinstance(declared[name].person, PersonTables):
+                    given = {table: held.attach(each) for table, each in given.items()}
+                else:
+                    given = held.attach(given)
+                read[name] = held.keep(_read(given, declared[name]))
             return [held.evaluate(plan, read, arithmetic) for plan in plans]
     except EvaluationFailed:
         for plan in plans:
             chosen.check(plan)  # raises if the plan alone is the reason; a session checks it before the debit
         raise
+
+
+def _tables(given: Any, source: Source) -> list[Any]:
+    """The data of each table of a source of people, or those of the one that there is."""
+    return [*given.values()] if isinstance(source.person, PersonTables) and isinstance(given, Mapping) else [given]
 
 
 def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
@@ -119,30 +132,27 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     if source.person is not None or isinstance(given, EngineDataset) or not is_rows(given):
         return read_source(given, replace(source, unit_weight=max(source.unit_weight, Fraction(1))))
     check_no_columns(given)
-    items = computed(
-        lambda: list(given.items()) if isinstance(given, Mapping) else [(record, 1) for record in given],
+    weighted = isinstance(given, Mapping)
+    offered, *numbers = computed(
+        lambda: [list(given), list(given.values())] if weighted else [list(given)],
         f"the iterable of rows for {source.source!r} fails: list it yourself to see why",
     )
-    weights: dict[Value, Fraction] = {}
-    for place, (record, weight) in enumerate(items):
-        try:
-            key = canonical_value(record, source.offered[0])
-        except UnfitValue as unfit:
-            reason = str(unfit)
-            raise PlanError(f"source {source.source!r}: record {place}, counted from 0, is {reason}") from None
-        weights[key] = weights.get(key, Fraction(0)) + _exact(weight, source, place)
-    held = {record: weight for record, weight in weights.items() if weight}
+    records, exact = _canonical(offered, source), [number for each in numbers for number in _exact(each, source)]
+    weights: dict[Value, Any] = dict(zip(records, exact, strict=True)) if weighted else dict(Counter(records))
+    if weighted and len(weights) < len(records):  # some are written in two ways
+        weights = accumulate(zip(records, map(Fraction, exact), strict=True), EXACT)
+    held = weights if all(weights.values()) else {record: weight for record, weight in weights.items() if weight}
     for fact in source.facts:
         if not _KEEPS[fact](held):
             raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
-    rows = "whole_weights" in facts and isinstance(given, Mapping)
-    if rows and any(weight > source.unit_weight for weight in weights.values()):
+    different = {*held.values()} if weighted else set()
+    if "whole_weights" in facts and max(different, default=0) > source.unit_weight:
         raise SourceRejected(
             f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
             "of all rows, or declare a larger unit_weight"
         )
-    pairs = "symmetric" in facts and isinstance(given, Mapping)
-    if pairs and any(2 * abs(w) > source.unit_weight and _reverse(record) != record for record, w in held.items()):
+    heavy = {weight for weight in different if "symmetric" in facts and 2 * abs(weight) > source.unit_weight}
+    if heavy and any(weight in heavy and _reverse(record) != record for record, weight in held.items()):
         raise SourceRejected(
             f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
             f"{source.unit_weight} together: one unit is both"
@@ -152,7 +162,27 @@ def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     return weights
 
 
-def _exact(weight: Any, source: Source, place: int) -> Fraction:
+def _canonical(records: Sequence[Any], source: Source) -> list[Value]:
+    """Records in canonical form, column by column; PlanError names the first that is unfit."""
+    layout, found = Layout.of(source.offered[0]), list[Value]()
+    for columns, faults in as_columns(records, source.offered[0]):
+        typed = layout.typed(columns, faults)
+        if faults:
+            where = f"source {source.source!r}: record {len(found) + min(faults)}, counted from 0, is unfit"
+            raise PlanError(f"{where}: {faults[min(faults)]}")
+        found += typed[0] if layout.bare else zip(*typed, strict=True)
+    return found
+
+
+def _exact(weights: Sequence[Any], source: Source) -> Sequence[Any]:
+    """Weights as exact numbers: integers and floats as they are, all others as Fractions."""
+    kinds = set(map(type, weights))
+    if kinds <= {int} or (kinds == {float} and all(map(math.isfinite, weights))):
+        return weights
+    return [_fraction(weight, source, place) for place, weight in enumerate(weights)]
+
+
+def _fraction(weight: Any, source: Source, place: int) -> Fraction:
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(weight, (bool, str)):
             return Fraction(weight)
@@ -169,14 +199,18 @@ def _check_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> None:
 
 
 def _reverse(record: Value) -> Value:
-    return None if record is None else (record[1], record[0])
+    return record and itemgetter(1, 0)(record)  # null is its own reverse
 
 
-_KEEPS: dict[str, Callable[[Mapping[Value, Fraction]], bool]] = {
-    "nonnegative": lambda held: all(weight >= 0 for weight in held.values()),
-    "unit_weights": lambda held: all(weight == 1 for weight in held.values()),
-    "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in held.values()),
-    "symmetric": lambda held: all(held.get(_reverse(record)) == weight for record, weight in held.items()),
-    "simple": lambda held: all(_reverse(record) not in held for record in held),  # null is its own reverse
+def _reverses(held: Mapping[Value, Any]) -> Iterable[Value]:
+    return map(_reverse if None in held else itemgetter(1, 0), held)
+
+
+_KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
+    "nonnegative": lambda held: min(held.values(), default=0) >= 0,
+    "unit_weights": lambda held: {*held.values()} <= {1},
+    "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in {*held.values()}),
+    "symmetric": lambda held: [*map(held.get, _reverses(held))] == [*held.values()],
+    "simple": lambda held: None not in held and held.keys().isdisjoint(_reverses(held)),
 }
 """Whether public weights, which are exact, keep a fact: engines rely on it."""

@@ -12,7 +12,7 @@ from wpinq.display.explanation import explain_plan, plan_html
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, make_lambda
-from wpinq.expr.trace import RecordFunction, lift, trace
+from wpinq.expr.trace import RecordFunction, as_function, lift, trace
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import Value, presenter
 from wpinq.marginals.cells import Attribute
@@ -33,7 +33,7 @@ from wpinq.runtime.public import public
 from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, with_columns
+from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, unnested, with_columns
 from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation, grouping
 
 
@@ -129,9 +129,36 @@ class Query(Releasable):
 
     filter = where
 
-    def select_many(self, function: RecordFunction, limit: int | None = None) -> Query:
+    def select_many(self, function: RecordFunction, limit: int | None = None, divisor: int | None = None) -> Query:
         """Map each record to a list that shares its weight: see `SelectMany`."""
-        return self._then(operators.SelectMany, function=function, limit=limit)
+        return self._then(operators.SelectMany, function=function, limit=limit, divisor=divisor)
+
+    def unnest(self, table: RecordFunction, **named: object) -> Query:
+        """One record for each element of a list: see `SelectMany`.
+
+        The list is the rows of a person's table, or a part of it. Each element weighs 1/b, where b is the public bound
+        of the list, so one record of the query moves the result by at most 1. Counts are given in whole elements, with
+        b times the noise of a count of people.
+
+        Parameters
+        ----------
+        table : str, Column or function
+            The list of each record: `"visits"`, or a part of it, `lambda p: F.filter(p.visits, ...)`.
+        **named : str, Column, function or constant
+            Columns of the record beside those of the element: `unnest("visits", region=lambda p: p.home.region)`.
+
+        Examples
+        --------
+        >>> import wpinq as wp
+        >>> patients = wp.people("patients", id=("who", int), visits=wp.table(ward=str, at_most=50))
+        >>> wards = patients.unnest("visits").by("ward", keys=["A", "B"]).agg(rows=wp.count(), epsilon=1)
+        >>> print(wards.bill())
+        patients: 1
+          protects one person, at most 50 of visits in one record, of weight 1
+          rows (Count): NoisyCount(1), spent once: 1 x 1 = 1
+        """
+        function, bound = unnested(as_function(table), named, self.plan.type)
+        return self._then(operators.SelectMany, function=function, divisor=bound)
 
     def group_by(self, key: RecordFunction, reduce: RecordFunction | None = None) -> Query:
         """Reduce the records of each key, or collect them without a reducer: see `GroupBy`."""

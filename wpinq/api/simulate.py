@@ -35,6 +35,9 @@ class PublicOutput:
         """All weights."""
         return self.held
 
+    def integer_rows(self) -> None:
+        """No record is at hand as a row of integers."""
+
     def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
         """The weight before, at and after each candidate."""
         return rank_weights_of(self.held, candidates)

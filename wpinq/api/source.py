@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, overload
 
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError, described
 from wpinq.expr.declarations import Person, check_facts, check_listed
+from wpinq.expr.person_tables import PersonTables
+from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
 from wpinq.measure.measurement import ListedMeasurement
@@ -123,10 +125,10 @@ def source(
     if (schema is None) == (not fields):
         raise PlanError(f"source {name!r}: give a schema or fields such as src=int, dst=int, one of the two")
     record = type_from_annotation(fields if schema is None else schema)
-    person, bound = _person(name, of_person), _positive(cap, f"source {name!r}: cap")
+    person, bound = _person(name, of_person), positive(cap, f"source {name!r}: cap")
     record = record if person is None else person.record(record)
     implied = Fraction(1 if person is None else person.weight)
-    weight = implied if unit_weight is None else _positive(unit_weight, f"source {name!r}: unit_weight")
+    weight = implied if unit_weight is None else positive(unit_weight, f"source {name!r}: unit_weight")
     words = unit if unit is not None else DEFAULT_UNIT if person is None else DEFAULT_PERSON
     declared = set(check_listed(facts))
     if not isinstance(weights, bool) or (weights and person is not None):
@@ -150,7 +152,8 @@ def source(
     return Query(Node(declaration))
 
 
-def _positive(number: object, what: str) -> Fraction:
+def positive(number: object, what: str) -> Fraction:
+    """A number of more than 0, exactly."""
     try:
         return parse_epsilon(number)
     except EpsilonError:
@@ -183,7 +186,25 @@ def _person(name: str, of_person: Mapping[str, Any]) -> Person | None:
     return Person(of_person["person"], at_most, of_person.get("nested", False), of_person.get("account", ""))
 
 
-def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.95") -> ListedMeasurement:
+def _count_of(table: str) -> RecordFunction:
+    return lambda person: count(getattr(person, table))
+
+
+@overload
+def rows_per_person(
+    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str]
+) -> dict[str, ListedMeasurement]: ...
+
+
+@overload
+def rows_per_person(
+    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: None = None
+) -> ListedMeasurement: ...
+
+
+def rows_per_person(
+    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str] | None = None
+) -> ListedMeasurement | dict[str, ListedMeasurement]:
     """A noisy quantile of the rows per person, to choose `at_most`, at a cost in epsilon.
 
     Parameters
@@ -196,11 +217,14 @@ def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.9
         More than 0: the cost, once.
     quantile : number
         Between 0 and 1: the share of people with all their rows kept.
+    tables : iterable of str, optional
+        Of a source made by `people`, the tables whose bounds are to be chosen; each gets an equal share of epsilon.
 
     Returns
     -------
     Measurement
-        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number.
+        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number. With `tables`, a dict of
+        one for each.
 
     Raises
     ------
@@ -222,7 +246,19 @@ def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.9
     """
     declared = source.plan.operator if isinstance(source, Query) else None
     person = declared.person if isinstance(declared, Source) else None
-    if person is None or not person.nested:
+    if isinstance(person, PersonTables):
+        bounds = {table.name: table.at_most for table in person.tables if table.at_most > 1}
+        wanted = [*bounds] if tables is None else [*check_listed(tables)]
+        if not wanted or not {*wanted} <= {*bounds} or tables is None:
+            raise PlanError(f"rows_per_person: choose tables of {', '.join(bounds) or 'lists'}: tables={[*bounds]}")
+        share = parse_epsilon(epsilon) / len(wanted)
+        return {
+            name: source.select(_count_of(name)).quantile(
+                epsilon=share, q=quantile, candidates=range(1, bounds[name] + 1)
+            )
+            for name in wanted
+        }
+    if person is None or not person.nested or tables is not None:
         raise PlanError(
             "rows_per_person takes a source of people in nested form: declare the data with person=..., nested=True, "
             "and for at_most a public bound that hardly anybody exceeds"

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wpinq.api.people import tables_of
 from wpinq.cli import arguments
 from wpinq.cli.output import answers_table, output_files, write_answers
 from wpinq.data import EdgeList, SourceData
-from wpinq.data.source_files import EDGE_OPTIONS, source_data
+from wpinq.data.source_files import EDGE_OPTIONS, as_option, source_data, tables_data
 from wpinq.engines.contract import find_engine
 from wpinq.errors import UsageError, WpinqError
 from wpinq.kernel.session import Session
@@ -86,17 +87,24 @@ def run(options: argparse.Namespace) -> None:
     versions, delimiters = pairs(options.data_version, "--data-version"), pairs(options.delimiter, "--delimiter")
     data: dict[str, SourceData] = {}
     accounts = {declared.account for declared in sources(query.plan for query in program.sources.values()).values()}
-    told = {**files, **edge_lists, **columns, **versions, **delimiters}
-    for given, known in ((budgets, sorted(accounts)), (told, list(program.sources))):
+    tables = {name: tables_of(query) for name, query in program.sources.items()}
+    of_files = [file for name, each in tables.items() for file in ([f"{name}.{table}" for table in each] or [name])]
+    told = {**edge_lists, **columns, **versions}
+    read = {**files, **delimiters}
+    for given, known in ((budgets, sorted(accounts)), (told, list(program.sources)), (read, of_files)):
         for name in given:
             if name not in known:
                 what = "account" if given is budgets and name in program.sources else "source"
                 raise UsageError(f"the program has no {what} {name!r}; it has {', '.join(known) or 'none'}")
     for name, source in Bill(asked).sources.items():
-        if name not in files or source.account not in budgets:
+        if (name not in files and not tables[name]) or source.account not in budgets:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"
             )
+        if tables[name]:
+            of_edges = edge_lists.get(name), columns.get(name)
+            data[name] = tables_data(name, tables[name], files, delimiters, as_option, of_edges)
+            continue
         data[name] = source_data(name, files[name], edge_lists.get(name), columns.get(name), delimiters.get(name))
     program = program.promising({name: given.facts for name, given in data.items() if isinstance(given, EdgeList)})
     asked = program.releases

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from wpinq.expr.declarations import ID
+from wpinq.expr.declarations import ID, INT_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, ListOf, Scalar, TupleOf, Type, Weighted, physical
 from wpinq.expr.values import Value, order_key
+from wpinq.runtime.arrays import Integers
 
 
 def plain(type_: Type) -> Type:
@@ -57,7 +58,7 @@ def type_name(type_: Type) -> str:
         return f"STRUCT({inside or 'f BOOLEAN'})"
     assert isinstance(type_, Scalar)
     names = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "str": "VARCHAR", "null": "INTEGER"}
-    names[ID.name] = "VARCHAR"
+    names |= {ID.name: "VARCHAR", STR_ID.name: "VARCHAR", INT_ID.name: "BIGINT"}
     return names[type_.name]
 
 
@@ -74,28 +75,10 @@ def has_lists(type_: Type) -> bool:
 # --- Python -------------------------------------------------------------------------------------------------------
 
 
-def reader(type_: Type) -> Callable[[Sequence[Any]], Value]:
-    """The function from a row, its columns in order, to the record."""
-    read, _ = _reader(type_, 0)
-    return read
-
-
-def _reader(type_: Type, at: int) -> tuple[Callable[[Sequence[Any]], Value], int]:
-    if isinstance(type_, TupleOf):
-        here = at if type_.nullable else None
-        at += type_.nullable
-        parts = []
-        for element in type_.elements:
-            part, at = _reader(element, at)
-            parts.append(part)
-        fields = tuple(parts)
-        if here is None:
-            return (lambda row: tuple([part(row) for part in fields])), at
-        return (lambda row: tuple([part(row) for part in fields]) if row[here] else None), at
-    if isinstance(type_, ListOf) or type_ == FLOAT:
-        unpacked = unpacker(type_)
-        return (lambda row: unpacked(row[at])), at + 1
-    return (lambda row: row[at]), at + 1
+def read_rows(type_: Type, rows: Sequence[Sequence[Any]], place: int = -1) -> dict[Value, Any]:
+    """The record of each row, whose columns come first, with the value at a place of the row."""
+    columns = [*map(list, zip(*rows, strict=True))]
+    return dict(zip(_assembled(type_, iter(columns), len(rows)), columns[place], strict=True)) if rows else {}
 
 
 def unpacker(type_: Type) -> Callable[[Any], Value]:
@@ -128,22 +111,16 @@ def packer(type_: Type) -> Callable[[Value], Any]:
     return lambda value: value
 
 
-def flattener(type_: Type) -> Callable[[Value], list[Any]]:
-    """The function from a record to its columns."""
+def leaf_columns(type_: Type, records: Sequence[Value]) -> list[list[Any]]:
+    """The columns of some records: column by column, no record is taken apart by itself."""
     if not isinstance(type_, TupleOf):
-        packed = packer(type_)
-        return lambda value: [packed(value)]
-    parts = [flattener(element) for element in type_.elements]
-    nulls = (None,) * len(parts)
-    nullable = type_.nullable
-
-    def flatten(value: Value) -> list[Any]:
-        columns = [value is not None] if nullable else []
-        for part, item in zip(parts, nulls if value is None else value, strict=True):
-            columns += part(item)
-        return columns
-
-    return flatten
+        return [[*map(packer(type_), records)] if isinstance(type_, ListOf) else list(records)]
+    nulls = (None,) * len(type_.elements)
+    whole: Any = [nulls if record is None else record for record in records] if None in records else records
+    columns: list[list[Any]] = [[record is not None for record in records]] if type_.nullable else []
+    for place, element in enumerate(type_.elements):
+        columns += leaf_columns(element, [*map(itemgetter(place), whole)])
+    return columns
 
 
 # Python rows into a table, and back.
@@ -162,29 +139,22 @@ def create(connection: Any, table: str, type_: Type) -> None:
 
 def insert(connection: Any, table: str, type_: Type, records: Iterable[Value], weights: Any) -> None:
     """Put records and their weights, an array, into a table, in order; records of weight 0 too."""
+    fields = range(len(type_.elements)) if isinstance(type_, TupleOf) and not type_.nullable else None
+    columns = [records] if fields is None else [map(itemgetter(i), records) for i in fields]
+    insert_columns(connection, table, type_, columns, weights)
+
+
+def insert_columns(connection: Any, table: str, type_: Type, columns: Sequence[Iterable[Any]], weights: Any) -> None:
+    """The same for records by their fields; bare and nullable records are one column."""
     type_ = physical(type_)
-    if isinstance(type_, Scalar):
-        _insert_columns(connection, table, (type_,), zip(records), weights)
-    elif isinstance(type_, TupleOf) and not type_.nullable and all(isinstance(leaf, Scalar) for leaf in type_.elements):
-        _insert_columns(connection, table, type_.elements, records, weights)
+    bare = not isinstance(type_, TupleOf) or type_.nullable
+    types = type_.elements if isinstance(type_, TupleOf) and not bare else (type_,)
+    if all(isinstance(field, Scalar) for field in types):
+        held = {f"c{i}": _column(column, types[i], len(weights)) for i, column in enumerate(columns)}
+        load(connection, table, {**held, "w": weights})
     else:
-        _insert_any(connection, table, type_, zip(records, weights.tolist(), strict=True))
-
-
-def _insert_columns(connection: Any, table: str, types: tuple[Type, ...], records: Iterable[Any], weights: Any) -> None:
-    import numpy as np
-
-    size, width = len(weights), len(types)
-    columns: dict[str, Any] = {}
-    if len(set(types)) == 1 and _dtype(types[0]) is not np.object_ and not any(type_.nullable for type_ in types):
-        whole: Any = np.fromiter(itertools.chain.from_iterable(records), dtype=_dtype(types[0]), count=size * width)
-        for i in range(width):
-            columns[f"c{i}"] = np.ascontiguousarray(whole.reshape(size, width)[:, i])
-    else:
-        for i, type_ in enumerate(types):
-            columns[f"c{i}"] = _column(map(itemgetter(i), records), type_, size)
-    columns["w"] = weights
-    load(connection, table, columns)
+        rows = columns[0] if bare else zip(*columns, strict=True)
+        _insert_any(connection, table, type_, zip(rows, weights.tolist(), strict=True))
 
 
 def load(connection: Any, table: str, columns: Mapping[str, Any]) -> None:
@@ -194,7 +164,7 @@ def load(connection: Any, table: str, columns: Mapping[str, Any]) -> None:
     connection.unregister(LOADING)
 
 
-def _column(values: Iterator[Any], type_: Type, size: int) -> Any:
+def _column(values: Iterable[Any], type_: Type, size: int) -> Any:
     """The array that the database reads as a column.
 
     It is of objects, where None is null, or of numbers behind a mask.
@@ -218,13 +188,14 @@ def _dtype(type_: Type) -> Any:
 
 
 def _insert_any(connection: Any, table: str, type_: Type, rows: Iterator[tuple[Value, float]]) -> None:
-    flatten = flattener(type_)
     sql_types = [*column_types(type_), "DOUBLE"]
     struct = ", ".join(f"f{i} {sql}" for i, sql in enumerate(sql_types))
     fields = ", ".join(f"struct_extract(u, 'f{i}')" for i in range(len(sql_types)))
     insert = f"INSERT INTO {table} SELECT {fields} FROM (SELECT unnest($1::STRUCT({struct})[]) AS u)"
     while chunk := list(itertools.islice(rows, _CHUNK)):
-        packed = [{f"f{i}": item for i, item in enumerate([*flatten(record), weight])} for record, weight in chunk]
+        records, weights = zip(*chunk, strict=True)
+        columns = zip(*leaf_columns(type_, records), weights, strict=True)
+        packed = [{f"f{i}": item for i, item in enumerate(row)} for row in columns]
         connection.execute(insert, [packed])
 
 
@@ -239,12 +210,39 @@ def fetch(connection: Any, query: str, type_: Type, given: Any = ()) -> dict[Val
         columns = iter([held[name].tolist() for name in column_names(type_)])
         weights = held["w"].tolist()
         return dict(zip(_assembled(type_, columns, len(weights)), weights, strict=True))
-    read = reader(type_)
     result: dict[Value, Any] = {}
     while rows := connection.fetchmany(_CHUNK):
-        for row in rows:
-            result[read(row)] = row[-1]
+        result |= read_rows(type_, rows)
     return {record: result[record] for record in sorted(result, key=order_key)}
+
+
+def fetch_many(connection: Any, read_from: str, type_: Type, records: Sequence[Value]) -> dict[Value, Any]:
+    """The weights of many records without lists, by a join with a table of them.
+
+    Their places are read back.
+    """
+    import numpy as np
+
+    leaves = zip(column_names(type_), leaf_types(type_), leaf_columns(type_, records), strict=True)
+    size = len(records)
+    arrays = {n: _column(iter(held), (leaf or BOOL).with_nullable(null), size) for n, (leaf, null), held in leaves}
+    create(connection, "wanted", type_)
+    load(connection, "wanted", arrays | {"w": np.arange(size, dtype=np.float64)})
+    on = " AND ".join(f"q.{name} IS NOT DISTINCT FROM k.{name}" for name in arrays) or "TRUE"
+    query = f"SELECT k.w AS place, q.w FROM {read_from} AS q JOIN wanted AS k ON {on} ORDER BY place"
+    found = connection.execute(query).fetchnumpy()
+    connection.execute("DROP TABLE wanted")
+    places = found["place"].astype(int).tolist()
+    return dict(zip(map(records.__getitem__, places), found["w"].tolist(), strict=True))
+
+
+def fetch_rows(connection: Any, query: str, type_: Type) -> Integers:
+    """The records of integers that weigh more than 1/2, as rows of an array."""
+    import numpy as np
+
+    held = connection.execute(query).fetchnumpy()
+    rows: Integers = np.stack([held[name] for name in column_names(type_)], axis=1)[held["w"] > 0.5]
+    return rows
 
 
 def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Value]:
@@ -254,6 +252,4 @@ def _assembled(type_: Type, columns: Iterator[list[Any]], size: int) -> list[Val
         records: list[Value] = list(zip(*parts, strict=True)) if parts else [()] * size
         return records if valid is None else [r if v else None for r, v in zip(records, valid, strict=True)]
     values = next(columns)
-    if type_ == FLOAT:
-        return [None if value is None else value + 0.0 for value in values]
-    return values
+    return [*map(unpacker(type_), values)] if type_ == FLOAT or isinstance(type_, ListOf) else values

@@ -16,7 +16,7 @@ from wpinq.columns.unlinked_file import quoted
 from wpinq.data.kinds import COUNTED_DURATIONS, COUNTED_MOMENTS, INT96, column_advice, csv_advice, duckdb_kind
 from wpinq.data.layout import NO_BOOL
 from wpinq.expr import types
-from wpinq.expr.declarations import ID, NO_ID
+from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
 from wpinq.expr.values import FORMS, limits
 
 Unfit = tuple[str, str]
@@ -116,7 +116,7 @@ def of_text(column: str, type_: types.Type) -> Cast:
     if type_.nullable:
         value = f"CASE WHEN {column} = '' THEN NULL ELSE {value} END"
     else:
-        unfit.insert(0, (f"{column} = ''", NO_ID if type_ == ID else f"an empty field where {type_} is declared"))
+        unfit.insert(0, (f"{column} = ''", NO_ID if type_ in IDS else f"an empty field where {type_} is declared"))
     return Cast((value,), tuple(unfit), (checked,), csv_advice(type_))
 
 
@@ -134,7 +134,7 @@ def _null(column: str, type_: types.Type) -> list[Unfit]:
     if type_.nullable:
         return []
     words = f"null where {type_} is declared (declare it as `T | None` to allow null)"
-    return [(f"{column} IS NULL", NO_ID if type_ == ID else words)]
+    return [(f"{column} IS NULL", NO_ID if type_ in IDS else words)]
 
 
 def _value(column: str, given: Any, type_: types.Type, words: CastWords, level: int = 0) -> _Value:
@@ -221,9 +221,9 @@ def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:
         return _LOGICAL[type_](column, kind)
     if kind == "decimal" and dict(given.children)["scale"] == 0:
         column, kind = f"CAST({column} AS HUGEINT)", "hugeint"  # as Arrow has DuckDB's wide integers, such as every sum
-    if type_ in (types.STR, ID) and kind in ("varchar", "enum"):
+    if type_ in (types.STR, ID, STR_ID) and kind in ("varchar", "enum"):
         return (column if kind == "varchar" else f"CAST({column} AS VARCHAR)"), []
-    if type_ in (types.INT, ID) and kind in _INTEGERS:
+    if type_ in (types.INT, ID, INT_ID) and kind in _INTEGERS:
         return _int(column, kind)
     if type_ == types.BOOL and kind in _INTEGERS:
         return f"({column} = 1)", [(f"{column} NOT IN (0, 1)", NO_BOOL)]
@@ -385,6 +385,12 @@ def _int_text(column: str) -> _Value:
     ]
 
 
+def _own_int_text(column: str) -> _Value:
+    value = f"TRY_CAST({column} AS BIGINT)"
+    other = f"{column} <> '' AND CAST({value} AS VARCHAR) IS DISTINCT FROM {column}"
+    return value, [(other, "an id that is no int in its own spelling (7, and not 007): declare the ids as str")]
+
+
 def _float_text(column: str) -> _Value:
     value = f"(TRY_CAST({column} AS DOUBLE) + CAST(0 AS DOUBLE))"
     special = f"lower(ltrim({column}, '+-')) IN ('nan', 'inf', 'infinity')"
@@ -411,6 +417,8 @@ _TEXT: dict[types.Type, Callable[[str], _Value]] = {
     types.BOOL: _bool_text,
     types.STR: _str_text,
     ID: _str_text,
+    STR_ID: _str_text,
+    INT_ID: _own_int_text,
 }
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?"

@@ -16,7 +16,7 @@ from typing import Any
 from wpinq.data.kinds import proposed_field
 from wpinq.data.rejection import Faults
 from wpinq.errors import PlanError, SourceRejected
-from wpinq.expr.declarations import ID, NO_ID
+from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 
@@ -64,7 +64,7 @@ class Layout:
             return list(range(len(self.names)))
         missing = [name for name in self.names if name not in available]
         if missing:
-            if ID in self.types and missing == [self.names[self.types.index(ID)]]:
+            if missing == [name for name, kind in zip(self.names, self.types, strict=True) if kind in IDS]:
                 raise SourceRejected(
                     f"{what} has no column named {missing[0]!r}, which the source declares as the ids of people: offer "
                     f"it too, or name the column that holds them, as in wp.source(..., person={missing[0]!r})"
@@ -79,13 +79,12 @@ class Layout:
             raise SourceRejected(f"{what} has several columns named {', '.join(map(repr, doubled))}: keep one")
         return [list(available).index(name) for name in self.names]
 
-    def records(self, columns: Sequence[ColumnValues], faults: Faults, notes: Sequence[str] = ()) -> list[Value]:
-        """The records that the columns hold side by side; what is unfit is added to `faults`."""
-        typed = [
+    def typed(self, columns: Sequence[ColumnValues], faults: Faults, notes: Sequence[str] = ()) -> list[list[Value]]:
+        """The columns in canonical form; what is unfit is added to `faults`, and stands as None."""
+        return [
             normalize_column(column, type_, faults, self.label(i) + (notes[i] if notes else ""))
             for i, (column, type_) in enumerate(zip(columns, self.types, strict=True))
         ]
-        return typed[0] if self.bare else list(zip(*typed, strict=True))
 
 
 def normalize_column(column: ColumnValues, type_: Type, faults: Faults, label: str) -> list[Value]:
@@ -116,7 +115,7 @@ def canonical_value(value: Any, type_: Type) -> Value:
     """
     try:
         given = plain(value, type_)
-        return _identified(given) if type_ == ID else normalize(_bits(given, type_), type_)
+        return _identified(given, type_) if type_ in IDS else normalize(_bits(given, type_), type_)
     except UnfitValue:
         raise
     except Exception:  # of the value's own code, whose words may quote it
@@ -124,13 +123,19 @@ def canonical_value(value: Any, type_: Type) -> Value:
     raise UnfitValue(OWN_CODE_FAILS)
 
 
-def _identified(value: object) -> str:
-    """The id of a person as text: that of 1 and that of "1" are two."""
+def _identified(value: object, type_: Type) -> Value:
+    """The id of a person.
+
+    Where no type is declared it is text, and that of 1 and that of "1" are two.
+    """
     if value is None:
         raise UnfitValue(NO_ID)
     kind = INT if isinstance(value, int) else STR
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise UnfitValue(f"a value that is not of type {ID}")
+    declared = INT if type_ == INT_ID else STR if type_ == STR_ID else kind
+    if isinstance(value, bool) or not isinstance(value, (int, str)) or kind != declared:
+        raise UnfitValue(f"a value that is not of type {type_}")
+    if type_ != ID:
+        return normalize(value, kind)
     return f"{kind} {normalize(value, kind)}"
 
 

@@ -44,6 +44,8 @@ class Words:
     """A function of `{1}`, `{2}`, of each element of a list, `{0}`; the texts that it gives are joined."""
     length: str
     listed: Callable[[Type], str]
+    empty: str
+    """A list without elements."""
 
 
 def canonical_hex(type_: Type, words: Words) -> str:
@@ -151,6 +153,7 @@ DUCKDB = Words(
     mapped="array_to_string(list_transform({0}, lambda {1}: {2}), '')",
     length="len({})",
     listed=_listed,
+    empty="[]",
 )
 
 
@@ -163,7 +166,7 @@ def counted(rows: str, type_: Type) -> str:
     return f"SELECT p, {names}, count(*) AS m FROM ({rows}) AS offered GROUP BY p, {names}"
 
 
-def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
+def kept_of(counted: str, type_: Type, at_most: int, words: Words, order: str = "", distinct: str = "") -> str:
     """The query of the rows that count: their columns, `p`, and how often each counts, `m`.
 
     Parameters
@@ -177,10 +180,19 @@ def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
         How many rows of one person count.
     words : Words
         Of the database.
+    order : str
+        What is compared before the hash, as SQL, with a comma at its end.
+    distinct : str
+        A column of which each value counts once for a person: the first of its rows in the order.
     """
     names = ", ".join(column_names(type_))
     ordered = ", ".join(f"{name} ASC NULLS FIRST" for name in column_names(type_))
     place = words.hash.format("h || ':' || CAST(i AS VARCHAR(20))")
+    if distinct:
+        hashed = f"SELECT p, {names}, 1 AS i, {canonical_hex(type_, words)} AS h FROM {counted} AS counted"
+        nth = f"row_number() OVER (PARTITION BY p, {distinct} ORDER BY {order}{place}, {ordered})"
+        firsts = f"SELECT p, {names}, {nth} AS nth FROM ({hashed}) AS hashed"
+        counted = f"(SELECT p, {names}, CAST(1 AS BIGINT) AS m FROM ({firsts}) AS firsts WHERE nth = 1)"
     return f"""
     WITH sized AS {words.once} (SELECT p, {names}, m, sum(m) OVER (PARTITION BY p) AS size FROM {counted} AS counted),
     copied AS (
@@ -188,7 +200,7 @@ def kept_of(counted: str, type_: Type, at_most: int, words: Words) -> str:
         FROM sized WHERE size > {at_most:d}
     ),
     placed AS (
-        SELECT p, {names}, row_number() OVER (PARTITION BY p ORDER BY {place}, {ordered}, i) AS place FROM copied
+        SELECT p, {names}, row_number() OVER (PARTITION BY p ORDER BY {order}{place}, {ordered}, i) AS place FROM copied
     )
     SELECT p, {names}, m FROM sized WHERE size <= {at_most:d}
     UNION ALL

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, identities, unread_format
 from wpinq.data.graph_objects import graph_of
 from wpinq.data.people import people_dataset
+from wpinq.data.person_tables import tables_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
 from wpinq.data.rows import mapping_relation, rows_relation
 from wpinq.data.sources import is_table, table_relation
-from wpinq.data.spark import read_frame
+from wpinq.data.spark import read_frame, read_tables
 from wpinq.errors import PlanError, SourceRejected, warn
 from wpinq.expr.declarations import Person
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
@@ -97,6 +100,8 @@ def read_source(
     if isinstance(data, EngineDataset):
         frame = data.frame
         return interruptible(lambda: read_frame(frame, declared))
+    if isinstance(person, PersonTables):
+        return _of_tables(_tables(data, person), declared, person, database)
     data, facts = as_edge_list(data, row), frozenset(declared.facts)
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
@@ -127,7 +132,11 @@ def read_source(
             return kept
         return None
 
-    held = interruptible(read)
+    return _within(cap, interruptible(read))
+
+
+def _within(cap: Fraction, held: StoredColumns | None) -> StoredColumns:
+    """What was read, if it was; a refusal of what is above the cap."""
     if held is None:
         raise SourceRejected("the data cannot be read, or changed while they were read: read them yourself to see why")
     if held.norm > cap:
@@ -136,6 +145,47 @@ def read_source(
             "from public knowledge, or offer less data"
         )
     return held
+
+
+def _tables(data: object, person: PersonTables) -> Mapping[str, object]:
+    """The data of each table, all of them in one mapping."""
+    names = [table.name for table in person.tables]
+    if not isinstance(data, Mapping) or {*data} != {*names}:
+        each = ", ".join(f'"{name}": ...' for name in names)
+        raise SourceRejected(f"the data of people are those of all tables, in one call: {{{each}}}")
+    return data
+
+
+def _of_tables(
+    data: Mapping[str, object],
+    declared: Source,
+    person: PersonTables,
+    database: Callable[[], AbstractContextManager[Any]],
+) -> StoredColumns | EngineDataset:
+    """The dataset of people with several tables."""
+    import duckdb
+
+    frames = {name: given.frame for name, given in data.items() if isinstance(given, EngineDataset)}
+    if len(frames) == len(data):
+        return interruptible(lambda: read_tables(frames, declared, person))
+    if frames:
+        raise SourceRejected("the tables of people are all in Spark, or none is: offer a frame of Spark for each")
+
+    def read() -> StoredColumns | None:
+        with suppress(duckdb.Error), database() as connection:  # its words may quote rows
+
+            def table(name: str, row: TupleOf, stack: ExitStack) -> Relation:
+                given = as_edge_list(data[name], row)
+                if isinstance(given, (EdgeList, Mapping)):
+                    raise SourceRejected("rows of people come from a table, a file of one, or rows by field name")
+                return _relation(connection, given, row, stack, person)
+
+            kept = tables_dataset(connection, table, declared, person)
+            enforce_sizes(connection, declared.sizes, kept)
+            return kept
+        return None
+
+    return _within(declared.cap, interruptible(read))
 
 
 def is_rows(data: object) -> bool:
@@ -189,18 +239,21 @@ def may_be_directed(data: object, record: Type) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Origin:
-    """What was offered for a source: the files, or the object."""
+    """What was offered for a source: the files, and the objects."""
 
     files: frozenset[object]
-    object_: Callable[[], Any]
+    objects: tuple[Callable[[], Any], ...]
     account: str
 
+    @property
+    def living(self) -> list[Any]:
+        """The objects that still live."""
+        return [found for each in self.objects if (found := each()) is not None]
+
     def same(self, other: Origin) -> bool:
-        """Whether a file is of both, or both are one object that still lives."""
-        if self.files or other.files:
-            return not self.files.isdisjoint(other.files)
-        mine = self.object_()
-        return mine is not None and mine is other.object_()
+        """Whether a file is of both, or an object that still lives."""
+        theirs = {*map(id, other.living)}
+        return not self.files.isdisjoint(other.files) or any(id(each) in theirs for each in self.living)
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -214,9 +267,14 @@ class Origins:
 
     def check(self, source: Source, unit: str, data: object) -> Origin:
         """Where the data of a source come from; the curator is warned of what is probably not meant."""
-        offered = graph_of(data.graph if isinstance(data, EdgeList) else data)  # of edges of a graph, the graph
-        files = identities(offered) if isinstance(offered, (str, os.PathLike)) else frozenset[object]()
-        origin = Origin(files, _reference(offered), source.account)
+        tables = (
+            list(data.values()) if isinstance(source.person, PersonTables) and isinstance(data, Mapping) else [data]
+        )
+        # of edges of a graph, the graph
+        every = [graph_of(each.graph if isinstance(each, EdgeList) else each) for each in tables]
+        paths = [identities(each) for each in every if isinstance(each, (str, os.PathLike))]
+        objects = [_reference(each) for each in every if not isinstance(each, (str, os.PathLike))]
+        origin = Origin(frozenset[object]().union(*paths), tuple(objects), source.account)
         for name, before in list(self._by_source.items()):
             if any(each.account != source.account and origin.same(each) for each in list(before)):
                 warn(
@@ -234,7 +292,7 @@ class Origins:
 
     def keep(self, source: str, origin: Origin) -> None:
         """Remember the origin of data that were taken."""
-        known = [each for each in self._by_source.get(source, ()) if each.files or each.object_() is not None]
+        known = [each for each in self._by_source.get(source, ()) if each.files or each.living]
         if not any(origin.same(each) and origin.files <= each.files for each in known):
             known.append(origin)
         self._by_source[source] = known

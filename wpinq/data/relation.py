@@ -161,6 +161,17 @@ def stored_rows(
     return _taken(connection, relation, lambda relation: _stored(connection, relation, type_, dataset))
 
 
+def table_of_rows(connection: Any, relation: Relation, table: str, columns: str) -> None:
+    """Make a temporary table of some columns of a relation's rows, all fit."""
+
+    def take(relation: Relation) -> bool:
+        cleanly(connection, f"DROP TABLE IF EXISTS {table}")
+        connection.execute(f"CREATE TEMP TABLE {table} AS SELECT {columns} FROM ({relation.rows()}) AS rows")
+        return True
+
+    _taken(connection, relation, take)
+
+
 def rows_in_order(connection: Any, relation: Relation) -> list[tuple[Any, ...]]:
     """The records of a relation of rows as they stand, which are flat; for what is public."""
     return _taken(connection, relation, lambda relation: _listed_rows(connection, relation))[0]

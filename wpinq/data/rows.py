@@ -13,7 +13,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from wpinq.columns.records import column_names, create, insert
+from wpinq.columns.records import column_names, create, insert_columns
 from wpinq.columns.unlinked_file import in_order
 from wpinq.data.facts import largest_float, norm
 from wpinq.data.kinds import python_advice
@@ -21,7 +21,7 @@ from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Layout, by_name, pla
 from wpinq.data.rejection import Faults, Tally, computed
 from wpinq.data.relation import STAGED, Relation, listed
 from wpinq.errors import SourceRejected
-from wpinq.expr.declarations import ID
+from wpinq.expr.declarations import ID, IDS
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
 
@@ -108,7 +108,7 @@ def rows_relation(connection: Any, rows: Iterable[Any], type_: Type, what: str =
     check_no_columns(rows)
     check_unread(rows)
     begin(rows)
-    pieces = ((columns, faults, None) for columns, faults in _columns(rows, type_))
+    pieces = ((columns, faults, None) for columns, faults in as_columns(rows, type_))
     once = "an iterator" if isinstance(rows, Iterator) else ""
     return columns_relation(connection, pieces, type_, what, advice=python_advice, once=once)
 
@@ -121,14 +121,15 @@ def mapping_relation(connection: Any, mapping: Mapping[Any, object], type_: Type
     def pieces() -> Iterator[_Piece]:
         nonlocal total
         while piece := computed(lambda: list(itertools.islice(items, _PIECE)), _FAILS):
-            ((columns, faults),) = _columns((record for record, _ in piece), type_, len(piece))
-            weights = _weights((weight for _, weight in piece), unit_weight, faults)
+            ((columns, faults),) = as_columns((record for record, _ in piece), type_, len(piece))
+            weights = _weights([weight for _, weight in piece], unit_weight, faults)
             total += norm(weights)
             yield columns, faults, weights
 
     relation = columns_relation(connection, pieces(), type_, "the mapping of records to weights")
-    if not relation.found.reasons:
-        names = ", ".join(column_names(type_))
+    names = ", ".join(column_names(type_))
+    again = f"SELECT 1 FROM {STAGED} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
+    if not relation.found.reasons and connection.execute(again).fetchall():  # numbered only where one is refused
         nth = f"SELECT rowid AS n, row_number() OVER (PARTITION BY {names} ORDER BY rowid) AS nth FROM {STAGED}"
         for _, number, first in listed(connection, f"SELECT n, 0 AS reason FROM ({nth}) WHERE nth > 1"):
             relation.found.add(first, {"the same record as an item before": number})
@@ -184,12 +185,12 @@ def columns_relation(
     create(connection, STAGED, type_)
     with in_order(connection):
         for columns, faults, weights in pieces:
-            records = layout.records(columns, faults, notes)
+            typed = layout.typed(columns, faults, notes)
             found.add_faults(faults, after)
-            after += len(records)
+            after += len(typed[0])
             if not found.reasons:
-                ones = np.ones(len(records)) if weights is None else np.array(weights)
-                insert(connection, STAGED, type_, records, ones)
+                ones = np.ones(len(typed[0])) if weights is None else np.array(weights)
+                insert_columns(connection, STAGED, type_, typed, ones)
     if once and not after:
         raise SourceRejected(NO_ROWS.format(once))
     said = {layout.label(i): advice(field) for i, field in enumerate(layout.types)}
@@ -201,8 +202,8 @@ def columns_relation(
     return Relation(what, STAGED, names, unfit, number="rowid", found=found, advice=said)
 
 
-def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[tuple[list[list[Any]], Faults]]:
-    """Rows as columns; what is no row is unfit."""
+def as_columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[tuple[list[Sequence[Any]], Faults]]:
+    """Rows as columns, some at a time; what is no row is unfit."""
     layout, rows = Layout.of(type_), computed(lambda: iter(rows), _FAILS)
     width = len(layout.types)
     none: Sequence[object] = (None,) * width
@@ -212,8 +213,13 @@ def _columns(rows: Iterable[Any], type_: Type, piece: int = _PIECE) -> Iterator[
             yield [given], faults
             continue
         assert isinstance(type_, TupleOf)
-        named = ID in layout.types  # by place, a field of the record would be taken for the id
-        if named or not (set(map(type, given)) <= {tuple, list} and set(map(len, given)) <= {width}):
+        # by place, a field could be taken for the id
+        named, kinds = not IDS.isdisjoint(layout.types), set(map(type, given))
+        if kinds == {dict} and None not in layout.names:
+            with contextlib.suppress(Exception):  # one lacks a field, or its own code fails: they are read one by one
+                yield [list(map(itemgetter(name), given)) for name in layout.names], faults
+                continue
+        if named or not (kinds <= {tuple, list} and set(map(len, given)) <= {width}):
             given = [
                 _fit(partial(_fields, row, type_, named), none, position, faults, OWN_CODE_FAILS)
                 for position, row in enumerate(given)
@@ -250,9 +256,12 @@ def _fit(make: Callable[[], _T], instead: _T, position: int, faults: Faults, fai
     return instead
 
 
-def _weights(weights: Iterable[object], unit_weight: Fraction, faults: Faults) -> list[float]:
+def _weights(weights: Sequence[Any], unit_weight: Fraction, faults: Faults) -> list[float]:
     """The weights of the items of a mapping as floats; what is unfit is added to `faults`."""
     largest, fails = largest_float(unit_weight), "a weight whose own code fails when it is read"
+    plain = set(map(type, weights)) <= {int, float} and max(map(abs, weights)) <= min(largest, 2.0**53)
+    if plain and sum(map(abs, weights)) < math.inf:  # a nan may pass behind the first, but not here
+        return list(map(float, weights))
     return [
         weight
         if type(weight) is float and abs(weight) <= largest

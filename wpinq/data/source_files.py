@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,26 @@ def source_data(
         raise UsageError(f"{told} needs directed or undirected")
     ends = None if columns is None else edge_columns(columns, table or path, spelled("columns", name))
     return EdgeList(table or path, **chosen, columns=ends)
+
+
+def tables_data(
+    name: str,
+    tables: Iterable[str],
+    files: Mapping[str, str],
+    delimiters: Mapping[str, str],
+    spelled: Callable[..., str],
+    of_edges: Iterable[str | None],
+) -> dict[str, Path | CsvFile | EdgeList]:
+    """The data of a source of people: a file for each table, by `NAME.TABLE`."""
+    if any(option is not None for option in of_edges):
+        raise UsageError(f"{name} has several tables, and none is an edge list: leave out its edge list and columns")
+    wanted = {table: f"{name}.{table}" for table in tables}
+    if missing := [each for each in wanted.values() if each not in files]:
+        raise UsageError(f"{name} has several tables: give {', '.join(spelled('source', m, 'FILE') for m in missing)}")
+    return {
+        table: source_data(each, files[each], None, None, delimiters.get(each), spelled)
+        for table, each in wanted.items()
+    }
 
 
 def edge_columns(given: str, file: Path | CsvFile, option: str) -> tuple[str, str] | tuple[int, int]:

@@ -24,7 +24,7 @@ from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
 from wpinq.data.rows import NO_ROWS, begin, check_unread, columns_relation, cursor_relation, is_cursor
 from wpinq.errors import SourceRejected
-from wpinq.expr.declarations import ID
+from wpinq.expr.declarations import IDS
 from wpinq.expr.types import DATE, INT, DecimalOf, Type
 
 PIECE = 100_000
@@ -185,7 +185,7 @@ def _of_numpy(data: Any, layout: Layout) -> _Table:
         raise _unsupported(data)
     if data.dtype.names is not None and data.ndim == 1:
         arrays = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
-    elif data.ndim in (1, 2) and ID in layout.types:  # by place, a field of the record would be taken for the id
+    elif data.ndim in (1, 2) and not IDS.isdisjoint(layout.types):  # by place, a field could be taken for the id
         raise SourceRejected(f"{what} has columns without names, and so no column of ids: name them")
     elif data.ndim in (1, 2):
         array = data[:, None] if data.ndim == 1 else data

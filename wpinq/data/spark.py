@@ -18,10 +18,12 @@ from wpinq.data.fields import spark_kind
 from wpinq.data.kinds import StandIn, column_advice
 from wpinq.data.layout import NO_BOOL, Layout
 from wpinq.data.people import Words, asymmetric, kept_of, packed_row, weighed
+from wpinq.data.person_tables import kept_table, people_records
 from wpinq.data.rejection import computed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
-from wpinq.expr.declarations import ID, Person
+from wpinq.expr.declarations import ID, INT_ID, STR_ID, Person
+from wpinq.expr.person_tables import PersonTables
 from wpinq.plan.operators.source import Source
 
 # The cut of people's rows in the words of Spark.
@@ -68,6 +70,7 @@ SPARK = Words(
     mapped="array_join(transform({0}, {1} -> {2}), '')",
     length="size({})",
     listed=_listed,
+    empty="array()",
 )
 
 
@@ -114,13 +117,13 @@ def _scalar(column: str, given: StandIn, type_: types.Type) -> tuple[str, list[U
     kind = given.id
     if isinstance(type_, types.DecimalOf):
         return _decimal(column, kind, type_)
-    if kind == "string" and (type_ in (types.STR, ID) or isinstance(type_, types.CategoryOf)):
+    if kind == "string" and (type_ in (types.STR, ID, STR_ID) or isinstance(type_, types.CategoryOf)):
         listed = [f"CAST(X'{text.encode().hex()}' AS STRING)" for text in getattr(type_, "listed", ())]
         unfit = [(f"NOT is_valid_utf8({column})", "a text that is not UTF-8")]
         if listed:
             unfit.append((f"{column} NOT IN ({', '.join(listed)})", "a value that is none of the declared categories"))
         return column, unfit
-    if kind in _INTEGERS and type_ in (types.INT, ID):
+    if kind in _INTEGERS and type_ in (types.INT, ID, INT_ID):
         return f"CAST({column} AS BIGINT)", []
     if kind in ("float", "double") and type_ == types.FLOAT:
         value = f"(CAST({column} AS DOUBLE) + 0D)"  # -0.0 becomes 0.0
@@ -202,9 +205,72 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     type_, person, weight = declared.row, declared.person, declared.unit_weight
     if weight < 1:
         raise SourceRejected(f"a row weighs 1, above the unit weight {weight}: declare a larger unit_weight")
-    row, whose = declared.offered
+    given, leaves, casts = _offered(frame, *declared.offered)
+    held: list[Any] = []
+    fault, read = "", None
+    with contextlib.suppress(Exception):  # Spark's words of a failure quote rows
+        rows = given.selectExpr(*leaves)
+        times = sql.expr("CAST(count(*) AS DOUBLE) AS w" if person is None else "count(*) AS m")
+        counted = rows.groupBy(*rows.columns).agg(times)
+        held.append(counted.localCheckpoint(eager=True))
+        if person is not None:
+            fault = _cut(held, type_, person, declared.facts)
+        fault = fault or _fault(held[-1], declared)
+        read = None if fault else EngineDataset(held.pop())
+    if read is None and not held:
+        fault = _unfit(given, casts)
+    _let_go(held)
+    if read is None:
+        raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
+    return read
+
+
+def read_tables(frames: Mapping[str, Any], declared: Source, person: PersonTables) -> EngineDataset:
+    """The dataset of people, from a Spark frame for each of their tables: see `read_frame`."""
+    from pyspark.sql import functions as sql
+
+    rows = person.table_rows(declared.record)
+    offered = {name: _offered(frames[name], row, person) for name, row in rows.items()}
+    held: list[Any] = []
+    fault, read = "", None
+    with contextlib.suppress(Exception):  # Spark's words of a failure quote rows
+        for table in person.tables:
+            given, leaves, _ = offered[table.name]
+            chosen = given.selectExpr(*leaves)
+            counted = chosen.groupBy(*chosen.columns).agg(sql.count(sql.lit(1)).alias("m"))
+            held.append(counted.localCheckpoint(eager=True))
+            kept = kept_table("{counted}", rows[table.name], table, SPARK)
+            held.append(counted.sparkSession.sql(kept, counted=held.pop()).localCheckpoint(eager=True))
+        columns = [", ".join(column_names(row)) for row in rows.values()]
+        copies = [f"SELECT p, {c}, {SPARK.copies.format('m')} AS i FROM {{t{i}}}" for i, c in enumerate(columns)]
+        query = f"SELECT *, 1 AS one FROM ({people_records(copies, person, declared.record, SPARK)}) AS records"
+        records = held[0].sparkSession.sql(query, **{f"t{i}": each for i, each in enumerate(held)})
+        names = column_names(declared.record)
+        held.append(records.groupBy(*names).agg(sql.count("one").cast("double").alias("w")).localCheckpoint(eager=True))
+        fault = _fault(held[-1], declared)
+        read = None if fault else EngineDataset(held.pop())
+    if read is None and not fault:
+        unfit = ((name, _unfit(given, casts)) for name, (given, _, casts) in offered.items())
+        fault = next((f"of table {name!r} {words}" for name, words in unfit if words), "")
+    _let_go(held)
+    if read is None:
+        raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
+    return read
+
+
+def _let_go(held: Sequence[Any]) -> None:
+    """Have Spark drop the rows that it holds of frames."""
+    for other in held:
+        with contextlib.suppress(Exception):
+            other._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def _offered(frame: Any, row: types.Type, whose: Person | None) -> tuple[Any, list[str], dict[str, Cast]]:
+    """A frame with columns `g0`, …, the columns of its rows as SQL, and the casts for them."""
     layout = Layout.of(row)
-    columns, kinds = _columns(frame)
+    columns, kinds = computed(
+        lambda: (list(frame.columns), [field.dataType for field in frame.schema.fields]), f"{_WHAT} {_UNREADABLE}"
+    )
     casts: dict[str, Cast] = {}
     for i, (place, field) in enumerate(zip(layout.pick(columns, _WHAT), layout.types, strict=True)):
         cast = _cast(place, kinds, field)
@@ -220,32 +286,7 @@ def read_frame(frame: Any, declared: Source) -> EngineDataset:
     if whose is not None:
         ids = casts[f"the column {whose.column!r}"] = _ids(columns, kinds, whose)
         leaves.append(f"{_checked(ids)[0]} AS p")
-    given = frame.toDF(*[f"g{i}" for i in range(len(columns))])
-    held: list[Any] = []
-    fault, read = "", None
-    with contextlib.suppress(Exception):  # Spark's words of a failure quote rows
-        rows = given.selectExpr(*leaves)
-        times = sql.count(sql.lit(1))
-        times = times.cast("double").alias("w") if person is None else times.alias("m")
-        counted = rows.groupBy(*rows.columns).agg(times)
-        held.append(counted.localCheckpoint(eager=True))
-        if person is not None:
-            fault = _cut(held, type_, person, declared.facts)
-        fault = fault or _fault(held[-1], declared)
-        read = None if fault else EngineDataset(held.pop())
-    if read is None and not held:
-        fault = _unfit(given, casts)
-    for other in held:
-        with contextlib.suppress(Exception):
-            other._jdf.queryExecution().analyzed().rdd().unpersist(False)
-    if read is None:
-        raise SourceRejected(f"{_WHAT} {fault or _UNREADABLE}")
-    return read
-
-
-def _columns(frame: Any) -> tuple[list[str], list[Any]]:
-    """The names and types of the columns of a frame."""
-    return computed(lambda: (list(frame.columns), [f.dataType for f in frame.schema.fields]), f"{_WHAT} {_UNREADABLE}")
+    return frame.toDF(*[f"g{i}" for i in range(len(columns))]), leaves, casts
 
 
 def _cast(place: int, kinds: Sequence[Any], type_: types.Type) -> Cast | None:
@@ -259,7 +300,8 @@ def _ids(columns: Sequence[str], kinds: Sequence[Any], person: Person) -> Cast:
     """The column of the ids of people."""
     if columns.count(person.column) != 1:
         raise SourceRejected(f"{_WHAT} must have one column {person.column!r}, with the ids of people")
-    found = _cast(columns.index(person.column), kinds, ID)
+    declared = person.id if isinstance(person, PersonTables) else ID
+    found = _cast(columns.index(person.column), kinds, declared)
     if found is None:
         raise SourceRejected(f"{_WHAT}: the ids in {person.column!r} are neither int nor str: cast them in Spark")
     return found
@@ -279,27 +321,35 @@ def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str
     return ""
 
 
+_BREACHES = {
+    "simple": "count(*) > 1 OR max(a <=> b)",
+    "symmetric": "sum(CASE WHEN a < b THEN w WHEN b < a THEN -w END) <> 0",
+    "unit_weights": "max(w) <> 1",
+}
+"""Whether some records break a fact: all of them, or a pair `(a, b)` and its reverse, each at most once."""
+
+
 def _fault(dataset: Any, declared: Source) -> str:
-    """What is wrong with the dataset, if anything is: each record stands there once."""
-
-    def found(query: str) -> bool:
-        return bool(dataset.sparkSession.sql(f"{query} LIMIT 1", held=dataset).count())
-
-    total = dataset.agg({"w": "sum"}).collect()[0][0]
-    if total is not None and total > declared.cap:
-        return (
-            f"has a total weight above the cap {declared.cap} of its source: declare a larger one, or offer less data"
-        )
-    for fact in sorted({"unit_weights", "symmetric", "simple"}.intersection(declared.facts)):
-        reason, query = breach(fact, "{held}", declared.record)
-        if found(query):
-            nested = declared.person is not None and declared.person.nested
-            twice = "two people with the same rows" if nested else "a row twice"
-            return f"has {twice}, where the source declares unit_weights" if fact == "unit_weights" else f"has {reason}"
-    for words, query in size_breaches(declared.sizes, "{held}", declared.record):
-        if found(query):
-            return f"breaks the declaration of {words}"
-    return ""
+    """What is wrong with a dataset of distinct records, by one query with all checks."""
+    type_, rows, groups = declared.record, "{held}", ""
+    facts = sorted(_BREACHES.keys() & set(declared.facts))
+    if isinstance(type_, types.TupleOf) and {"simple", "symmetric"}.intersection(facts):
+        leaves = iter(column_names(type_)[int(type_.nullable) :])
+        sides = [packed_row(leaves, side, _struct) for side in type_.elements]
+        a, b = (_struct([side], type_) for side in sides) if type_.elements[0].nullable else sides
+        rows, groups = f"(SELECT w, {a} AS a, {b} AS b FROM {{held}})", " GROUP BY least(a, b), greatest(a, b)"
+    sizes = [*size_breaches(declared.sizes, "{held}", type_)]
+    cases = "".join(f" WHEN {_BREACHES[fact]} THEN {place}" for place, fact in enumerate(facts))
+    queries = [f"SELECT sum(w) AS w, CASE WHEN false THEN 0{cases} END AS place FROM {rows}{groups}"]
+    queries += [f"SELECT 0D, {place} FROM ({query})" for place, (_, query) in enumerate(sizes, len(facts))]
+    query = f"SELECT sum(w), min(place) FROM ({' UNION ALL '.join(queries)})"
+    total, place = dataset.sparkSession.sql(query, held=dataset).collect()[0]
+    over = f"has a total weight above the cap {declared.cap} of its source: declare a larger one, or offer less data"
+    twice = "two people with the same rows" if declared.person and declared.person.nested else "a row twice"
+    reasons = {fact: breach(fact, "", type_)[0] for fact in facts}
+    reasons["unit_weights"] = f"{twice}, where the source declares unit_weights"
+    words = [f"has {reasons[fact]}" for fact in facts] + [f"breaks the declaration of {bound}" for bound, _ in sizes]
+    return over if (total or 0) > declared.cap else "" if place is None else words[place]
 
 
 def _unfit(given: Any, casts: Mapping[str, Cast]) -> str:

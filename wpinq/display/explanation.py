@@ -15,7 +15,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import Constant, Lambda, show, write_public
 from wpinq.noise.epsilon_text import format_epsilon, format_factor
-from wpinq.plan.demand import charges
+from wpinq.plan.demand import JOIN_OF_PEOPLE, charges, joins_tables
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
@@ -131,7 +131,7 @@ def describe(node: Node) -> str:
         elif isinstance(value, Constant):
             inside.append(write_public(value.value, value.type))
         elif value is not None:
-            inside.append(f"{item.name}: {value!r}" if item.name == "limit" else repr(value))
+            inside.append(f"{item.name}: {value!r}" if item.name in ("limit", "divisor") else repr(value))
     text = f"{operator.name}({', '.join(inside)})"
     return text if len(text) <= COLUMN_LIMIT else text[: COLUMN_LIMIT - 1] + "…"
 
@@ -172,6 +172,8 @@ def _costs(plan: Node, epsilon: Fraction | None) -> Iterator[str]:
             total = f"epsilon x {format_epsilon(factors[account])}"
             cost = "" if epsilon is None else f" = {format_epsilon(epsilon * factors[account])}"
             yield f"The account {account} pays for {', '.join(sorted(names))}, in sum: {total}{cost}."
+            if joins_tables(plan, account):
+                yield f"{JOIN_OF_PEOPLE[0].upper()}{JOIN_OF_PEOPLE[1:]}."
 
 
 def _work(plan: Node) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any, ClassVar, Self, TypeVar
 
 from wpinq.columns.storage import opened
@@ -20,8 +21,9 @@ from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
+from wpinq.runtime.arrays import Integers
 
-RankWeights = list[tuple[Fraction, Fraction, Fraction]]
+RankWeights = Sequence[tuple[int | Fraction, int | Fraction, int | Fraction]]
 """The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
 
 WantedRanges = Sequence[tuple[Value, Value] | None]
@@ -131,6 +133,13 @@ class Engine(ABC):
             up. Of the others the weights are the same as in the whole output.
         """
 
+    def integer_rows(self, root: Node, data: Mapping[str, Any], on_step: OnStep = None) -> Integers | None:
+        """The records of an output that weigh more than 1/2, as rows of integers.
+
+        None where a field of theirs is no integer or can be null, and by default.
+        """
+        return None
+
     def rank_weights(
         self, root: Node, data: Mapping[str, Any], candidates: Sequence[Value], on_step: OnStep = None
     ) -> RankWeights:
@@ -202,10 +211,14 @@ def at_keys(weights: Weights, keys: Sequence[Value]) -> Weights:
 def rank_weights_of(weights: Mapping[Value, Any], candidates: Sequence[Value]) -> RankWeights:
     """The weight before, at and after each candidate, of records that weigh more than 0.
 
-    Null is no record here.
+    Null is no record here. Whole numbers stay integers, which are added much faster.
     """
-    ordered = sorted((order_key(record), Fraction(w)) for record, w in weights.items() if record is not None and w > 0)
-    places = [place for place, _ in ordered]
-    sums = list(accumulate((weight for _, weight in ordered), initial=Fraction(0)))
-    ends = [(sums[bisect_left(places, key)], sums[bisect_right(places, key)]) for key in map(order_key, candidates)]
+    held = [(record, weight) for record, weight in weights.items() if record is not None and weight > 0]
+    wanted, exact = list(candidates), int if all(weight % 1 == 0 for _, weight in held) else Fraction
+    if {tuple, type(None)} & {*map(type, wanted), *(type(record) for record, _ in held)}:  # in an order of their own
+        held, wanted = [(order_key(record), weight) for record, weight in held], list(map(order_key, wanted))
+    held.sort(key=itemgetter(0))
+    places = [place for place, _ in held]
+    sums = list(accumulate((exact(weight) for _, weight in held), initial=exact(0)))
+    ends = [(sums[bisect_left(places, key)], sums[bisect_right(places, key)]) for key in wanted]
     return [(before, upto - before, sums[-1] - upto) for before, upto in ends]

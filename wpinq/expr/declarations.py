@@ -88,6 +88,11 @@ ID = Scalar("int or str")
 No record has them: they identify the person of a row.
 """
 
+INT_ID, STR_ID = Scalar("int id"), Scalar("str id")
+"""Types of ids that several tables share: ints in their own spelling, or texts as they are."""
+
+IDS = frozenset({ID, INT_ID, STR_ID})
+
 AT_MOST_LIMIT = 1_000_000
 """The most rows that a source may take of one person."""
 

@@ -25,12 +25,9 @@ from wpinq.expr.values import Value, canonical_bytes, to_text
 
 def digest_of(*parts: bytes | str) -> bytes:
     """A collision-resistant digest of a sequence of parts, each delimited by its length."""
-    hasher = hashlib.blake2b(digest_size=32)
-    for part in parts:
-        encoded = part.encode("utf-8") if isinstance(part, str) else part
-        hasher.update(len(encoded).to_bytes(8, "big"))
-        hasher.update(encoded)
-    return hasher.digest()
+    encoded = [part.encode("utf-8") if isinstance(part, str) else part for part in parts]
+    delimited = [piece for part in encoded for piece in (len(part).to_bytes(8, "big"), part)]
+    return hashlib.blake2b(b"".join(delimited), digest_size=32).digest()
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -12,7 +12,9 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 from wpinq.expr import types
@@ -384,13 +386,15 @@ def normalize_all(
             return None
         found = []
         for place, element in enumerate(type_.elements):
-            checked = normalize_all([value[place] for value in values], element, check)
+            checked = normalize_all(list(map(itemgetter(place), values)), element, check)
             if checked is None:
                 return None
             found.append(checked)
         return list(zip(*found, strict=True))
     if len(kinds - {type(None)}) != 1 or not kinds <= _PLAIN:
         return None
+    if kinds == {int} and type_ == types.INT and types.INT_MIN <= min(values) <= max(values) <= types.INT_MAX:
+        return list(values)
     try:
         known = {value: check(value, type_) for value in set(values)}
     except UnfitValue:
@@ -463,12 +467,11 @@ def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes
     if isinstance(type_, types.ListOf):
         return [canonical_bytes(value, type_) for value in values]
     if isinstance(type_, types.TupleOf) and type_.elements and values and None not in values:
-        parts = zip(*values, strict=True)
-        columns = [canonical_bytes_of(part, element) for part, element in zip(parts, type_.elements, strict=True)]
+        columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
         return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
     different = set(values)
     plain = _BYTES.get(type_) if None not in different else None
-    known = {value: canonical_bytes(value, type_) if plain is None else plain(value) for value in different}
+    known = dict(zip(different, map(plain or partial(canonical_bytes, type_=type_), different), strict=True))
     return list(map(known.__getitem__, values))
 
 
@@ -503,10 +506,10 @@ def _str_bytes(value: str) -> bytes:
     return b"s" + struct.pack(">I", len(text)) + text
 
 
-_DOUBLE, _QUAD = struct.Struct(">d").pack, struct.Struct(">q").pack
+_DOUBLE = struct.Struct(">d").pack
 _BYTES: dict[types.Type, Callable[[Value], bytes]] = {
     types.STR: _str_bytes,
     types.FLOAT: lambda value: b"f" + _DOUBLE(value + 0.0),
-    types.INT: lambda value: b"i" + _QUAD(value),
+    types.INT: partial(struct.Struct(">cq").pack, b"i"),
     types.BOOL: lambda value: b"b1" if value else b"b0",
 }

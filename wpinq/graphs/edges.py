@@ -118,9 +118,10 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     if is_graph(edges):
         held = edges_of_graph(edges)
         edges = zip(held.sources, held.targets, strict=True)
+    plain = isinstance(edges, np.ndarray) and edges.dtype == np.int64 and edges.shape[1:] == (2,)
     edges = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
     named = any(isinstance(end, str) for edge in edges[:1] if isinstance(edge, (tuple, list)) for end in edge)
-    pairs = EdgeList(edges, duplicates="keep").edges(str if named else int)
+    pairs = edges if plain else EdgeList(edges, duplicates="keep").edges(str if named else int)
     lines = [f"{source}\t{target}\n" for source, target in pairs]
     why = "a name with a blank or a quote, that begins as a comment, or ends in a comma or semicolon"
     faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(_NAME.fullmatch, pair))}

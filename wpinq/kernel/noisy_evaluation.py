@@ -14,6 +14,7 @@ from wpinq.expr.values import Value
 from wpinq.kernel.prepare import Data, PreparedMeasurement, Protected
 from wpinq.plan.arithmetic import FLOAT, Weights
 from wpinq.plan.node import Node
+from wpinq.runtime.arrays import Integers
 from wpinq.runtime.progress import OnStep, StepDisplay
 from wpinq.runtime.signals import interruptible
 from wpinq.sinks.count_above import Listing, Past, draw_above, draw_keys
@@ -36,6 +37,10 @@ class ProtectedOutput:
     def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Weights:
         """The weights of some records, or of all."""
         return self.engine.evaluate(self.plan, self.data, FLOAT, self.on_step, keys, within)
+
+    def integer_rows(self) -> Integers | None:
+        """The records that weigh more than 1/2 as rows of integers; None where the engine has none."""
+        return self.engine.integer_rows(self.plan, self.data, self.on_step)
 
     def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
         """The weight before, at and after each candidate, at whatever records."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +14,7 @@ from wpinq.data.facts import enforce_content
 from wpinq.data.read import Origins
 from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
+from wpinq.expr.person_tables import PersonTables
 from wpinq.kernel.ledger.accounts import accounts_of, check_single
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import Data, Protected
@@ -85,7 +87,12 @@ class Protector:
     def _read(self, declared: Source, data: object) -> Data:
         if isinstance(data, EngineDataset):  # only what this engine adopts itself
             raise SessionError("data are offered as they are: the engine makes its own form of them")
-        checked = self._engine.keep(read_source(self._engine.attach(data), declared, self._engine.connection))
+        attach = self._engine.attach
+        if isinstance(declared.person, PersonTables) and isinstance(data, Mapping):
+            data = {table: attach(given) for table, given in data.items()}
+        else:
+            data = attach(data)
+        checked = self._engine.keep(read_source(data, declared, self._engine.connection))
         if self._sandbox is not None:
             assert isinstance(checked, StoredColumns)  # of the engine that untrusted mode takes
             with self._engine.connection() as connection:

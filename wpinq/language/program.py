@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from wpinq.api.people import people_of_type
 from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import LanguageError, WpinqError
@@ -154,7 +155,8 @@ _SCALARS: dict[str, tuple[type, str]] = {
     "nested": (bool, "nested is true or false"),
     "weights": (bool, "weights is true or false"),
 }
-_OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most", "columns"
+_OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most", "columns", "ids"
+_OPTIONS += "first", "last", "distinct"
 
 
 def parse(
@@ -323,11 +325,17 @@ class _Interpreter:
                 options[name] = self._keys(value)
             elif name == "columns":
                 options[name] = self._columns(value)
+            elif name in ("first", "last", "distinct"):
+                options[name] = self._fields_of_tables(name, value)
+            elif name == "ids":
+                options[name] = self._id_type(value)
             elif name in ("at_most", "records_at_most"):
                 options[name] = self.values.integer(value)
             else:
                 options[name] = self.values.number(value)
         try:
+            if not {"ids", "first", "last", "distinct"}.isdisjoint(options):
+                return people_of_type(statement.name, statement.type, options)
             return source(statement.name, statement.type, **options)
         except WpinqError as error:
             raise self.text.error(str(error), statement.position) from None
@@ -368,6 +376,19 @@ class _Interpreter:
         if not columns or None in columns or len(columns) < len(fields):
             raise self.text.error('columns gives fields their columns: {first_name = "First Name"}', node.position)
         return columns
+
+    def _id_type(self, node: syntax.Syntax) -> str:
+        if isinstance(node, syntax.Name) and node.name in ("int", "str"):
+            return node.name
+        raise self.text.error('ids are int or str: person = "person_id", ids = int', node.position)
+
+    def _fields_of_tables(self, option: str, node: syntax.Syntax) -> dict[str, str]:
+        """A field of each of some tables: `{visits = day}`."""
+        given = node.fields if isinstance(node, syntax.RecordLiteral) else ()
+        found = {f.name: f.value.name for f in given if isinstance(f.value, syntax.Name) and f.name is not None}
+        if not found or len(found) < len(given):
+            raise self.text.error(f"{option} gives tables a field each: {option} = {{visits = day}}", node.position)
+        return found
 
     def _parameter(self, statement: syntax.ParameterStatement) -> None:
         default = self.values.scalar(statement.value)

@@ -14,6 +14,7 @@ from wpinq.api.query import Query
 from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
 from wpinq.errors import LanguageError
 from wpinq.expr.nodes import RESERVED, Constant, Lambda, TooDeep, quote, write, write_public
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.language.syntax import LIMITS, shorten, too_long
 from wpinq.language.tables import write_marginals, write_table
@@ -257,7 +258,13 @@ def write_source(source: Operator) -> str:
     options = []
     if source.unit != (DEFAULT_UNIT if person is None else DEFAULT_PERSON):
         options.append(f"unit = {quote(source.unit)}")
-    if person is not None:
+    if isinstance(person, PersonTables):
+        options += [f"person = {quote(person.column)}", f"ids = {person.id_type}"]
+        for word in ("first", "last", "distinct"):
+            chosen = {t.name: t.distinct if word == "distinct" else t.by * (t.keep == word) for t in person.tables}
+            if named_fields := [f"{table} = {field}" for table, field in chosen.items() if field]:
+                options.append(f"{word} = {{{', '.join(named_fields)}}}")
+    elif person is not None:
         options += [f"person = {quote(person.column)}", f"at_most = {person.at_most}"]
         options += ["nested = true"] * person.nested
         options += [f"account = {quote(person.account)}"] * bool(person.account)

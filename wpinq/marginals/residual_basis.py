@@ -346,7 +346,7 @@ class TotalError:
             raise self._too_large(len(wanted))
         self.wanted = rows_of(wanted, count)
         self.logarithms = np.log(np.array(sizes, dtype=np.float64))
-        self.spaces = rows_of(sorted(spaces, key=by_order), count).astype(np.float64)
+        self.spaces = np.packbits(rows_of(sorted(spaces, key=by_order), count), axis=1)
         self.weights = weights
         cells = np.array([float(attributes.cells(view)) for view in wanted])
         dimensions = np.array([float(prod(sizes[i] - 1 for i in space)) for space in sorted(spaces, key=by_order)])
@@ -360,9 +360,11 @@ class TotalError:
         )
 
     def _held(self, views: ViewRows) -> Floats:
-        """Which eigenspaces each view holds, as 0 and 1."""
-        found: Floats = ((~views).astype(np.float64) @ self.spaces.T == 0).astype(np.float64)
-        return found
+        """Which eigenspaces each view holds, as 0 and 1: those without a bit that the view lacks."""
+        held = np.ones((len(views), len(self.spaces)), dtype=np.bool_)
+        for lacking, space in zip(np.packbits(~views, axis=1).T, self.spaces.T, strict=True):
+            held &= lacking[:, None] & space == 0
+        return held.astype(np.float64)
 
     def precision_shares(self, views: ViewRows) -> Floats:
         """`m_aS`: shape (views, eigenspaces)."""

@@ -16,7 +16,7 @@ from wpinq.expr.declarations import FACTS
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon, format_factor
-from wpinq.plan.demand import charges, demand
+from wpinq.plan.demand import JOIN_OF_PEOPLE, charges, demand, joins_tables
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
@@ -115,6 +115,8 @@ class Bill(Mapping[str, Epsilon]):
                 yield line
         if len(tables) > 1:
             yield "  one person may be in each of these tables: their costs add up"
+            if any(joins_tables(measurement.plan, account) for measurement in self.measurements):
+                yield f"  {JOIN_OF_PEOPLE}"
         for proviso in dict.fromkeys(m.sink.proviso for m in self.measurements if m.sink.proviso):
             yield f"  {proviso}"
         if itemised != self._costs[account]:

@@ -18,7 +18,7 @@ from wpinq.measure.bill import bill as bill_of
 from wpinq.measure.request import MeasuredPlan
 from wpinq.measure.request import check_text as check_text
 from wpinq.noise.epsilon import parse_epsilon
-from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, value_to_json
+from wpinq.plan.format import plan_from_json, plan_to_json, value_from_json, values_to_json
 from wpinq.runtime.public import public
 from wpinq.sinks.count_above import listing_from_json
 from wpinq.sinks.keys import check_domain as check_domain
@@ -108,7 +108,7 @@ def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
         "epsilon": str(measurement.epsilon),
         "reading": measurement.reading,
         "plan": plan_to_json(measurement.plan),
-        "keys": None if keys is None else [value_to_json(key, type_) for key in keys],
+        "keys": None if keys is None else values_to_json(keys, type_),
         **({} if listing is None else {"listing": listing.to_json(type_)}),
     }
 

@@ -7,21 +7,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
-from wpinq.expr.values import Value, canonical_bytes
+from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node
+from wpinq.plan.operators import Partition
 from wpinq.plan.properties import plan_properties
+from wpinq.plan.sensitivity.stability import stability
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing
 from wpinq.sinks.keys import check_domain
 from wpinq.sinks.sink import Sink
+
+_written = lru_cache(maxsize=16)(canonical_bytes_of)  # the candidates of a table's groups are the same
 
 
 def check_text(text: str, what: str) -> str:
@@ -79,7 +83,7 @@ class MeasuredPlan:
     @cached_property
     def parted(self) -> bool:
         """Whether it reads parts of partitions, so that its cost depends on other requests."""
-        return plan_properties(self.plan).output.splits > 0
+        return any(isinstance(cut.operator, Partition) for cut in stability(self.plan))
 
     @cached_property
     def demand(self) -> tuple[Node, Fraction]:
@@ -93,7 +97,7 @@ class MeasuredPlan:
         Two domains over one release share their noise.
         """
         # a choice is made among its candidates: others, another choice
-        candidates = [canonical_bytes(key, self.key_type) for key in self.domain or ()] if self.sink.chooses else []
+        candidates = _written(self.domain or (), self.key_type) if self.sink.chooses else []
         return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
 
     def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:

@@ -123,21 +123,23 @@ _TWO = Coin(Fraction(2), logistic=False)
 _TWO_FIRST = _TWO.leading(WORD)
 
 
-def exponential_coin(t: Fraction, random: RandomBytes) -> bool:
-    """One flip of a coin with `Pr[heads] = exp(-t)`, for any t ≥ 0.
+def exponential_coin(top: int, bottom: int, random: RandomBytes) -> bool:
+    """One flip of a coin with `Pr[heads] = exp(-top/bottom)`, for any quotient of at least 0.
+
+    Most coins fall on tails by a word or two, so a quotient is brought to lowest terms only where more is needed.
 
     Examples
     --------
     >>> import os
-    >>> exponential_coin(Fraction(0), os.urandom), exponential_coin(Fraction(10**6), os.urandom)
+    >>> exponential_coin(0, 1, os.urandom), exponential_coin(10**6, 1, os.urandom)
     (True, False)
     """
-    while t > 2:  # exp(-t) is exp(-2), over and over, times the rest: the first tails decides
+    while top > 2 * bottom:  # exp(-t) is exp(-2), over and over, times the rest: the first tails decides
         word = int.from_bytes(random(WORD // 8), "little")
         if word > _TWO_FIRST or (word == _TWO_FIRST and not _TWO.decide(1, random)):
             return False
-        t -= 2
-    return t == 0 or Coin(t, logistic=False).flip(random)
+        top -= 2 * bottom
+    return top == 0 or Coin(Fraction(top, bottom), logistic=False).flip(random)
 
 
 def below(bound: int, random: RandomBytes) -> int:

@@ -66,10 +66,12 @@ def select(scores: Sequence[float | Fraction], scale: float, random: RandomBytes
         raise PlanError("there is nothing to select from: give at least one candidate")
     if not all(map(math.isfinite, scores)):
         raise OverflowError("scores are finite")
-    best, width, places = Fraction(max(scores)), Fraction(scale), list(range(len(scores)))
+    (best, unit), (wide, narrow) = max(scores).as_integer_ratio(), scale.as_integer_ratio()
+    places = list(range(len(scores)))
     while True:  # ends at the best at the latest, whose coin always falls on heads
         pick = below(len(places), random)
         places[pick], places[-1] = places[-1], places[pick]  # what is taken from the end is uniform among what is left
         place = places.pop()
-        if exponential_coin((best - Fraction(scores[place])) / width, random):
+        top, bottom = scores[place].as_integer_ratio()
+        if exponential_coin((best * bottom - top * unit) * narrow, unit * bottom * wide, random):
             return place

@@ -19,8 +19,8 @@ from operator import attrgetter
 from wpinq.expr.nodes import digest_of
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operator import PartsRead
-from wpinq.plan.operators import Partition, Source
-from wpinq.plan.sensitivity.stability import Stability, stability
+from wpinq.plan.operators import Join, Partition, Source
+from wpinq.plan.sensitivity.stability import Stability, alike, stability
 
 # What a plan reads besides the parts of partitions: where its rounding shrinks with the part, and where it does not.
 #
@@ -65,6 +65,7 @@ def unshared(root: Node) -> frozenset[bytes]:
     >>> [len(unshared(query.plan)) for query in (north, by_region, north.concat(other))]
     [0, 0, 1]
     """
+    root = alike(root)
     return _reads(root)[root.digest].missed
 
 
@@ -210,3 +211,17 @@ def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> di
         if name in asked:
             owed[source.account] += asked[name] * source.unit_weight
     return dict(owed)
+
+
+JOIN_OF_PEOPLE = "a Join of tables of one person divides weights: declare them as tables of one wp.people"
+
+
+def joins_tables(plan: Node, account: str) -> bool:
+    """Whether a plan joins two sources of one account with its ids among their fields."""
+
+    def tables(node: Node) -> set[str]:
+        ours = (source for source in node.sources if source.account == account)
+        return {s.source for s in ours if s.person is not None and s.person.column in getattr(s.row, "names", ())}
+
+    joins = (node for node in topological([plan]) if isinstance(node.operator, Join))
+    return any(len(tables(node)) > 1 and all(map(tables, node.inputs)) for node in joins)

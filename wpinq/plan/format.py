@@ -8,7 +8,7 @@ written.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue, types
 from wpinq.expr.declarations import Person, check_facts
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.values import Value, normalize, parse, to_text
 from wpinq.plan.domain import Sizes
 from wpinq.plan.node import Node, topological
@@ -144,6 +145,11 @@ def value_to_json(value: Value, type_: types.Type) -> Json:
     return value
 
 
+def values_to_json(values: Iterable[Value], type_: types.Type) -> list[Json]:
+    """Values of one type as plain data."""
+    return list(values) if type(type_) is types.Scalar else [value_to_json(value, type_) for value in values]
+
+
 def value_from_json(data: Json, type_: types.Type) -> Value:
     """The value of a type, checked."""
     return normalize(data, type_.with_nullable(), _from_text)
@@ -161,7 +167,7 @@ def _argument_to_json(value: Any) -> Json:
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
     if isinstance(value, Person):
-        return {"person": asdict(value)}
+        return {"people" if isinstance(value, PersonTables) else "person": asdict(value)}
     if isinstance(value, Sizes):
         return {"sizes": {"records": value.records, "keys": [[list(names), most] for names, most in value.keys]}}
     if isinstance(value, tuple):
@@ -189,6 +195,8 @@ def _argument_from_json(data: Json) -> Any:
         return ratio_from_json(content)
     if kind == "person":
         return Person(**content)
+    if kind == "people":
+        return PersonTables(**{**content, "tables": tuple(PersonTable(**table) for table in content["tables"])})
     if kind == "sizes":
         return Sizes(content["records"], tuple((tuple(names), most) for names, most in content["keys"]))
     return tuple(content) if kind == "texts" else content

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.networks import IPvAnyNetwork
 
+from wpinq.api.people import tables_of
 from wpinq.api.query import Query
 from wpinq.data import EdgeList
-from wpinq.data.source_files import as_key, source_data
+from wpinq.data.source_files import as_key, source_data, tables_data
 from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.language import parse
@@ -136,7 +137,7 @@ class ServiceSection(_Section):
 class SourceSection(_Section):
     """A table [sources.NAME]: the data of a source and its first budget."""
 
-    file: str
+    file: str | dict[str, str]
     budget: str | int | float
     edge_list: str | None = None
     columns: str | None = None
@@ -216,7 +217,17 @@ def _sources(file: ServiceFile, folder: Path) -> dict[str, OfferedSource]:
         raise UsageError("each declared source needs its data in [sources.NAME], and no other source may be there")
     found = {}
     for name, given in file.sources.items():
-        data = source_data(name, str(folder / given.file), given.edge_list, given.columns, given.delimiter, as_key)
+        data: Any
+        if (tables := tables_of(program.sources[name])) or not isinstance(given.file, str):
+            if not isinstance(given.file, dict) or {*given.file} != {*tables}:
+                each = ", ".join(f'{table} = "..."' for table in tables) or '"..."'
+                raise UsageError(f"[sources.{name}]: file gives {'each table its own' if tables else 'one'}: {each}")
+            files = {f"{name}.{table}": str(folder / path) for table, path in given.file.items()}
+            delimiters = dict.fromkeys(files, given.delimiter) if given.delimiter else {}
+            data = tables_data(name, tables, files, delimiters, as_key, (given.edge_list, given.columns))
+        else:
+            file_ = str(folder / given.file)
+            data = source_data(name, file_, given.edge_list, given.columns, given.delimiter, as_key)
         query = program.promising({name: data.facts} if isinstance(data, EdgeList) else {}).sources[name]
         found[name] = OfferedSource(query, data, parse_epsilon(given.budget), given.version)
     return found

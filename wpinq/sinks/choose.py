@@ -172,6 +172,6 @@ class Choose(NoisyChoice):
         if self.quantile is None:
             weights = output.weights(candidates)
             return [weights.get(candidate, 0.0) for candidate in candidates]
-        held = list(output.rank_weights(candidates))
-        cut = self.quantile * sum(held[0]) if held else Fraction(0)  # L+M+R is all the weight, at every candidate
-        return [float(min(Fraction(0), cut - left, left + here - cut)) for left, here, _ in held]
+        (share, whole), held = self.quantile.as_integer_ratio(), output.rank_weights(candidates)
+        cut = share * sum(held[0]) if held else 0  # L+M+R is all the weight, at every candidate
+        return [float(min(0, cut - whole * left, whole * (left + here) - cut) / whole) for left, here, _ in held]

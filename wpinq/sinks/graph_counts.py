@@ -141,7 +141,8 @@ class LadderSink(Sink):
 
     def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
         """Draws from the ladder of all edges: the integer, and the noisy width if requested."""
-        ladder = self.ladder(simple_graph(edges_of(output.weights())))
+        rows = output.integer_rows()
+        ladder = self.ladder(simple_graph(edges_of(output.weights()) if rows is None else rows))
         draws = (
             lambda: draw_count(ladder, scales[0], random),
             lambda: add_geometric([ladder.width], scales[1], random)[0],

@@ -7,15 +7,16 @@ where those found surpass all that can come. Vertices without an edge are in eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import comb
 from typing import Any
 
 import numpy as np
 
 from wpinq.noise.ladder import CliqueLadder, DegreeLadder, FrontEntry, StarLadder, TriangleLadder
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Integers, distinct, numbered
 
 # A simple graph as arrays: its vertices numbered by falling degree, and the neighbours of each in order.
 
@@ -71,25 +72,22 @@ class SimpleGraph:
         return SimpleGraph(lengths, _ends(lengths), second)
 
 
-def simple_graph(records: Iterable[Any]) -> SimpleGraph:
+def simple_graph(records: Iterable[Any] | Integers) -> SimpleGraph:
     """The graph of the pairs {a, b}, a ≠ b, among records of two fields.
 
     Records count in either direction, and however often.
 
     Parameters
     ----------
-    records : iterable
+    records : iterable, or array of shape (records, 2)
         Pairs of vertices in canonical form, or None, which is no edge.
     """
-    numbers: dict[Any, int] = {}
-    ends: list[int] = []
-    for record in records:
-        if record is not None and record[0] != record[1]:
-            ends += [numbers.setdefault(vertex, len(numbers)) for vertex in record]
-    n = len(numbers)
-    found = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    found.sort(axis=1)
-    low, high = np.divmod(np.unique(found[:, 0] * n + found[:, 1]), max(n, 1))
+    if not isinstance(records, np.ndarray):
+        pairs = [record for record in records if record is not None]
+        numbers = {vertex: n for n, vertex in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
+        records = np.array([numbers[vertex] for pair in pairs for vertex in pair], dtype=np.int64).reshape(-1, 2)
+    n, found = numbered(records[records[:, 0] != records[:, 1]])
+    low, high = np.divmod(distinct(found.min(axis=1) * n + found.max(axis=1)), max(n, 1))
     degrees = np.bincount(np.concatenate([low, high]), minlength=n)
     order = np.argsort(-degrees, kind="stable")
     place = np.empty(n, dtype=np.int64)
@@ -109,22 +107,32 @@ def _consecutive(starts: Integers, lengths: Integers) -> Integers:
     return np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
 
 
-_AT_ONCE = 2**22
-"""The most wedges in memory at once."""
+_AT_ONCE, _AT_FIRST = 2**22, 2**16
+"""The most wedges in memory at once, and in the beginning: what is found among few rules out most of the others."""
 
 
 def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
     """The triangles of a graph."""
+    matrix, degrees, (first, second) = _matrix(graph), graph.degrees, graph.pairs()
+    edges = first * len(graph) + second
     front: list[FrontEntry] = [(0, _largest_sum(graph))]
-    for vertex in range(len(graph)):
-        degree, highest = int(graph.degrees[vertex]), int(graph.degrees[0])
+    for start, end in _blocks(graph):
+        degree, highest = int(degrees[start]), int(degrees[0])
         if any(a >= degree and s >= highest + degree for a, s in front):
             break  # from here on a ≤ degree and s ≤ highest + degree
-        others, common = _common_neighbours(graph, vertex)
-        adjacent = np.isin(others, graph.row(vertex), assume_unique=True)
-        sums = degree + graph.degrees[others] - 2 * adjacent
-        front = unsurpassed([*front, *zip(common.tolist(), sums.tolist(), strict=True)])
-    return TriangleLadder(_triangles(graph), tuple(front))
+        found = (matrix[start:end] @ matrix[:, :end]).tocoo()
+        lower = found.col < found.row + start
+        one, other, common = found.row[lower] + np.int64(start), found.col[lower], found.data[lower]
+        sums, best = degrees[one] + degrees[other], np.zeros(degree + 1, dtype=np.int64)
+        np.maximum.at(best, [min(a, degree) for a, _ in front], [s for _, s in front])
+        near = np.flatnonzero(sums > np.maximum.accumulate(best[::-1])[::-1][common])  # an edge would take 2 from it
+        pairs = one[near] * len(graph) + other[near]
+        sums = sums[near] - 2 * (edges[np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)] == pairs)
+        front = unsurpassed([*front, *zip(common[near].tolist(), sums.tolist(), strict=True)])
+    upward = graph.upward()
+    matrix = _matrix(upward)  # of wedges from a vertex to two of lower number
+    count = sum(int((matrix[a:b] @ matrix).multiply(matrix[a:b]).sum()) for a, b in _blocks(upward))
+    return TriangleLadder(count, tuple(front))
 
 
 def clique_ladder(graph: SimpleGraph) -> CliqueLadder:
@@ -135,7 +143,8 @@ def clique_ladder(graph: SimpleGraph) -> CliqueLadder:
         degree = int(graph.degrees[vertex])
         if _surpassed((comb(degree, 2), degree), front):
             break  # from here on a ≤ degree and e ≤ C(a, 2)
-        others, common = _common_neighbours(graph, vertex)
+        reached = graph.rows(graph.row(vertex))
+        others, common = np.unique(reached[reached < vertex], return_counts=True)
         for place in np.argsort(-common, kind="stable"):
             a = int(common[place])
             if not _surpassed((comb(a, 2), a), front):
@@ -201,13 +210,6 @@ def _apart(graph: SimpleGraph, total: int) -> bool:
     return bool(pairs > (graph.degrees[first] + graph.degrees[second] == total).sum())
 
 
-def _common_neighbours(graph: SimpleGraph, vertex: int) -> tuple[Integers, Integers]:
-    """The vertices of lower number that have neighbours in common with one, and how many."""
-    reached = graph.rows(graph.row(vertex))
-    others, common = np.unique(reached[reached < vertex], return_counts=True)
-    return others, common
-
-
 def unsurpassed(entries: list[FrontEntry]) -> list[FrontEntry]:
     """The entries that no other surpasses or equals in both numbers, by the rising second."""
     kept: list[FrontEntry] = []
@@ -221,24 +223,22 @@ def _surpassed(entry: FrontEntry, front: list[FrontEntry]) -> bool:
     return any(one >= entry[0] and other >= entry[1] for one, other in front)
 
 
-def _triangles(graph: SimpleGraph) -> int:
-    """The number of triangles: wedges upward with adjacent ends.
-
-    A wedge upward goes from a vertex to two of lower number.
-    """
+def _matrix(rows: SimpleGraph) -> Any:
+    """The rows as a sparse matrix of ones."""
     from scipy import sparse
 
-    upward = graph.upward()
-    n = len(graph)
-    ones = np.ones(len(upward.neighbours), dtype=np.int64)
-    matrix = sparse.csr_array((ones, upward.neighbours, upward.starts), shape=(n, n))
-    wedges = np.concatenate([[0], np.cumsum(upward.degrees[upward.neighbours])])[upward.starts]
-    count, start = 0, 0
-    while start < n:
-        end = max(start + 1, int(np.searchsorted(wedges, wedges[start] + _AT_ONCE, side="right")) - 1)
-        count += int((matrix[start:end] @ matrix).multiply(matrix[start:end]).sum())
-        start = end
-    return count
+    ones = np.ones(len(rows.neighbours), dtype=np.int32)
+    return sparse.csr_array((ones, rows.neighbours, rows.starts), shape=(len(rows),) * 2)
+
+
+def _blocks(rows: SimpleGraph) -> Iterator[tuple[int, int]]:
+    """Ranges of vertices with no more wedges than there is room for."""
+    wedges = np.concatenate([[0], np.cumsum(rows.degrees[rows.neighbours])])[rows.starts]
+    start, room = 0, _AT_FIRST
+    while start < len(rows):
+        end = max(start + 1, int(np.searchsorted(wedges, wedges[start] + room, side="right")) - 1)
+        yield start, end
+        start, room = end, min(4 * room, _AT_ONCE)
 
 
 def _triangles_among(upward: SimpleGraph, vertex: int) -> int:

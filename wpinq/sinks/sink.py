@@ -26,6 +26,7 @@ from wpinq.plan.format import ratio_from_json
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import steps_of_both_sides
+from wpinq.runtime.arrays import Integers
 from wpinq.sinks.answer_kinds import Kind, Stated, kind_of_weights
 from wpinq.sinks.syntax import SinkSyntax
 
@@ -39,6 +40,9 @@ class Output(Protocol):
 
     def weights(self, keys: Sequence[Value] | None = None, within: WantedRanges = ()) -> Mapping[Value, Any]:
         """The weights of some records, or of all."""
+
+    def integer_rows(self) -> Integers | None:
+        """The records that weigh more than 1/2 as rows of integers; None where that is not at hand."""
 
     def rank_weights(self, candidates: Sequence[Value]) -> RankWeights:
         """The weight before, at and after each candidate."""

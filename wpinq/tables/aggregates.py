@@ -28,10 +28,12 @@ from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.construct import construct
+from wpinq.plan.domain import Counted
 from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
+from wpinq.plan.work import counted
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
 from wpinq.sinks.choose import Choose
@@ -259,8 +261,10 @@ class AdditiveAggregate(Aggregate):
 
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
         domain = None if groups.keys is None else groups.labels(groups.keys, self.parts)
-        listing = groups.listing if self.lists else None
-        return (Measurement(self.plan(groups), NoisyCount(), epsilon, domain, reading, listing),)
+        listing, plan = groups.listing if self.lists else None, self.plan(groups)
+        if listing is not None:  # a count is given in rows, and so is its threshold
+            listing = replace(listing, above=float(Fraction(listing.above) * _row_weight(plan)))
+        return (Measurement(plan, NoisyCount(), epsilon, domain, reading, listing),)
 
     def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
         return [groups.labels(keys, self.parts)]
@@ -378,6 +382,23 @@ class Clamping(OfColumn, AdditiveAggregate):
         return f"of {self.of}, clamped to {self.lower:g} to {self.upper:g}"
 
 
+def _row_weight(plan: Node) -> Fraction:
+    """The weight of each thing whose values a plan adds up, or 1 where they are no counts."""
+    things = counted(plan.inputs[0])
+    return things.factor if isinstance(things, Counted) else Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _SumOfRows(NoisySum):
+    """A sum of values in rows of some weight, for its accuracy."""
+
+    row_weight: Fraction
+
+    @property
+    def factor(self) -> Fraction:
+        return Fraction(max(abs(self.lower), abs(self.upper))) / self.row_weight
+
+
 @dataclass(frozen=True, slots=True)
 class Sum(Clamping):
     """The sum of the clamped values of each group."""
@@ -392,8 +413,11 @@ class Sum(Clamping):
         function = sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
         return extended(groups.plan, SelectMany, function=function)
 
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        return replace(measurement, sink=_SumOfRows(self.lower, self.upper, _row_weight(measurement.plan)))
+
     def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        factor = float(self.sink().factor)
+        factor = float(self.sink().factor / _row_weight(weights.measurement.plan))
         half = half_width(weights.scale * factor, confidence)
         total = numbers["sum"] * factor
         return Estimate(total, total - half, total + half)
@@ -482,9 +506,9 @@ class SelectedAggregate(OfColumn):
         else:
             value = self.value
             pairs = extended(groups.plan, Select, function=lambda record: (groups.key(record), value(record)))
-            split = trace(lambda pair: pair[0], (pairs.type,))
-            parts = (extended(pairs, Partition, key=split, part=Constant(split.type, key)) for key in groups.keys)
-            plans = [extended(part, Select, function=lambda pair: pair[1]) for part in parts]
+            split, second = (trace(field, (pairs.type,)) for field in (lambda pair: pair[0], lambda pair: pair[1]))
+            parts = (Node(Partition(split, Constant(split.type, key)), (pairs,)) for key in groups.keys)
+            plans = [Node(Select(second), (part,)) for part in parts]
         domain = check_domain(self.candidates, plans[0].type)
         return tuple(Measurement(plan, self.sink(), epsilon, domain, reading) for plan in plans)
 

@@ -19,8 +19,9 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.declare import Column
 from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
-from wpinq.expr.types import TupleOf, Type
+from wpinq.expr.types import ListOf, TupleOf, Type
 from wpinq.expr.values import Value, presenter
+from wpinq.functions import map as map_elements
 from wpinq.measure.measurement import check_domain
 from wpinq.plan.construct import construct
 from wpinq.plan.node import Node
@@ -85,6 +86,31 @@ def selected(columns: Sequence[RecordFunction], named: Mapping[str, object]) -> 
 def with_columns(columns: Sequence[RecordFunction], named: Mapping[str, object], type_: Type) -> UserFunction:
     """The function to the same record with further columns, or others under the same names."""
     return record_of({**_fields(type_, "with_columns"), **named_columns(columns, named, "with_columns")})
+
+
+def unnested(items: UserFunction, named: Mapping[str, object], type_: Type) -> tuple[UserFunction | Lambda, int]:
+    """The function to the elements of a list with further columns, and the bound of the list."""
+    whole = trace(items, (type_,))
+    bound = whole.type.bound if isinstance(whole.type, ListOf) else None
+    if bound is None:
+        raise PlanError(f"unnest needs a list with a public bound, and this is {whole.type}")
+    if not named:
+        return whole, max(bound, 1)
+    columns = named_columns([], named, "unnest")
+
+    def rows(record: Symbol) -> Any:
+        own = {name: lift(column(record)) for name, column in columns.items()}
+
+        def row(element: Symbol) -> Any:
+            fields = _fields(lift(element).type, "unnest")
+            if doubled := sorted({*own} & {*fields}):
+                raise PlanError(f"unnest: the rows have a column {doubled[0]!r} already; name yours apart")
+            values = [*(lift(value(element)) for value in fields.values()), *own.values()]
+            return Symbol(build.record((*fields, *own), tuple(values)))
+
+        return map_elements(items(record), row)
+
+    return rows, max(bound, 1)
 
 
 def joined(left: Type, right: Type, on: RecordFunction) -> tuple[UserFunction, UserFunction]:

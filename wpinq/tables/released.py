@@ -475,20 +475,18 @@ class Tabulation(Compound[R]):
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
         epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
-        lowered = {
-            name: tuple(replace(measurement, epsilon=epsilons[name]) for measurement in held)
-            for name, held in self.lowered.items()
-        }
+        lowered = self._changed(lambda measurement: replace(measurement, epsilon=epsilon(measurement.epsilon)))
         return replace(self, epsilons=epsilons, lowered=lowered)
 
     def over(self, redeclared: Callable[[Node], Node]) -> Tabulation:
         """The same over the sources of other plans."""
-        lowered = {
-            name: tuple(replace(measurement, plan=redeclared(measurement.plan)) for measurement in held)
-            for name, held in self.lowered.items()
-        }
+        lowered = self._changed(lambda measurement: replace(measurement, plan=redeclared(measurement.plan)))
         plan = redeclared(self.plan)
         return replace(self, plan=plan, groups=replace(self.groups, plan=plan), lowered=lowered)
+
+    def _changed(self, change: Callable[[Measurement], Measurement]) -> dict[str, tuple[Measurement, ...]]:
+        """The measurements by aggregate, each changed."""
+        return {name: tuple(map(change, held)) for name, held in self.lowered.items()}
 
     @property
     def lister(self) -> str | None:

@@ -7,6 +7,7 @@ from itertools import groupby
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 
 import wpinq as wp
@@ -16,10 +17,12 @@ from tests.support.parameters import tenth
 from tests.support.plans import OPERATORS, random_case
 from tests.support.relational import evaluate
 from wpinq import functions as F
+from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import Rewrite
 from wpinq.engines.sql.spark.cluster import SparkDatabase
+from wpinq.engines.sql.spark.dialect import SPARK
 from wpinq.errors import PlanError
 from wpinq.expr.types import type_from_annotation
 from wpinq.expr.values import normalize, order_key, presenter
@@ -182,3 +185,29 @@ def test_a_side_far_lighter_than_the_other_has_norms_on_two_grids(database: Spar
         "heavy": {i: 1e7 / (i + 3) + 1e-17 * i for i in range(9)},
     }
     same(database, query.plan, data, REWRITES)
+
+
+def test_a_total_is_the_float_that_duckdb_makes_of_its_halves(database: SparkDatabase) -> None:
+    """Around each carry from one part to the next, on both sides of 0, and where rounding has to choose."""
+    rng = Random("halves")
+    powers, steps = (0, 31, 32, 33, 63, 64, 65, 96, 116), (-1, 0, 1, 2**11)
+    near = [sign * (2**power + step) for power in powers for step in steps for sign in (1, -1)]
+    totals = [*near, *(rng.randrange(-(2 ** rng.randrange(1, 117)), 2**116) for _ in range(200))]
+    rows = [(group, addend) for group, total in enumerate(totals) for addend in addends(rng, total)]
+    values = ", ".join(f"({group}, CAST({addend!r} AS DOUBLE))" for group, addend in rows)
+    query = f"SELECT g, {{}} AS w FROM (VALUES {values}) AS t(g, w) GROUP BY g ORDER BY g"
+    assert "DECIMAL" not in SPARK.grid_sum(["w"])
+    found = database.open().session.sql(query.format(SPARK.grid_sum(["w"]))).collect()
+    expected = duckdb.sql(query.format(DUCKDB.grid_sum(["w"]))).fetchall()
+    assert [(group, total.hex()) for group, total in found] == [(group, total.hex()) for group, total in expected]
+
+
+def addends(rng: Random, total: int) -> list[float]:
+    """Floats without fraction, of either sign, whose exact sum is an integer."""
+    parts = [rng.randrange(-(2**115), 2**115) >> rng.randrange(116) for _ in range(3)]
+    floats = [float(part) for part in parts]
+    rest = total - sum(map(int, floats))
+    while rest:
+        floats.append(float(rest))
+        rest -= int(floats[-1])
+    return floats

@@ -173,3 +173,33 @@ def test_sizes_are_of_whole_fields_wherever_their_columns_lie(spark: Any) -> Non
     ):
         with wp.Session(engine="spark") as session, pytest.raises(SourceRejected, match=words):
             session.protect(wp.source("s", **source, **broken), frame, budget=1)
+
+
+def test_facts_of_pairs_with_null_are_those_of_every_engine(spark: Any) -> None:
+    pair = record_type({"a": INT.with_nullable(), "b": INT.with_nullable()})
+    outcomes = set()
+    for rows in (
+        [(None, 1)],
+        [(None, 1), (1, None)],
+        [(None, 1), (1, None), (1, None)],
+        [(None, None)],
+        [(1, 1), (None, 1)],
+        [(1, 2), (2, 1), (3, 3), (None, None)],
+        [(1, 2), (2, 3), (3, 1)],
+    ):
+        frame = spark.createDataFrame(rows, "a int, b bigint")
+        for fact in ("simple", "symmetric"):
+            said = [refusal(data, declared(pair, facts=[fact], unit_weight=2)) for data in (EngineDataset(frame), rows)]
+            assert bool(said[0]) == bool(said[1])
+            assert said[0].removeprefix("the Spark frame has ").partition(",")[0] in said[1]
+            outcomes.add((fact, bool(said[0])))
+    assert len(outcomes) == 4
+
+
+def refusal(data: Any, source: Any) -> str:
+    """The reason why data are refused; empty where they are not."""
+    try:
+        read_source(data, source)
+    except SourceRejected as refused:
+        return str(refused)
+    return ""

@@ -16,7 +16,7 @@ import wpinq as wp
 from tests.support.declared import declared
 from tests.support.people import kept_rows, weigh
 from wpinq import functions as F
-from wpinq.columns.records import reader
+from wpinq.columns.records import read_rows
 from wpinq.data import read_source
 from wpinq.data.people import canonical_hex
 from wpinq.data.spark import SPARK
@@ -115,8 +115,7 @@ def test_rows_with_lists_and_records_are_those_that_every_engine_keeps(spark: An
         records = [normalize(row[1:], BASKET) for row in rows]
         want = weigh(kept_rows([row[0] for row in rows], records, BASKET, at_most), Person("who", at_most, nested))
         held = read(frame, Person("who", at_most, nested), BASKET)
-        record = reader(ListOf(BASKET) if nested else BASKET)
-        got = {record(row): row[-1] for row in held.frame.collect()}
+        got = read_rows(ListOf(BASKET) if nested else BASKET, held.frame.collect())
         assert repr(sorted(got.items(), key=repr)) == repr(sorted(want.items(), key=repr))
 
 

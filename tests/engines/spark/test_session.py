@@ -370,3 +370,14 @@ def test_public_frames_are_evaluated_where_they_are(spark: Any) -> None:
     ):
         with pytest.raises(SourceRejected, match='engine="spark"'):
             refuse()
+
+
+def test_a_frame_is_stored_by_one_job_and_checked_by_one_query(spark: Any) -> None:
+    declared = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"], records_at_most=9)
+    context = spark.sparkContext
+    with wp.Session(engine="spark") as session:
+        data = frame(spark, [(number, number + 1) for number in range(6)])
+        context.setJobGroup("checks", "")
+        session.protect(declared, data, budget=1)
+        context.setLocalProperty("spark.jobGroup.id", None)
+    assert len(context.statusTracker().getJobIdsForGroup("checks")) <= 6

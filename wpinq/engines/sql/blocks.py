@@ -111,6 +111,13 @@ def links(term: t.SqlTerm) -> bool:
     return equates(term) and all(argument.kind == "column" for argument in term.arguments)
 
 
+def trivial(term: t.SqlTerm) -> bool:
+    """Whether a condition says that a value is itself."""
+    if not equates(term) or term.arguments[0] != term.arguments[1]:
+        return False
+    return term.text == "same" or not term.arguments[0].nullable
+
+
 def equalities(condition: t.SqlTerm) -> list[tuple[t.SqlTerm, t.SqlTerm]]:
     """The pairs of terms that a condition makes equal, one of each pair a column."""
     pairs = []
@@ -297,6 +304,8 @@ class Relation:
         Where its rows stand partly added up.
     each : Fraction or None
         What every record weighs, where the plan says so.
+    repeats : bool
+        Whether several rows may have one record, as far as is known; only rewrites say that none has.
     """
 
     blocks: tuple[Block, ...]
@@ -305,6 +314,7 @@ class Relation:
     nonnegative: bool
     partial: PartialSums | None = None
     each: Fraction | None = None
+    repeats: bool = True
 
     @property
     def unique(self) -> bool:
@@ -327,14 +337,28 @@ class Relation:
 
     @property
     def table(self) -> str | None:
-        """The table that stores exactly this dataset, each record once; None where it takes a query."""
+        """The table that stores the records of this dataset, each once.
+
+        It has their weights, or a constant stands for these. None where it takes a query.
+        """
         if len(self.blocks) != 1 or len(self.blocks[0].tables) != 1:
             return None
         (block,) = self.blocks
         ((alias, table),) = block.tables
-        shown = [*t.leaves(block.output), block.weight] == [*table.at(alias), table.weight_at(alias)]
-        stands = table.keys and not table.source.startswith("(")
-        return table.source if stands and shown and block.condition == t.TRUE else None
+        shown = [*t.leaves(block.output)] == table.at(alias) and block.condition == t.TRUE
+        weighed = block.weight.kind == "literal" or block.weight == table.weight_at(alias)
+        return table.source if table.keys and shown and weighed and not table.source.startswith("(") else None
+
+
+def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """The table and columns that have all values of a block's output.
+
+    In the order of their names in a lookup. None where the block is not a table as it is.
+    """
+    ((_, table), *others), held = block.tables, dict(zip(names, t.leaves(block.output), strict=True))
+    if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in held.values()):
+        return None
+    return table.source, tuple(held[name].text for name in sorted(held))
 
 
 def mirrored(relation: Relation) -> bool:
@@ -394,30 +418,37 @@ class Minimum:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyNorm:
-    """The norm of the records of a block with the key of a row.
-
-    Without a term for it, a table of norms is made.
-    """
-
-    block: Block
-    key: Shape
-    nonnegative: bool
-    term: SqlTerm | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Total:
     """The sum of the weights, or of their sizes, of the rows of a block that agree in a shape.
 
-    `sql` is the SQL of the sum; None: on the grid. `count` is the SQL of the number of those rows.
+    Attributes
+    ----------
+    block : Block
+        The rows.
+    grouped_by : Shape
+        What they agree in.
+    absolute : bool
+        Whether it is of sizes: the norm of a key.
+    nonnegative : bool
+        Whether no weight is negative.
+    term : SqlTerm or None
+        The sum as a term of a row, where no table of sums is needed.
+    sql : str or None
+        The SQL of the sum; None: on the grid.
+    count : str
+        The SQL of the number of the rows.
+    rows : tuple of (Block, SqlTerm)
+        For that SQL, rows in place of those, each with the number `n` of those that it stands for.
     """
 
     block: Block
     grouped_by: Shape
     absolute: bool = False
+    nonnegative: bool = False
+    term: SqlTerm | None = None
     sql: str | None = None
     count: str = "count(*)"
+    rows: tuple[tuple[Block, SqlTerm], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,16 +476,17 @@ class Addends:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Rows that are added up, each with some weights.
+    """Blocks whose rows are added up, each with some weights.
 
-    With a place, the column of the record there is left out.
+    With a place there is one block, and the column of the record there is left out.
 
-    A row then stands for one with each of the values 0, 1, … there, which have the weights.
+    A row then stands for one with each of the values there, which have the weights.
     """
 
-    block: Block
+    blocks: tuple[Block, ...]
     weights: tuple[tuple[SqlTerm, ...], ...]
     place: int | None = None
+    values: tuple[SqlTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

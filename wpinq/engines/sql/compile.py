@@ -13,7 +13,8 @@ steps (`PrefixCache`). A program is a function of the plan and of the steps that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -25,9 +26,14 @@ from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.rules.operators import relation_of
 from wpinq.engines.sql.script import CachedStep, PrefixCache, Rewrite, RowsToSum, Script, SqlStatement, rows_to_sum
 from wpinq.engines.sql.terms import ONE
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, WpinqError
+from wpinq.expr.build import record
+from wpinq.expr.nodes import Lambda, make_lambda
 from wpinq.expr.types import Type
+from wpinq.expr.values import Value
+from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources, topological
+from wpinq.plan.operators import Partition, Select
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import equal_weights
@@ -242,3 +248,34 @@ class Compiled:
     def queries(self) -> list[tuple[str, str]]:
         """The query of each statement with its step, then that of the output."""
         return [*((statement.step, statement.query) for statement in self.statements), (self.steps[-1][0], self.query)]
+
+
+# Plans over parts of one partition as one plan: a release by groups has a plan for each of thousands of groups.
+
+PARTS = 16
+"""How many parts of one partition are read from an output of all of them: fewer are read one by one."""
+
+
+def parts_of(roots: Iterable[Node]) -> dict[Node, tuple[Node, Value]]:
+    """Of many plans over parts of one partition: the plan of all parts, and the own key.
+
+    Records of the plan of all parts are pairs of a key and a record of that part. Each weighs what the record weighs in
+    its part, to the last bit: both are one sum of the same numbers, under the same bound on the norm.
+    """
+    found: dict[Node, tuple[Node, Value]] = {}
+    for root in roots:
+        operator, below = root.operator, root.inputs[0] if root.inputs else root
+        if isinstance(operator, Select) and isinstance(below.operator, Partition):
+            whole = _of_all_parts(below.inputs[0], below.operator.key, operator.function)
+            if whole is not None:
+                found[root] = whole, below.operator.part.value
+    many = Counter(whole for whole, _ in found.values())
+    return {root: (whole, key) for root, (whole, key) in found.items() if many[whole] >= PARTS}
+
+
+@lru_cache(maxsize=64)
+def _of_all_parts(split: Node, key: Lambda, function: Lambda) -> Node | None:
+    with suppress(WpinqError):  # both functions of a record may be too much for one step
+        pair = make_lambda(key.parameters, record((None, None), (key.body, function.body)))
+        return physical_plan(Node(Select(pair), (split,)))
+    return None

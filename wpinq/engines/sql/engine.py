@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from wpinq.engines.contract import Engine
 from wpinq.engines.sql.blocks import Block
-from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan
+from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan, parts_of
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.errors import EvaluationFailed, PlanError
-from wpinq.plan.arithmetic import FLOAT, Arithmetic
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators.source import Source
@@ -101,21 +102,35 @@ class TableStore(Protocol):
 def run(compiled: Compiled, tables: TableStore, on_step: Callable[[str], None] | None) -> None:
     """Make the tables that the query of a plan's output reads, from those of the sources.
 
-    A table without a reader, because its users are there already, is not made.
+    A table without a reader, because its users are there already, is not made. Each is dropped after its last reader.
     """
-    running = _Execution(compiled, tables)
-    steps, announced = compiled.steps, 0
-    for number in range(len(compiled.statements) + 1):
-        last = number == len(compiled.statements)
-        while announced < len(steps) and (steps[announced][1] <= number or last):
+    live, steps, announced = set[str](), compiled.steps, 0
+
+    def there(table: str) -> bool:
+        if table not in live and tables.stands(table):
+            live.add(table)
+        return table in live
+
+    needed = unmade(compiled.reads, {statement.creates: statement for statement in compiled.statements}, there)
+    readers = Counter(set(compiled.reads))
+    last: dict[str, int] = {}  # statement that makes a table, or that makes what is needed and reads it
+    for number, statement in enumerate(compiled.statements):
+        reads = set(statement.reads)
+        readers.update(reads)
+        last |= {statement.creates: number} | (dict.fromkeys(reads, number) if statement.creates in needed else {})
+    last |= dict.fromkeys(compiled.reads, len(compiled.statements))
+    for number, made in enumerate([*compiled.statements, None]):
+        while announced < len(steps) and (steps[announced][1] <= number or made is None):
             if on_step is not None:
                 on_step(steps[announced][0])
             announced += 1
-        if not last:
-            table = compiled.statements[number].creates
-            if table in running.needed:
-                running.make(table)
-            running.drop_unread(number + 1)
+        if made is not None and made.creates in needed:
+            tables.create(made, readers[made.creates] > 1)
+            live.add(made.creates)
+        unread = {table for table in live if last.get(table, -1) <= number} if made is not None else ()
+        for table in unread:
+            tables.drop(table)
+        live.difference_update(unread)
 
 
 def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands: Callable[[str], bool]) -> set[str]:
@@ -131,60 +146,6 @@ def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands:
             found.add(table)
             stack += statements[table].reads
     return found
-
-
-class _Execution:
-    """A program under way: which tables there are, and which it needs."""
-
-    def __init__(self, compiled: Compiled, tables: TableStore) -> None:
-        self.compiled, self.tables = compiled, tables
-        self.live: set[str] = set()
-        self.statements = {statement.creates: statement for statement in self.compiled.statements}
-        self.needed = unmade(self.compiled.reads, self.statements, self.there)
-        self.made_last = {statement.creates: number for number, statement in enumerate(self.compiled.statements)}
-        self.read_last: dict[str, int] = {}
-        """The last statement that makes what is needed and reads a table, by its number."""
-        self.readers = Counter(set(self.compiled.reads))
-        for number, statement in enumerate(self.compiled.statements):
-            self.readers.update(set(statement.reads))
-            if statement.creates in self.needed:
-                self.read_last.update(dict.fromkeys(statement.reads, number))
-        self.read_last.update(dict.fromkeys(self.compiled.reads, len(self.compiled.statements)))
-
-    def there(self, table: str) -> bool:
-        """Whether a table stands."""
-        if table not in self.live and self.tables.stands(table):
-            self.live.add(table)
-        return table in self.live
-
-    def make(self, table: str) -> None:
-        """Make a table that a statement creates, and first what that reads."""
-        stack = [table]
-        while stack:
-            statement = self.statements.get(stack[-1])
-            if statement is None or self.there(stack[-1]):
-                stack.pop()
-                continue
-            missing = [name for name in statement.reads if name in self.statements and not self.there(name)]
-            if missing:
-                stack += missing
-            else:
-                self.tables.create(statement, self.shared(statement.creates))
-                self.live.add(stack.pop())
-
-    def shared(self, table: str) -> bool:
-        """Whether a table is read more than once."""
-        return self.readers[table] > 1
-
-    def drop_unread(self, number: int) -> None:
-        """Drop the tables that no needed statement from here on reads, nor the query."""
-        unread = {table for table in self.live if max(self._last(table)) < number}
-        for table in unread:
-            self.tables.drop(table)
-        self.live -= unread
-
-    def _last(self, table: str) -> tuple[int, int]:
-        return self.made_last.get(table, -1), self.read_last.get(table, -1)
 
 
 SHARED_USES = 3
@@ -212,7 +173,14 @@ class Batch:
     steps or outputs read.
     """
 
-    def __init__(self, roots: Sequence[Node]) -> None:
+    def __init__(self, roots: Sequence[Node], split: bool = False) -> None:
+        self.parts = parts_of(roots) if split else {}
+        self.outputs: dict[Node, dict[Value, Weights]] = {}
+        """Of the plans of all parts, the output of each part by its key."""
+        wholes = dict.fromkeys(whole for whole, _ in self.parts.values())
+        self._take([*wholes, *(physical_plan(root) for root in roots if root not in self.parts)])
+
+    def _take(self, roots: Sequence[Node]) -> None:
         self._waiting = Counter(roots)
         self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
         self._shared = shared_steps(roots)
@@ -221,6 +189,13 @@ class Batch:
         self._wanted: Counter[str] = Counter()
         self._making = False
         self._alike: dict[Block, list[Node]] | None = None
+
+    def apart(self) -> None:
+        """Have the plans over parts evaluated one by one."""
+        wholes = {whole for whole, _ in self.parts.values()}
+        roots = [root for root in self._waiting.elements() if root not in wholes]
+        parts, self.parts = self.parts, {}
+        self._take([*roots, *map(physical_plan, parts)])
 
     def __contains__(self, root: Node) -> bool:
         return root in self._waiting
@@ -298,6 +273,8 @@ class SqlEngine(Engine):
 
     failed: ClassVar[str]
     """What is said of an evaluation that failed, whatever the reason: a database's own words could show data."""
+    splits: ClassVar[bool] = False
+    """Whether plans over parts of one partition are read from an output of all parts."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Source, object]] = {}
@@ -307,11 +284,11 @@ class SqlEngine(Engine):
 
     def batch(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
         """What several of these plans make is made once, and kept for the others: see `Batch`."""
-        return self._together([*map(physical_plan, roots)]) if len(set(roots)) > 1 else nullcontext()
+        return self._together(roots) if len(set(roots)) > 1 else nullcontext()
 
     @contextmanager
     def _together(self, roots: Sequence[Node]) -> Iterator[None]:
-        batch = Batch(roots)
+        batch = Batch(roots, self.splits)
         with self._lock:
             self._batches.append(batch)
         try:

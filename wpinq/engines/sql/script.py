@@ -117,17 +117,24 @@ class Script:
         outputs = list(t.leaves(block.output))
         return self.select(block, [*outputs, block.weight], [*numbered("c", outputs), b.WEIGHT])
 
-    def fresh(self, block: b.Block) -> b.Block:
-        """The same block under aliases that nothing else uses."""
-        replace_ = {alias: self.alias() for alias, _ in block.tables}
-        return b.rewritten(block, tuple((replace_[alias], table) for alias, table in block.tables), replace_)
-
     def scan(self, table: b.SqlTable, type_: Type | None = None) -> b.Block:
         """Every row of a table: its columns as a record of a type, or side by side."""
         alias = self.alias()
         terms = table.at(alias)
         output = t.RecordShape(None, tuple(terms)) if type_ is None else t.shape_of(type_, iter(terms))
         return b.Block(((alias, table),), t.TRUE, output, table.weight_at(alias))
+
+    def counts(self, block: b.Block) -> b.SqlTable:
+        """The number `n` of rows of a block with each output, as a lookup by that output.
+
+        It is the weight, too. Many steps ask for it, by the same text and so of one table.
+        """
+        terms = [*t.leaves(block.output)]
+        names = numbered("k", terms)
+        query = f"SELECT {', '.join([*names, 'count(*) AS n', 'CAST(count(*) AS DOUBLE) AS w'])} FROM "
+        name = self.table(f"{query}({self.emitter.select(block, terms, names)}){grouping(names)}", b.reads([block]))
+        listed = [*zip(names, (term.nullable for term in terms), strict=True), ("n", False)]
+        return b.SqlTable(name, tuple(listed), (frozenset(names),), lookup=True, covers=b.covered(block, names))
 
     # --- datasets as tables -----------------------------------------------------------------------------------------
 
@@ -154,6 +161,9 @@ class Script:
             constant = block.weight if block.weight.kind == "literal" else None
             sql, read = self.rows(block)
             return sql, b.SqlTable("", listed, keys, b.output_weight_from(block, names), constant, read)
+        if not self.rewritten(relation).repeats:
+            sql, read = together([self.rows(block) for block in _aligned(relation)])
+            return sql, b.SqlTable("", listed, (frozenset(names),), weight=relation.blocks[0].weight, reads=read)
         sql, read, rows = self._summed(relation, names)
         return sql, b.SqlTable("", listed, (frozenset(names),), reads=read, rows=rows)
 
@@ -178,7 +188,7 @@ class Script:
                 total = sums.sum_sql(weights, relation.mass, self.emitter.dialect)
             else:
                 total, queries = counted, [self.rows(block) for block in blocks]
-            inner, read = _together(queries)
+            inner, read = together(queries)
         chosen = [f"min({name}) AS {name}" if same else name for name, same in zip(names, constant, strict=True)]
         keys = [name for name, same in zip(names, constant, strict=True) if not same]
         summed = f"SELECT {', '.join([*chosen, f'{total} AS w'])} FROM ({inner}){grouping(keys)}"
@@ -186,14 +196,15 @@ class Script:
 
     def _summed_side_by_side(self, rows: b.SideBySide, relation: b.Relation, names: list[str]) -> RowsQuery:
         """The sums of weights that stand side by side, one below the other."""
-        dialect, weights = self.emitter.dialect, numbered(b.WEIGHT, rows.weights)
+        dialect, weights, (block,) = self.emitter.dialect, numbered(b.WEIGHT, rows.weights), rows.blocks
         keys = [name for i, name in enumerate(names) if i != rows.place]
         on_grid = [sums.on_grid(added, relation.mass) for added in rows.weights]
-        inner, read = self.select(rows.block, [*t.leaves(rows.block.output), *on_grid], [*keys, *weights])
+        inner, read = self.select(block, [*t.leaves(block.output), *on_grid], [*keys, *weights])
         totals = [f"{sums.sum_of_parts_sql(weight, relation.mass, dialect)} AS {weight}" for weight in weights]
         summed = f"SELECT {', '.join([*keys, *totals])} FROM ({inner}){grouping(keys)}"
         (value,) = set(names) - set(keys)
-        lists = {value: dialect.write("numbers_below", str(len(weights))), b.WEIGHT: dialect.list_of(weights)}
+        values = dialect.list_of(self.emitter.terms(rows.values, {}))
+        lists = {value: values, b.WEIGHT: dialect.list_of(weights)}
         below = f"SELECT {', '.join([*keys, dialect.unnest(lists)])} FROM ({summed})"
         return f"SELECT {', '.join([*names, b.WEIGHT])} FROM ({below}) WHERE w <> 0", read
 
@@ -206,10 +217,10 @@ class Script:
 
     def _side_by_side(self, added: list[b.Addends]) -> b.SideBySide | None:
         """The rows that are added up with weights side by side, where they may be."""
-        if self.key_types or len(added) != 1 or added[0].started or len(added[0].parts) != 1:
+        if self.key_types or any(each.started or len(each.parts) != 1 for each in added):
             return None
-        ((block, weights),) = added[0].parts
-        return self.rewritten(b.SideBySide(block, (weights,)))
+        blocks, weights = zip(*(each.parts[0] for each in added), strict=True)
+        return self.rewritten(b.SideBySide(blocks, weights))
 
     def _rows_to_sum(self, added: list[b.Addends], numbers: bool = False) -> tuple[list[RowsQuery], list[str]]:
         """The queries of rows that are added up, and the columns of the weights that each adds.
@@ -249,7 +260,7 @@ class Script:
             inner, read = self.rows(blocks[0])
         else:
             queries, weights = self._rows_to_sum(self._addends(blocks), numbers=True)
-            inner, read = _together(queries)
+            inner, read = together(queries)
             held = ("n", "w", "h") if len(blocks) == 1 else ("h",)
             added["h"] = sums.partial_sum_sql(weights, relation.mass, self.emitter.dialect)
         chosen = ", ".join([*names, *(f"{added[name]} AS {name}" for name in held)])
@@ -275,14 +286,16 @@ class Script:
         """The dataset as one block under fresh aliases."""
         if len(relation.blocks) > 1:
             relation = self.stored(relation)
-        return self.fresh(relation.blocks[0])
+        (block,) = relation.blocks
+        fresh = {alias: self.alias() for alias, _ in block.tables}
+        return b.rewritten(block, tuple((fresh[alias], table) for alias, table in block.tables), fresh)
 
 
 def _aligned(relation: b.Relation) -> list[b.Block]:
     return [replace(block, output=t.aligned(block.output, relation.type)) for block in relation.blocks]
 
 
-def _together(queries: Sequence[RowsQuery]) -> RowsQuery:
+def together(queries: Sequence[RowsQuery]) -> RowsQuery:
     """The rows of some queries."""
     read = tuple(dict.fromkeys(table for _, tables in queries for table in tables))
     return " UNION ALL ".join(sql for sql, _ in queries), read

@@ -28,7 +28,7 @@ from wpinq.expr.definition import (
     moved,
     strict,
 )
-from wpinq.expr.nodes import Expr, Variable, make_lambda
+from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
 from wpinq.expr.types import FLOAT, INT, NULL, STR, ListOf, Type, Weighted, is_record_type, unify
 from wpinq.expr.values import Value
 
@@ -199,6 +199,50 @@ def range(start: object, stop: object, *, limit: int) -> Any:
 @derived(_subsets)
 def subsets(items: object, size: int) -> Any:
     """All choices of `size` elements of a list, in its order, as a list of records."""
+
+
+def _filter(items: Expr, predicate: Expr) -> Expr:
+    """The kept elements in lists of one, the others in null lists, side by side."""
+    assert isinstance(predicate, Lambda)
+    kept = call("where", predicate.body, call("list", *predicate.parameters), constant(None))
+    return call("flatten", call("map", items, make_lambda(predicate.parameters, kept, predicate.level)))
+
+
+def _pairwise(items: Expr) -> Expr:
+    bound = list_type(items.type).bound
+
+    def pairs(held: Expr, level: int) -> Expr:
+        index = Variable(INT, level, "i")
+        before = call("element", held, call("subtract", index, constant(1)))
+        both = call("record", before, call("element", held, index), attributes=("before", "after"))
+        indices = call("range_list", constant(1), call("length", held), attributes=(bound,))
+        return call("map", indices, make_lambda((index,), both, level))
+
+    return of_one(items, pairs)
+
+
+def _sort_by(items: Expr, key: Expr) -> Expr:
+    assert isinstance(key, Lambda)
+    (element,) = key.parameters
+    keyed = call("record", key.body, element, attributes=(None, None))
+    ordered = call("sort_list", call("map", items, make_lambda((element,), keyed, key.level)))
+    pair = Variable(keyed.type, key.level, "pair")
+    return call("map", ordered, make_lambda((pair,), build.field(pair, 1), key.level))
+
+
+@derived(_filter, takes_function=True)
+def filter(items: object, predicate: Callable[..., Any]) -> Any:
+    """The elements of a list for which a predicate is true, in order."""
+
+
+@derived(_pairwise)
+def pairwise(items: object) -> Any:
+    """Neighbours in a list, as records `before`, `after`."""
+
+
+@derived(_sort_by, takes_function=True)
+def sort_by(items: object, key: Callable[..., Any]) -> Any:
+    """The elements of a list in the order of a key, null first; equal keys in canonical order."""
 
 
 @derived(_first)

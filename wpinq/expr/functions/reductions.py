@@ -14,7 +14,7 @@ from wpinq.expr.build import call
 from wpinq.expr.catalogue import less, null_if_any, promote
 from wpinq.expr.declare import derived, function
 from wpinq.expr.definition import CallAttributes, Mistyped, Types, define, fit_number, handled, list_type, strict
-from wpinq.expr.nodes import Expr, Lambda, show
+from wpinq.expr.nodes import Expr, Lambda, make_lambda, show
 from wpinq.expr.types import DURATION, FLOAT, INT, CategoryOf, DecimalOf, ListOf, Scalar, Type, is_record_type
 from wpinq.expr.values import Value, order_key
 
@@ -123,6 +123,24 @@ def _smaller(a: Expr, b: Expr) -> Expr:
 
 def _larger(a: Expr, b: Expr) -> Expr:
     return null_if_any((a, b), call("where", less(a, b), b, a))
+
+
+def _any(items: Expr, predicate: Expr, true: int = 1) -> Expr:
+    """Whether a predicate is true for some element; with 0 for `true`, whether it is not."""
+    assert isinstance(predicate, Lambda)
+    counted = call("where", predicate.body, build.constant(true), build.constant(1 - true))
+    ones = call("map", items, make_lambda(predicate.parameters, counted, predicate.level))
+    return call("less", build.constant(0), call("sum_list", ones, attributes=(INT.name,)))
+
+
+@derived(_any, takes_function=True)
+def any(items: object, predicate: Callable[..., Any]) -> Any:
+    """Whether a predicate is true for some element of a list; false of an empty list."""
+
+
+@derived(lambda items, predicate: call("not", _any(items, predicate, 0)), takes_function=True)
+def all(items: object, predicate: Callable[..., Any]) -> Any:
+    """Whether a predicate is true for all elements of a list; true of an empty list."""
 
 
 @derived(lambda items: call("length", items))

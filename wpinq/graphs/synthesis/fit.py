@@ -17,6 +17,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
+from wpinq.graphs.synthesis.loops import local_clustering
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
 from wpinq.graphs.synthesis.random_graphs import graph_of, import_igraph, imported
@@ -27,7 +28,7 @@ from wpinq.mcmc.run import ChainBars, Samples, Update, sample
 from wpinq.mcmc.settings import CheckpointError, Settings, make_folder, write_atomically
 from wpinq.measure.answers import Answers
 from wpinq.plan.node import sources
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Integers, numbered
 
 # Statistics of a public graph: those that a synthesis fits, and those of its structure.
 
@@ -62,29 +63,21 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     1
     """
     pairs = np.asarray(edges).reshape(-1, 2)
-    nodes, dense = _numbered(pairs)
-    graph = graph_of(nodes, dense)
-    degrees = np.array(graph.degree(), dtype=np.float64)
-    local = np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
-    triangles = round(float(local @ (degrees * (degrees - 1) / 2)) / 3)
+    nodes, dense = numbered(pairs)
+    degrees = np.bincount(dense.reshape(-1), minlength=nodes)
+    triangles, local = local_clustering(degrees, dense)
+    ends, count = degrees[dense].astype(np.float64), max(len(pairs), 1)
+    middle = (ends.sum() / (2 * count)) ** 2
+    with np.errstate(invalid="ignore"):
+        assortativity = (ends.prod(axis=1).sum() / count - middle) / ((ends**2).sum() / (2 * count) - middle)
     return {
         "nodes": nodes,
         "edges": len(pairs),
         "largest_degree": int(degrees.max(initial=0)),
         "triangles": triangles,
-        "assortativity": float(graph.assortativity_degree(directed=False)),
+        "assortativity": float(assortativity),
         "average_clustering": float(local.mean()) if len(local) else 0.0,
     }
-
-
-def _numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:
-    """How many labels there are, and the pairs with each replaced by its place among them."""
-    if pairs.dtype.kind in "iu" and pairs.size and pairs.min() >= 0 and pairs.max() < 4 * pairs.size:
-        there = np.zeros(int(pairs.max()) + 1, dtype=bool)  # a table, where the labels are dense: no sorting
-        there[pairs] = True
-        return int(there.sum()), (np.cumsum(there) - 1)[pairs]
-    labels, dense = np.unique(pairs, return_inverse=True)
-    return len(labels), dense.reshape(-1, 2)
 
 
 # --- structure: components, mean path, modularity, largest core -------------------------------------------------------
@@ -127,11 +120,10 @@ def graph_structure(edges: Integers) -> dict[str, float]:
     >>> graph_structure(np.array([(0, 1), (1, 2), (2, 0), (3, 4)]))
     {'components': 2, 'mean_path': 1.0, 'modularity': 0.375, 'largest_core': 2}
     """
-    labels, dense = np.unique(edges, return_inverse=True)
-    nodes = len(labels)
+    nodes, dense = numbered(edges)
     if not nodes:
         return {"components": 0, "mean_path": np.nan, "modularity": np.nan, "largest_core": 0}
-    graph, igraph = graph_of(nodes, dense.reshape(-1, 2)), import_igraph()
+    graph, igraph = graph_of(nodes, dense), import_igraph()
     searches = min(nodes, max(_STARTS, _VISITS // len(edges)))
     starts = np.linspace(0, nodes - 1, searches).astype(np.int64).tolist()
     lengths = np.array(graph.distances(source=starts), dtype=np.float64)
@@ -245,7 +237,7 @@ class SyntheticGraph:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the edge list; see `write_edges`."""
-        write_edges(self.edges.tolist(), path)
+        write_edges(self.edges, path)
 
 
 def fit_graph(

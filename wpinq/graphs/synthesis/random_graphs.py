@@ -14,9 +14,10 @@ from numpy.random import Generator
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
 from wpinq.graphs.synthesis.estimates import DegreeClasses, balanced
+from wpinq.graphs.synthesis.loops import compiled, local_clustering, swap_away
 from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
-from wpinq.runtime.arrays import Floats, Integers
+from wpinq.runtime.arrays import Floats, Integers, distinct
 from wpinq.runtime.optional_imports import install
 
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
@@ -265,7 +266,7 @@ class _Wanted:
             share = rng.beta(mean * spread, (1 - mean) * spread)
             cliques = _cliques(degrees, share * wedges, shuffle, self.triangles, rng)
             edges = _completed(self.classes, cliques, self.mixing, rng)
-            local = _clustering(edges, len(degrees))
+            _, local = local_clustering(degrees, edges)
             closed = np.bincount(label, local * wedges, count)
             mean_off = np.abs(np.bincount(label, local, count) - wanted_mean).sum() / max(float(wanted_mean.sum()), 1.0)
             off = np.abs(closed - wanted).sum() / max(float(wanted.sum()), 1.0)
@@ -281,11 +282,6 @@ def class_mixing(edges: Integers, classes: DegreeClasses) -> Floats:
     pairs = classes.label[edges[:, 0]] * count + classes.label[edges[:, 1]]
     one_way = np.bincount(pairs, minlength=count * count).reshape(count, count)
     return (one_way + one_way.T).astype(np.float64)
-
-
-def _clustering(edges: Integers, nodes: int) -> Floats:
-    graph = graph_of(nodes, edges)
-    return np.array(graph.transitivity_local_undirected(mode="zero"), dtype=np.float64)
 
 
 def _triangles_by_part(degree: int) -> Integers:
@@ -334,8 +330,8 @@ def _cliques(
         one, other = np.triu_indices(members.shape[1], 1)
         found.append(np.stack([members[:, one].ravel(), members[:, other].ravel()], axis=1))
     one, other = np.sort(np.concatenate(found), axis=1).T
-    distinct = np.unique((one * len(degrees) + other)[one != other])
-    edges = rng.permutation(np.stack(np.divmod(distinct, len(degrees)), axis=1))
+    found_once = distinct((one * len(degrees) + other)[one != other])
+    edges = rng.permutation(np.stack(np.divmod(found_once, len(degrees)), axis=1))
     too_many = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
     kept = np.ones(len(edges), dtype=bool)
     looked_at = np.flatnonzero((too_many[edges] > 0).any(axis=1))
@@ -420,33 +416,5 @@ def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
     good = np.zeros(len(edges), dtype=bool)
     good[np.unique(keys, return_index=True)[1]] = True
     good &= edges[:, 0] != edges[:, 1]
-    bad = np.flatnonzero(~good).tolist()
-    held, waiting = set(keys[good].tolist()), set(bad)
-    lower, upper = edges.T.tolist()  # lists: numpy takes ten times as long for one edge
-    left = _TRIES * (len(bad) + 100)
-    while bad and left:
-        draws = rng.random((min(left, 4096), 3))
-        outside = cliques if len(edges) > cliques else 0
-        low = np.where(draws[:, 0] < 0.9, outside, 0)
-        others = (low + draws[:, 1] * (len(edges) - low)).astype(np.int64).tolist()
-        for j, turned in zip(others, (draws[:, 2] < 0.5).tolist(), strict=True):
-            left -= 1
-            if j in waiting:
-                continue
-            i = bad[-1]
-            a, b, c, d = lower[i], upper[i], lower[j], upper[j]
-            old = c * nodes + d
-            if turned:
-                c, d = d, c
-            one, other = (min(a, d), max(a, d)), (min(c, b), max(c, b))
-            keys_new = one[0] * nodes + one[1], other[0] * nodes + other[1]
-            if a == d or c == b or keys_new[0] == keys_new[1] or held.intersection(keys_new):
-                continue
-            held.discard(old)
-            held.update(keys_new)
-            (lower[i], upper[i]), (lower[j], upper[j]) = one, other
-            waiting.discard(bad.pop())
-            if not bad:
-                break
-    edges[:, 0], edges[:, 1] = lower, upper
-    return not bad
+    tries = _TRIES * (len(edges) - int(good.sum()) + 100)
+    return bool(compiled(swap_away)(edges, good, nodes, cliques, tries, rng))

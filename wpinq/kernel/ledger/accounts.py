@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import LedgerError
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import signature
 from wpinq.kernel.ledger.chain import LIMIT, OPEN, RESUME, SUSPEND, Transaction, append
 from wpinq.noise.epsilon import decimal_epsilon
@@ -229,6 +230,8 @@ def declaration(source: Source) -> str:
     if source.person is None:
         return text
     form = "one record a person" if source.person.nested else "one record a row"
+    if isinstance(source.person, PersonTables):
+        form += f", ids {source.person.id_type}; {'; '.join(table.words for table in source.person.tables)}"
     # repr: a column may have any name, and none may read like the rest of a declaration
     return f"{text}; person {source.person.column!r}, at most {source.person.at_most} rows, {form}"
 

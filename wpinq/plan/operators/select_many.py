@@ -45,11 +45,12 @@ class SelectMany(PerRecord):
 
     The longer the list, the lighter its elements.
 
-    `out = Σ_x A(x) · f(x) / max(1, ‖f(x)‖)`   (paper, section 2.4)
+    `out = Σ_x A(x) · f(x) / max(d, ‖f(x)‖)`, with d = 1 unless a divisor is given   (paper, section 2.4)
 
     Elements weigh 1 unless the function gives them a weight of either sign with `F.weighted(x, w)`. Repeats
     are merged before the norm is taken. The list needs a static bound or a public `limit`. Longer lists are
-    cut. The cut is a function of the record alone, so it costs nothing. A null list is empty; a null weight is 0.
+    cut. The cut is a function of the record alone, so it costs nothing. A null list is empty; a null weight is 0. With
+    a `divisor` of at least the bound, every element gets the same share, 1/divisor, however long its list is.
 
     Examples
     --------
@@ -63,11 +64,17 @@ class SelectMany(PerRecord):
 
     name: ClassVar[str] = "SelectMany"
     method: ClassVar[str] = "select_many"
-    parameters: ClassVar[Parameters] = (Parameter("function", "function"), Parameter("limit", "limit", optional=True))
+    parameters: ClassVar[Parameters] = (
+        Parameter("function", "function"),
+        Parameter("limit", "limit", optional=True),
+        Parameter("divisor", "limit", optional=True),
+    )
+    later: ClassVar[frozenset[str]] = frozenset({"divisor"})
     stability: ClassVar[str] = "each record passes on its weight, shared out over a list of norm at most 1"
 
     function: Lambda
     limit: int | None = None
+    divisor: int | None = None
 
     @property
     def bound(self) -> int:
@@ -83,7 +90,15 @@ class SelectMany(PerRecord):
         if not is_record_type(element):
             raise PlanError(f"SelectMany: {element} cannot be a record")
         assert self.bound > 0 or type_.bound == 0
+        sound = isinstance(self.divisor, int) and not isinstance(self.divisor, bool) and 1 <= self.divisor <= LIST_LIMIT
+        if self.divisor is not None and (self.weighted or not sound):
+            raise PlanError(f"SelectMany: divisor is 1 to {LIST_LIMIT:,}, for elements without weights of their own")
         return element
+
+    @property
+    def least_norm(self) -> int:
+        """The least number that the elements of a list are divided by."""
+        return self.divisor or 1
 
     def bounded_function(self, function: Lambda) -> Lambda:
         return limited(function, self.bound)
@@ -122,20 +137,33 @@ class SelectMany(PerRecord):
                 return "has weights in a list whose elements depend on the record; write the list in place"
             return _divisor_of_weights(items[: self.bound])
         if items is not None:
-            return Fraction(1, max(1, min(len(items), self.bound)))
-        if self.bound <= _LONGEST:
-            return Fraction(1, math.lcm(*range(1, max(2, self.bound + 1))))
+            return Fraction(1, max(self.least_norm, min(len(items), self.bound)))
+        if self.bound <= max(_LONGEST, self.least_norm):
+            return Fraction(1, math.lcm(*range(self.least_norm, max(self.least_norm, self.bound) + 1)))
         return f"divides by lengths up to {self.bound}; give a limit of at most {_LONGEST}"
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         (things,) = inputs
         items = written_list(self.function.core.body)
+        if items is None and not self.weighted and self.bound <= self.least_norm:
+            return Counted(things.factor / self.least_norm, f"{self._elements} of {things.of}")
         shares = None if items is None else self._shares(items)
         if shares is None or len({share for _, share in shares}) != 1 or not shares[0][1]:
             return NoCount(self.name, "divides weight among lists of different lengths or weights")
         (_, share), *others = shares
         of = things.of if not others else f"elements of {things.of} ({len(shares)} each)"
         return Counted(things.factor * share, of)
+
+    @property
+    def _elements(self) -> str:
+        """The elements in words: rows of a field, where the list is one."""
+        body, (parameter,) = self.function.body, self.function.parameters
+        if isinstance(body, Call) and body.name == "map":
+            body = body.arguments[0]
+        field = isinstance(body, Call) and body.name == "field" and body.arguments[0].digest == parameter.digest
+        names = getattr(parameter.type, "names", ()) if field else ()
+        name = names[body.attributes[0]] if names and isinstance(body, Call) else None
+        return f"rows of {name}" if name else "list elements"
 
     def disjoint_images(self, *inputs: WeightBound) -> bool:
         """Whether the images are the pairs of a simple source, or of a part, and their reverses.
@@ -198,12 +226,12 @@ class SelectMany(PerRecord):
         whole = [pair for pair in pairs if pair is not None]
         if len(whole) < len(items):
             return None
-        norm = max(Fraction(1), sum((weight for _, weight in whole), Fraction(0)))
+        norm = max(Fraction(self.least_norm), sum((weight for _, weight in whole), Fraction(0)))
         return [(element, weight / norm) for element, weight in whole]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
         function, bound, number = compile_iterator(self.bounded_function(self.function)), self.bound, arithmetic.number
-        weighted = self.weighted
+        weighted, least = self.weighted, self.least_norm
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:
             elements = islice(function(record) or (), bound)
@@ -213,7 +241,7 @@ class SelectMany(PerRecord):
                 norm = max(Fraction(1), EXACT.total(map(abs, merged.values())))
                 return ((item, number(weight / norm)) for item, weight in merged.items())
             merged = accumulate(((item, number(1)) for item in elements), arithmetic)
-            norm = max(number(1), arithmetic.total(merged.values()))
+            norm = max(number(least), arithmetic.total(merged.values()))
             return ((item, weight / norm) for item, weight in merged.items())
 
         return images

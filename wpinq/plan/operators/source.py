@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.declarations import Person, check_facts, is_column_name
+from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
 from wpinq.plan.domain import KEYS_LIMIT, Counted, Domain, Inference, NoCount, RowBounds, Sized, Sizes, of_type
@@ -95,7 +96,9 @@ class Source(Operator):
         PlanError
             Saying how many rows it may take.
         """
-        if self.person is None or self.person.at_most * self.row.values <= VALUES_LIMIT:
+        if self.person is None or isinstance(self.person, PersonTables):  # the type of such records has the limit
+            return
+        if self.person.at_most * self.row.values <= VALUES_LIMIT:
             return
         raise PlanError(
             f"source {self.source!r}: {self.person.at_most:,} rows of one person hold up to "
@@ -113,6 +116,11 @@ class Source(Operator):
                 f"source {self.source!r}: one person changes it by a weight of up to {person.weight}, so that is its "
                 "unit weight: leave unit_weight out"
             )
+        if isinstance(person, PersonTables):
+            person.table_rows(self.record)
+            if self.facts or self.columns is not None:
+                raise PlanError(f"source {self.source!r}: people with several tables declare no facts and no columns")
+            return
         if person.nested and not (
             isinstance(self.record, ListOf) and self.record.bound == person.at_most and not self.record.nullable
         ):
@@ -147,9 +155,9 @@ class Source(Operator):
     def row(self) -> Type:
         """The declared type of a row of the data.
 
-        It is that of a record, but where a record is one person's rows.
+        It is that of a record, but where a record is one person's rows of one table.
         """
-        if self.person is not None and self.person.nested:
+        if self.person is not None and self.person.nested and not isinstance(self.person, PersonTables):
             assert isinstance(self.record, ListOf)
             return self.record.element
         return self.record
@@ -164,6 +172,9 @@ class Source(Operator):
         """The rest of the unit in words, where it is a person: `, at most 20 rows`."""
         if self.person is None:
             return ""
+        if isinstance(self.person, PersonTables):
+            each = [f"{t.at_most:,} of {t.name}" for t in self.person.tables]
+            return f", at most {', '.join(each)} in one record"
         rows = "1 row" if self.person.at_most == 1 else f"{self.person.at_most:,} rows"
         return f", at most {rows}" + (" in one record" if self.person.nested else "")
 
@@ -185,6 +196,8 @@ class Source(Operator):
         return NoLattice(f"Source({self.source})", "is declared with weights=True; leave that out where data are rows")
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
+        if isinstance(self.person, PersonTables):
+            return Counted(Fraction(1), f"people in {self.source}", self.exact)
         if self.person is not None:
             rows = f"at most {self.person.at_most:,}"
             nested = f"people in {self.source}, with {rows} rows each"

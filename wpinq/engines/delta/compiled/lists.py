@@ -231,7 +231,7 @@ class ListLoop:
         # two walks: the norm must be known before the first element is passed on
         total = writer.bind("0.0", "t")
         self._elements(writer, words, lambda out, w: writer.line(f"{total} += 1.0"))
-        share = writer.bind(f"{weight} / max(1.0, {total})")
+        share = writer.bind(f"{weight} / max({self.operator.least_norm}.0, {total})")
         self._elements(writer, words, lambda out, w: sink(out, share))
 
     def write_merged(self, scratch: str, writer: Writer, words: Sequence[str], weight: str, sink: EmitRecord) -> None:

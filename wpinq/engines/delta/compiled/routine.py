@@ -30,6 +30,8 @@ from wpinq.errors import PlanError
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
+LANES = np.uint64(4)
+"""How many numbers of a row are read at once: rows are as long as so many, or twice as many, or more."""
 
 CACHE_LINES = 256
 """Bytes on either side: a line is 64 or 128, and processors fetch two at a time."""
@@ -129,6 +131,7 @@ from wpinq.engines.delta.compiled.intrinsics import (
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
+LANES = np.uint64(4)
 """
 
 DECLARING = """\

@@ -435,7 +435,7 @@ def _images(operator: ops.SelectMany, wanted: Type, type_: Type) -> tuple[Image,
         return ()
     (parameter,) = operator.function.core.parameters
     # no weight is negative, so that repeats add up to what their weights do
-    norm = max(Fraction(1), sum(weight for _, weight in known))
+    norm = max(Fraction(operator.least_norm), sum(weight for _, weight in known))
 
     def image(item: lists.Item, writer: Writer, words: Sequence[str]) -> list[str]:
         if parameter.digest not in writer.known:

@@ -6,34 +6,41 @@ import contextlib
 import os
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any, ClassVar
 
-from wpinq.columns.records import fetch
-from wpinq.engines.contract import OnStep, WantedRanges
-from wpinq.engines.sql.compile import Plan, source_tables
+from wpinq.columns.records import fetch, fetch_rows, leaf_types
+from wpinq.engines.contract import OnStep, WantedRanges, at_keys
+from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
 from wpinq.engines.sql.duckdb.table_cache import query_keys
 from wpinq.engines.sql.emit import in_ranges
 from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
-from wpinq.engines.sql.script import Rewrite
+from wpinq.engines.sql.script import Rewrite, SqlStatement, table_name
 from wpinq.errors import EvaluationFailed, PlanError
+from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
+from wpinq.runtime.arrays import Integers
 from wpinq.runtime.signals import interruptible
 
 
 @dataclass(slots=True)
 class Work:
-    """One evaluation of a plan, which may be attempted twice, with its data and options."""
+    """One evaluation of a plan, which may be attempted twice, with its data and options.
 
+    `plan` is that of all parts where `root` is over one of many.
+    """
+
+    root: Node
     plan: Plan
     batch: Batch | None
     declared: Mapping[str, Source]
@@ -41,6 +48,7 @@ class Work:
     on_step: OnStep
     keys: Sequence[Value] | None
     within: WantedRanges
+    in_rows: bool = False
     announced: int = 0
 
     def announcer(self) -> Callable[[str], None]:
@@ -61,6 +69,9 @@ FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of m
 
 ADMITTED = 1024
 """How many plans are remembered that were admitted."""
+
+MOST_OF_PARTS = 2**20
+"""The most records of all parts of a partition that are held at a time."""
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -96,6 +107,7 @@ class Database(SqlEngine):
 
     name = "duckdb"
     failed = FAILED
+    splits = True
     rewrites: ClassVar[tuple[Rewrite, ...]] = REWRITES
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None:
@@ -139,7 +151,7 @@ class Database(SqlEngine):
         may take as much memory. Data leave less of it, and threads take more. So that other DuckDB opens only where
         something fails, or under a limit of this one's own.
         """
-        self._admit([root for root, together in plans if together])
+        self._admit(_tried([root for root, together in plans if together]))
         for root in [root for root, together in plans if not together]:
             self._admit([root])
 
@@ -189,7 +201,8 @@ class Database(SqlEngine):
         One database serves all of them.
         """
         try:
-            return _public.evaluate(root, data, arithmetic)
+            output: Weights = _public.evaluate(root, data, arithmetic)
+            return output
         finally:
             for name in data:
                 _public.forget(name)
@@ -215,7 +228,8 @@ class Database(SqlEngine):
         within: WantedRanges = (),
         *,
         rewrites: tuple[Rewrite, ...] | None = None,
-    ) -> Weights:
+        in_rows: bool = False,
+    ) -> Any:
         """The output of a plan, in canonical order; or what some keys weigh.
 
         Weights are the same to the last bit whatever the number of threads, the order of the rows and the memory, and
@@ -227,6 +241,8 @@ class Database(SqlEngine):
             As the contract has them; only `FLOAT`. What it keeps when it is asked for keys: see `key_query`.
         rewrites : tuple of Rewrite, optional
             Which rewrites to make, where not those of the database.
+        in_rows : bool
+            Whether to give what `integer_rows` does instead of weights, without keys.
 
         Raises
         ------
@@ -235,19 +251,26 @@ class Database(SqlEngine):
         EvaluationFailed
             When DuckDB failed; with a constant message, for its own could show data.
         """
-        root = physical_plan(root)
-        declared = check_given(self.name, root, data, arithmetic)
+        check_given(self.name, root, data, arithmetic)
         rewrites = self.rewrites if rewrites is None else rewrites
 
-        def attempt() -> Weights | None:
-            batch = next((one for one in self._batches if rewrites is REWRITES and root in one), None)
-            plan = Plan(root, rewrites) if batch is None else batch.plan(root)
+        def attempt() -> Any:
+            batches = self._batches if rewrites is REWRITES else []
+            batch, whole = next(((one, one.parts[root][0]) for one in batches if root in one.parts), (None, None))
+            step = physical_plan(root) if whole is None else whole
+            batch = batch or next((one for one in batches if step in one), None)
+            plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            work = Work(plan, batch, declared, data, on_step, keys, within)
+            work = Work(root, plan, batch, sources([step]), data, on_step, keys, within, in_rows)
             output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output
 
         return self._in_turn(attempt)
+
+    def integer_rows(self, root: Node, data: Mapping[str, Any], on_step: OnStep = None) -> Integers | None:
+        """The records that weigh more than 1/2, as rows of integers that are never null."""
+        plain = all(leaf == INT and not nullable for leaf, nullable in leaf_types(root.type))
+        return self.evaluate(root, data, on_step=on_step, in_rows=True) if plain else None
 
     def open(self) -> Instance:
         """Open it now rather than on its first use, so that faults of its options show."""
@@ -266,7 +289,7 @@ class Database(SqlEngine):
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
 
-    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Weights | None, bool]:
+    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Any, bool]:
         """The output or None, and whether a fault of DuckDB's own is why.
 
         What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
@@ -288,16 +311,19 @@ class Database(SqlEngine):
                 self._shut()
         return output, fault
 
-    def _run(self, instance: Instance, work: Work) -> Weights:
+    def _run(self, instance: Instance, work: Work) -> Any:
         connection, tables = instance.connection, instance.tables
         plan, batch = work.plan, work.batch
         self._hold_all(instance, work)
+        if batch is not None and work.root in batch.parts:
+            return self._part(instance, work, batch)
         if batch is not None:
             batch.begin(plan.root)
         if work.keys is None:
             compiled = plan.program()
             run(compiled, tables, work.announcer())
-            output = fetch(connection, in_ranges(compiled.query, compiled.type, work.within), compiled.type)
+            query = in_ranges(compiled.output if work.in_rows else compiled.query, compiled.type, work.within)
+            output = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
             tables.release(compiled.reads)
         else:
             output = query_keys(tables, plan, work.keys, work.announcer(), batch)
@@ -305,6 +331,29 @@ class Database(SqlEngine):
             batch.end(tables.tables.__contains__)
             tables.trim()
         return output
+
+    def _part(self, instance: Instance, work: Work, batch: Batch) -> Any:
+        """The output over a part, from one output of all parts unless that is too large."""
+        (whole, key), plan, tables = batch.parts[work.root], work.plan, instance.tables
+        if whole not in batch.outputs:
+            compiled = plan.program()
+            batch.begin(whole)
+            run(compiled, tables, work.announcer())
+            table, output = table_name(compiled.output), None
+            tables.create(SqlStatement(compiled.steps[-1][0], compiled.output, table, compiled.reads), True)
+            most = MOST_OF_PARTS if work.keys is None else 4 * len(work.keys) * len(batch.parts)
+            if tables.tables[table].rows <= most:
+                output = fetch(instance.connection, f"SELECT * FROM {table}{compiled.order}", compiled.type)
+            tables.release([*compiled.reads, table])
+            batch.end(tables.tables.__contains__)
+            if output is None:
+                batch.apart()
+                return self._run(instance, replace(work, plan=batch.plan(physical_plan(work.root))))
+            found = batch.outputs[whole] = defaultdict(dict)
+            for (part, record), weight in output.items():
+                found[part][record] = weight
+        weights = batch.outputs[whole].get(key, {})
+        return weights if work.keys is None else at_keys(weights, work.keys)
 
     def _hold_all(self, instance: Instance, work: Work) -> None:
         """Load the datasets of a plan that are not there."""
@@ -321,6 +370,8 @@ class Database(SqlEngine):
     def _drop(self, table: str, weights: object) -> None:
         instance = self._opened()
         instance.tables.forget(table)
+        for batch in self._batches:
+            batch.outputs.clear()
         unload(instance.connection, table, weights)
 
     def forget(self, name: str) -> None:
@@ -344,6 +395,13 @@ class Database(SqlEngine):
             except BaseException:
                 self._shut()
                 raise
+
+
+def _tried(roots: Sequence[Node]) -> list[Node]:
+    """The plans that are tried for some: over parts, that of all parts and one of them."""
+    parts = parts_of(roots)
+    some = {whole: root for root, (whole, _) in parts.items()}
+    return [*(root for root in roots if root not in parts), *some, *some.values()]
 
 
 def check_with(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
@@ -385,7 +443,7 @@ class UnoptimisedDatabase(Database):
     It takes the data of one plan. Once they are attached, its statements reach no file and set no option.
     """
 
-    rewrites = ()
+    rewrites, splits = (), False
 
     def __init__(self, memory_limit: str | None = None, threads: int | None = 1) -> None:
         import duckdb  # noqa: F401  # here, and not in each child that opens it

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import Any
 
-from wpinq.columns.records import column_names, column_types, fetch, flattener, reader
+from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import at_keys
 from wpinq.engines.sql.compile import Compiled, Plan
@@ -45,15 +45,16 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
     Nulls are found as values are. One record, the most frequent case, takes no join, nor do a few that lie in one
     column. A narrowed query takes the keys as parameters (see `key_pushdown`).
     """
-    flatten = flattener(type_)
-    records = [flatten(key) for key in keys if key is not None or type_.nullable]
+    records = [key for key in keys if key is not None or type_.nullable]
     if not records:
         return {}
+    if len(records) > FEW and not has_lists(type_):
+        return fetch_many(connection, read_from, type_, records)
     names, types = column_names(type_), column_types(type_)
-    lists = {f"keys{i}": list(column) for i, column in enumerate(zip(*records, strict=True))}
+    lists = {f"keys{i}": column for i, column in enumerate(leaf_columns(type_, records))}
     given: dict[str, Any] = dict(lists)
     if len(records) == 1:
-        given = {f"key{i}": value for i, value in enumerate(records[0])}
+        given = {f"key{i}": value for i, (value,) in enumerate(lists.values())}
         joined = f"WHERE {_same(names, [f'CAST(${name} AS {sql})' for name, sql in zip(given, types, strict=True)])}"
     elif len(names) == 1 and len(records) <= FEW and isinstance(type_, Scalar) and None not in lists["keys0"]:
         joined = f"WHERE list_contains(CAST($keys0 AS {types[0]}[]), q.{names[0]})"
@@ -61,13 +62,9 @@ def fetch_keys(connection: Any, read_from: str, type_: Type, keys: Sequence[Valu
         columns = zip(lists, names, types, strict=True)
         table = ", ".join(f"unnest(CAST(${given} AS {sql}[])) AS {name}" for given, name, sql in columns)
         joined = f"SEMI JOIN (SELECT {table}) AS k ON {_same(names, [f'k.{name}' for name in names])}"
+    given |= narrowing(read_from, lists) if narrowed else {}
     query = f"SELECT q.* FROM {read_from} AS q {joined}"
-    if narrowed:
-        given |= narrowing(read_from, lists)
-    if len(records) > FEW:
-        return at_keys(fetch(connection, query, type_, given), keys)
-    read = reader(type_)
-    return at_keys({read(row): row[-1] for row in connection.execute(query, given or None).fetchall()}, keys)
+    return at_keys(read_rows(type_, connection.execute(query, given or None).fetchall()), keys)
 
 
 def narrowing(query: str, lists: Mapping[str, list[Any]]) -> dict[str, Any]:
@@ -283,8 +280,7 @@ class TableCache:
         if self.tables[statement.creates].rows * len(added) <= KEPT_RECORDS:  # read by one query, and not by one each
             rows = self.connection.execute(f"SELECT * FROM {statement.creates}").fetchall()
             for place, (plan, of) in enumerate(added.items(), -len(added)):
-                read = reader(of.type)
-                self.results[plan].hold({read(row): row[place] for row in rows if row[place]}, self.room)
+                self.results[plan].hold(read_rows(of.type, [row for row in rows if row[place]], place), self.room)
             self._trim_results()
         self._set_last(statement.creates)
         return self.results[of_plan]

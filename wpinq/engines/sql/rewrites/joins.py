@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from wpinq.columns.records import column_names
@@ -59,37 +59,30 @@ def _order(block: b.Block) -> tuple[tuple[str, b.SqlTable], ...]:
     equal = [(one.scope, other.scope) for one, other in b.equalities(block.condition) if other.kind == "column"]
     neighbours = {*equal, *(pair[::-1] for pair in equal)}
     left = dict(block.tables)
-    order: list[str] = []
+    order: list[tuple[str, b.SqlTable]] = []
     while left:
-        known = known_from(block, order)
+        known = known_from(block, dict(order))
         bound = {alias for alias, table in left.items() if is_bound(alias, table, known)}
-        joined = {one for one, other in neighbours if other in order}
+        joined = {one for one, other in neighbours if other in dict(order)}
         filters = [alias for alias in left if alias in bound and not left[alias].lookup]
         growing = [alias for alias in left if alias in joined and not left[alias].lookup]
         lookups = [alias for alias in left if alias in joined and alias in bound]
         rest = [alias for alias in left if not left[alias].lookup] if not order else []
         alias = next(iter([*filters, *growing, *lookups, *rest, *left]))
-        order.append(alias)
-        del left[alias]
-    held = dict(block.tables)
-    return tuple((alias, held[alias]) for alias in order)
+        order.append((alias, left.pop(alias)))
+    return tuple(order)
 
 
-def known_from(block: b.Block, order: Sequence[str]) -> set[t.SqlTerm]:
+def known_from(block: b.Block, order: Iterable[str]) -> set[t.SqlTerm]:
     """The columns that rows of some tables of a block determine."""
-    held = dict(block.tables)
-    inner = replace(block, tables=tuple((alias, held[alias]) for alias in order))
-    return b.closure(inner, [term for alias in order for term in held[alias].at(alias)])[0]
+    tables = tuple((alias, dict(block.tables)[alias]) for alias in order)
+    return b.closure(replace(block, tables=tables), [term for alias, table in tables for term in table.at(alias)])[0]
 
 
 def is_bound(alias: str, table: b.SqlTable, known: set[t.SqlTerm]) -> bool:
     """Whether known columns leave at most one row of a table."""
     names = {term.text for term in known if term.scope == alias}
     return any(key <= names for key in table.keys)
-
-
-Pairs = list[tuple[t.SqlTerm, str]]
-"""Columns of the first table, each with the column of another that it must equal."""
 
 
 def order_by_row(script: Script, rows: b.QueryRows) -> b.QueryRows:
@@ -129,9 +122,12 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
         return [block]
     start, conditions, numbers = [first], [block.condition], list[t.SqlTerm]()
     for other, pairs in ((second, to_second), (third, to_third)):
-        counts, alias = _counts(script, other[1], pairs), script.alias()
+        counts, alias = (
+            script.counts(b.Block((other,), t.TRUE, t.RecordShape(None, tuple(pairs)), t.ONE)),
+            script.alias(),
+        )
         start.append((alias, counts))
-        conditions += b.matches(counts, alias, [term for term, _ in pairs])
+        conditions += b.matches(counts, alias, pairs.values())
         numbers.append(t.column(alias, "n", False))
     fewer = t.call("less", numbers[1], numbers[0])
     return [
@@ -140,23 +136,11 @@ def _split(script: Script, block: b.Block) -> list[b.Block]:
     ]
 
 
-def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]) -> Pairs:
+def _pairs(block: b.Block, first: tuple[str, b.SqlTable], other: tuple[str, b.SqlTable]) -> dict[t.SqlTerm, t.SqlTerm]:
+    """Columns of the other table, each with the column of the first that it must equal."""
     find = b.classes(block)
     held = {find(term): term for term in first[1].at(first[0])}
-    return [(held[find(term)], term.text) for term in other[1].at(other[0]) if find(term) in held]
-
-
-def _counts(script: Script, table: b.SqlTable, pairs: Pairs) -> b.SqlTable:
-    """How many rows a table has for the values of some columns."""
-    nullable = dict(table.columns)
-    keys, quote = numbered("k", pairs), script.emitter.dialect.quote
-    shown = ", ".join(f"{quote(name)} AS {key}" for key, (_, name) in zip(keys, pairs, strict=True))
-    grouped = ", ".join(keys)
-    name = script.table(
-        f"SELECT {grouped}, count(*) AS n FROM (SELECT {shown} FROM {table.source}) GROUP BY {grouped}", [table.source]
-    )
-    listed = [*((key, nullable[held]) for key, (_, held) in zip(keys, pairs, strict=True)), ("n", False)]
-    return b.SqlTable(name, tuple(listed), (frozenset(keys),), lookup=True)
+    return {term: held[find(term)] for term in other[1].at(other[0]) if find(term) in held}
 
 
 # Rewrites of an Intersect: a join of its sides, each filtered by the records of the other.
@@ -348,15 +332,8 @@ def drop_self_joins(script: Script, block: b.Block) -> b.Block:
         kept, dropped = pair
         tables = tuple((alias, table) for alias, table in block.tables if alias != dropped)
         merged = b.rewritten(block, tables, {dropped: kept})
-        parts = dict.fromkeys(term for term in t.conjuncts(merged.condition) if not _trivial(term))
+        parts = dict.fromkeys(term for term in t.conjuncts(merged.condition) if not b.trivial(term))
         block = b.Block(merged.tables, t.both(parts), merged.output, merged.weight)
-
-
-def _trivial(term: t.SqlTerm) -> bool:
-    """Whether a condition says that a value is itself."""
-    if not b.equates(term) or term.arguments[0] != term.arguments[1]:
-        return False
-    return term.text == "same" or not term.arguments[0].nullable
 
 
 def _find(block: b.Block) -> tuple[str, str] | None:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, QueryRows, SqlTable, classes, equates, links
 from wpinq.engines.sql.script import Script, numbered
 
-
-@dataclass(frozen=True, slots=True)
-class _Alternative:
-    """Lookups at one key: the tables by alias, and the columns of the key in each.
-
-    The columns are in the order of the first table's.
-    """
-
-    tables: tuple[tuple[str, SqlTable], ...]
-    keys: tuple[tuple[str, ...], ...]
+_Lookups = list[tuple[tuple[str, SqlTable], list[t.SqlTerm]]]
+"""Lookups at one key: tables by alias, each with its columns of the key, in the order of the first table's."""
 
 
 def fold_lookups(script: Script, rows: QueryRows) -> QueryRows:
@@ -42,38 +36,34 @@ def _folded(script: Script, block: Block) -> Block:
     done: set[str] = set()
     while True:
         group = _find(block, done)
-        if group is None:
+        if not group:
             return block
         block, alias = _fold(script, block, group)
         done.add(alias)
 
 
-def _find(block: Block, done: set[str]) -> _Alternative | None:
+def _find(block: Block, done: set[str]) -> _Lookups:
     find = classes(block)
-    groups: dict[tuple[t.SqlTerm, ...], list[tuple[tuple[str, SqlTable], tuple[str, ...]]]] = {}
+    groups: dict[frozenset[t.SqlTerm], list[tuple[tuple[str, SqlTable], dict[t.SqlTerm, t.SqlTerm]]]] = {}
     for alias, table in block.tables:
         if table.lookup and alias not in done:
             (key,) = table.keys
-            place = {find(t.column(alias, name, True)): name for name in sorted(key)}
+            place = {find(term): term for term in table.at(alias) if term.text in key}
             if len(place) == len(key):
-                order = sorted(place, key=lambda term: term.digest)
-                groups.setdefault(tuple(order), []).append(((alias, table), tuple(place[term] for term in order)))
+                groups.setdefault(frozenset(place), []).append(((alias, table), place))
     for members in groups.values():
         members.sort(key=lambda member: member[0][1].source)
         # one order of the key's columns for all groups of these tables
-        first = members[0][1]
-        order_ = sorted(range(len(first)), key=lambda i: first[i])
-        group = _Alternative(
-            tuple(table for table, _ in members), tuple(tuple(key[i] for i in order_) for _, key in members)
-        )
-        if len(block.tables) > len(group.tables) and (len(group.tables) > 1 or _terms(block, group)):
+        order = [find(term) for term in sorted(members[0][1].values(), key=attrgetter("text"))]
+        group = [(item, [place[each] for each in order]) for item, place in members]
+        if len(block.tables) > len(group) and (len(group) > 1 or _terms(block, group)):
             return group
-    return None
+    return []
 
 
-def _pure(block: Block, group: _Alternative) -> dict[bytes, bool]:
+def _pure(block: Block, group: _Lookups) -> dict[bytes, bool]:
     """For each term of a block, whether it is made of the group's columns alone."""
-    inside = {alias for alias, _ in group.tables}
+    inside = {alias for (alias, _), _ in group}
     pure: dict[bytes, bool] = {}
     constant: set[bytes] = set()
     for term in t.walk(_roots(block)):
@@ -94,50 +84,35 @@ def _roots(block: Block) -> list[t.SqlTerm]:
     return [*t.leaves(block.output), block.weight, *t.conjuncts(block.condition)]
 
 
-def _terms(block: Block, group: _Alternative) -> bool:
+def _terms(block: Block, group: _Lookups) -> bool:
     pure = _pure(block, group)
     return any(pure[term.digest] and term.kind == "call" for term in t.walk(_roots(block)[:-1]))
 
 
-def _fold(script: Script, block: Block, group: _Alternative) -> tuple[Block, str]:
+def _fold(script: Script, block: Block, group: _Lookups) -> tuple[Block, str]:
     pure = _pure(block, group)
     parts = t.conjuncts(block.condition)
     inside = [part for part in parts if pure[part.digest]]
     outside = [part for part in parts if not pure[part.digest]]
     roots = _roots(replace(block, condition=t.both(outside)))
-    key_names = numbered("k", group.keys[0])
-    key_of = {
-        t.column(alias, name, True): key_name
-        for (alias, _), key in zip(group.tables, group.keys, strict=True)
-        for name, key_name in zip(key, key_names, strict=True)
-    }
-    wanted = _wanted(roots, pure)
-    by_position = t.renamed({alias: f"a{i}" for i, (alias, _) in enumerate(group.tables)})
-    texts = {term: script.emitter.term(by_position(term)) for term in wanted if term not in key_of}
-    listed = sorted(texts, key=lambda term: texts[term])
-    first_alias, _ = group.tables[0]
-    held = dict(group.tables[0][1].columns)
-    keys = [t.column(first_alias, name, held[name]) for name in group.keys[0]]
-    matches = [
-        t.same(key, t.column(alias, name, dict(table.columns)[name]))
-        for (alias, table), other in zip(group.tables[1:], group.keys[1:], strict=True)
-        for key, name in zip(keys, other, strict=True)
-    ]
-    outputs = [*keys, *listed]
-    names = [*key_names, *numbered("x", listed)]
-    inner = Block(group.tables, t.both(dict.fromkeys([*matches, *inside])), t.RecordShape(None, tuple(keys)), keys[0])
-    sql = script.emitter.select(inner, outputs, names)
-    name = script.table(sql, [table.source for _, table in group.tables])
+    tables, keys = tuple(item for item, _ in group), group[0][1]
+    known = {column: key for _, own in group for key, column in zip(keys, own, strict=True)}
+    by_position = t.renamed({alias: f"a{i}" for i, (alias, _) in enumerate(tables)})
+    wanted = [term for term in _wanted(roots, pure) if term not in known]
+    outputs = [*keys, *sorted(wanted, key=lambda term: script.emitter.term(by_position(term)))]
+    names = [*numbered("k", keys), *numbered("x", wanted)]
+    matches = [t.same(key, column) for column, key in known.items() if column != key]
+    inner = Block(tables, t.both(dict.fromkeys([*matches, *inside])), t.RecordShape(None, tuple(keys)), keys[0])
+    name = script.table(script.emitter.select(inner, outputs, names), [table.source for _, table in tables])
     described = [(n, term.nullable) for n, term in zip(names, outputs, strict=True)]
-    table = SqlTable(name, tuple(described), (frozenset(key_names),), lookup=True)
+    table = SqlTable(name, tuple(described), (frozenset(names[: len(keys)]),), lookup=True)
     alias = script.alias()
-    found = {term: t.column(alias, n, term.nullable) for n, term in zip(names, outputs, strict=True)}
-    found |= {term: t.column(alias, key_name, keys[int(key_name[1:])].nullable) for term, key_name in key_of.items()}
+    found = dict(zip(outputs, table.at(alias), strict=True))
+    found |= {column: found[key] for column, key in known.items()}
     rewrite = t.substitute(found.get, ("column", "call"))
-    members = {a for a, _ in group.tables}
-    tables = (*((other, held) for other, held in block.tables if other not in members), (alias, table))
+    kept = (*(item for item in block.tables if item not in tables), (alias, table))
     conditions = dict.fromkeys(map(rewrite, outside))
-    return Block(tables, t.both(conditions), t.map_shape(rewrite, block.output), rewrite(block.weight)), alias
+    return Block(kept, t.both(conditions), t.map_shape(rewrite, block.output), rewrite(block.weight)), alias
 
 
 def _wanted(roots: list[t.SqlTerm], pure: dict[bytes, bool]) -> list[t.SqlTerm]:
@@ -253,24 +228,24 @@ def cut_wanted_records(script: Script, rows: QueryRows) -> QueryRows:
     and a record that stays keeps its bits. A record that goes has no row in the Join, since its key is not in the
     lookup. The norms of the Join are those of its inputs, made without any of this.
     """
-    return replace(rows, blocks=tuple(_narrowed(script, block) for block in rows.blocks))
+    return _each_table(rows, lambda block, alias, table: _wanted_pieces(script, block, alias, table))
 
 
-def _narrowed(script: Script, block: Block) -> Block:
-    tables = []
-    for alias, table in block.tables:
-        found = _wanted_pieces(script, block, alias, table)
-        tables.append((alias, table if found is None else found))
-    return replace(block, tables=tuple(tables))
+def _each_table(rows: QueryRows, changed: Callable[[Block, str, SqlTable], SqlTable]) -> QueryRows:
+    """The rows, with each table of a block changed."""
+    blocks = [
+        (block, tuple((alias, changed(block, alias, table)) for alias, table in block.tables)) for block in rows.blocks
+    ]
+    return replace(rows, blocks=tuple(replace(block, tables=tables) for block, tables in blocks))
 
 
-def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) -> SqlTable | None:
+def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) -> SqlTable:
     if table.cut is None or len(table.cut.tables) != 1:
-        return None
+        return table
     ((_, summed),) = table.cut.tables
     statement = next((one for one in script.statements if one.creates == summed.source and one.rows), None)
     if statement is None or not _filtered(block, alias):
-        return None
+        return table
     # the columns of the table of sums, by those of the pieces, as they are joined
     held = dict(zip((name for name, _ in table.columns), t.leaves(table.cut.output), strict=False))
     find = classes(block)
@@ -281,7 +256,7 @@ def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) ->
             f"q.{held[name].text} = k.{there}"
             for name, nullable in table.columns
             for there, perhaps in lookup.columns
-            if not (nullable or perhaps) and name in held and _is_plain(held[name])
+            if not (nullable or perhaps) and name in held and held[name].kind == "column" and not held[name].nullable
             if find(t.column(alias, name, False)) == find(t.column(other, there, False))
         ]
         if pairs:
@@ -289,11 +264,7 @@ def _wanted_pieces(script: Script, block: Block, alias: str, table: SqlTable) ->
             query = statement.query.replace(f"({statement.rows})", f"({joined})", 1)
             made = script.table(query, (*statement.reads, lookup.source))
             return replace(table, source=table.source.replace(summed.source, made), reads=(made,), cut=None)
-    return None
-
-
-def _is_plain(term: t.SqlTerm) -> bool:
-    return term.kind == "column" and not term.nullable
+    return table
 
 
 def _filtered(block: Block, alias: str) -> bool:
@@ -317,11 +288,7 @@ def make_one_piece(script: Script, rows: QueryRows) -> QueryRows:
     Needs: a condition that the number is one constant. Weights: the piece is made by the same terms of the same
     numbers, under the same condition, so all bits stay.
     """
-    blocks = [
-        replace(block, tables=tuple((alias, _one_piece(block, alias, table)) for alias, table in block.tables))
-        for block in rows.blocks
-    ]
-    return replace(rows, blocks=tuple(blocks))
+    return _each_table(rows, _one_piece)
 
 
 def _one_piece(block: Block, alias: str, table: SqlTable) -> SqlTable:

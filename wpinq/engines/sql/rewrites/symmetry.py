@@ -7,9 +7,10 @@ permutes the choices of rows, and all of an orbit give the same record. Where a 
 images of a choice, the orbit has n choices, and the column comes before its images in one of them, in any order of
 all values. That one is made, and adds the weights of all n, which are one term over n images of its columns.
 
-**Order.** Values come in the order of how many rows have them in the tables of that first column, then of themselves.
-Tables that hold it and an image of it are filtered by that, stored, and joined first. So what grows is joined at
-the vertex that has few partners that come after it: at most `√(2m)` in a graph of m edges, whatever its degrees.
+**Order.** Values come in the order of how many rows have them in that first column, then of themselves. In a choice of
+rows each image of the column is that column of another table with the same rows, so every value has a place. Tables
+that hold it and an image of it are filtered by that, stored, and joined first. So what grows is joined at the vertex
+that has few partners that come after it: at most `√m` in a graph of m edges, whatever its degrees.
 
 **What breaks the symmetry.** Images of conditions `NOT x = y` that the block does not have (two paths that meet in a
 triangle need not say that all three vertices differ) are added, and so is that the column differs from its images. What
@@ -340,22 +341,14 @@ def _from_first(script: Script, found: Automorphism) -> b.JoinedTables:
     """
     block, (least, *images) = found.block, found.orbit
     held = {alias: here for alias, table in core_tables(block) for here in places(block, alias, table, least)}
-    counts = _counts(script, {(dict(block.tables)[alias].source, here.text): None for alias, here in held.items()})
+    alias, here = next(iter(held.items()))
+    counts = script.counts(b.Block(((alias, dict(block.tables)[alias]),), t.TRUE, here, t.ONE))
     first: dict[str, b.SqlTable] = {}
     for alias, table in block.tables:
         if alias in held:
             later = [place for other in images for place in places(block, alias, table, other)]
             first[alias] = _ordered(script, table, held[alias], later, counts) if later else table
     return (*first.items(), *(item for item in block.tables if item[0] not in first))
-
-
-def _counts(script: Script, held: dict[tuple[str, str], None]) -> b.SqlTable:
-    """How many rows have each value, in some columns of tables."""
-    quote = script.emitter.dialect.quote
-    values = " UNION ALL ".join(f"SELECT {quote(name)} AS k0 FROM {source}" for source, name in held)
-    sources = list(dict.fromkeys(source for source, _ in held))
-    name = script.table(f"SELECT k0, count(*) AS n FROM ({values}) GROUP BY k0", sources)
-    return b.SqlTable(name, (("k0", False), ("n", False)), (frozenset(("k0",)),), lookup=True)
 
 
 def _ordered(

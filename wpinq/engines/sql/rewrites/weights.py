@@ -31,7 +31,26 @@ def read_equal_weights(script: Script, stored: b.StoredTable) -> b.StoredTable:
     return replace(stored, table=replace(table, weight=t.number(float(each))))
 
 
-def read_own_norm(script: Script, norm: b.KeyNorm) -> b.KeyNorm:
+def find_no_repeats(script: Script, relation: b.Relation) -> b.Relation:
+    """Rows that weigh as much as each record weighs are one to a record, and are not added up.
+
+    Before: `SELECT c0, c1, sum(w) FROM (SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e) GROUP BY …`.
+    After: `SELECT c1, c0, 1.0 FROM e UNION ALL SELECT c0, c1, 1.0 FROM e`.
+
+    A list of edges that declares `unit_weights` and `simple` is symmetrised so.
+
+    Needs: `equal_weights` of the plan's properties, a weight other than 0, and rows of just that constant weight.
+
+    Weights: the rows of a record weigh together as much as one of them. So there is one, and the sum of one number is
+    that number.
+    """
+    each = relation.each
+    if not each or Fraction(float(each)) != each:
+        return relation
+    return replace(relation, repeats=any(block.weight != t.number(float(each)) for block in relation.blocks))
+
+
+def read_own_norm(script: Script, total: b.Total) -> b.Total:
     """The norm of a join key with at most one record is the weight of that record.
 
     Before: `SELECT … a.w * b.w / (n.norm + m.norm) FROM a, b, norms_of_a AS n, norms_of_b AS m WHERE …`.
@@ -42,10 +61,10 @@ def read_own_norm(script: Script, norm: b.KeyNorm) -> b.KeyNorm:
     Weights: the sum of one number is that number, exactly. The table of norms would have rounded it up to the grid, so
     the error can only fall. The absolute value is left out where the plan says that no weight is negative.
     """
-    if not b.determines_row(norm.block, norm.key):
-        return norm
-    weight = norm.block.weight
-    return replace(norm, term=weight if norm.nonnegative else t.call("absolute", weight))
+    if not total.absolute or not b.determines_row(total.block, total.grouped_by):
+        return total
+    weight = total.block.weight
+    return replace(total, term=weight if total.nonnegative else t.call("absolute", weight))
 
 
 def count_rows(script: Script, total: b.Total) -> b.Total:
@@ -104,10 +123,9 @@ VALUES_LIMIT = 8
 
 def put_side_by_side(script: Script, rows: b.SideBySide) -> b.SideBySide:
     """Put the weights of one column's values side by side, where there is such a column."""
-    block = rows.block
-    if not b.grows(block):
+    if len(rows.blocks) > 1 or not b.grows(rows.blocks[0]):
         return rows
-    for place, alias, table, count in _places(block, rows.weights[0]):
+    for place, alias, table, count in _places(rows.blocks[0], rows.weights[0]):
         return _put(script, rows, place, (alias, table), count)
     return rows
 
@@ -129,7 +147,7 @@ def _places(block: b.Block, weights: tuple[t.SqlTerm, ...]) -> Iterator[tuple[in
 
 
 def _put(script: Script, rows: b.SideBySide, place: int, of: tuple[str, b.SqlTable], count: int) -> b.SideBySide:
-    block, (alias, table) = rows.block, of
+    (block,), (alias, table) = rows.blocks, of
     terms = list(t.leaves(block.output))
     value = terms.pop(place).text
     side, held = script.alias(), _pieces(script, table, value, count)
@@ -141,7 +159,9 @@ def _put(script: Script, rows: b.SideBySide, place: int, of: tuple[str, b.SqlTab
         weights.append(tuple(t.call("where", missing, t.number(0.0), own(read(weight))) for weight in added))
     shape = t.RecordShape(None, tuple(map(read, terms)))
     tables = tuple((side, held) if other == alias else (other, kept) for other, kept in block.tables)
-    return b.SideBySide(b.Block(tables, read(block.condition), shape, weights[0][0]), tuple(weights), place)
+    values = tuple(t.literal(f"CAST({i} AS BIGINT)") for i in range(count))
+    block = b.Block(tables, read(block.condition), shape, weights[0][0])
+    return b.SideBySide((block,), tuple(weights), place, values)
 
 
 def _pieces(script: Script, table: b.SqlTable, value: str, count: int) -> b.SqlTable:
@@ -158,3 +178,33 @@ def _pieces(script: Script, table: b.SqlTable, value: str, count: int) -> b.SqlT
     name = script.table(sql, table.reads or (table.source,))
     listed = (*keys, *((weight, True) for weight in weights))
     return b.SqlTable(name, listed, (frozenset(name for name, _ in keys),), lookup=True)
+
+
+def scan_once(script: Script, rows: b.SideBySide) -> b.SideBySide:
+    """Rows of blocks that differ in one constant become one row, with a weight for each value.
+
+    Before: `SELECT c0, c1, sum(w) FROM (SELECT c0, 'sum' AS c1, w0 AS w FROM s UNION ALL SELECT c0, 'count', w1 FROM s)
+    GROUP BY c0, c1`.
+    After: `SELECT c0, unnest(['sum', 'count']), unnest([w0, w1]) FROM (SELECT c0, sum(w0), sum(w1) FROM s GROUP BY
+    c0)`.
+
+    A mean reads its sum and its count so in one scan, and groups by the key alone.
+
+    Needs: blocks over the same tables, of one condition; records that differ in one column, where each block has a
+    constant of its own.
+
+    Weights: each sum is of the same integers on the grid (`sums`), in another order. So all bits stay, and the error
+    bound. A sum of 0, or of nothing but nulls, is no record, as before.
+    """
+    columns = [*zip(*(t.leaves(block.output) for block in rows.blocks), strict=True)]
+    places = [place for place, column in enumerate(columns) if len({*column}) > 1]
+    alike = {(block.tables, block.condition) for block in rows.blocks}
+    if len(alike) > 1 or len(places) != 1 or any(len(weights) > 1 for weights in rows.weights):
+        return rows
+    values = columns[places[0]]
+    if not len({*values}) == len(values) <= VALUES_LIMIT or any(value.kind != "literal" for value in values):
+        return rows
+    ((tables, condition),) = alike
+    kept = tuple(column[0] for place, column in enumerate(columns) if place not in places)
+    block = b.Block(tables, condition, t.RecordShape(None, kept), rows.blocks[0].weight)
+    return b.SideBySide((block,), rows.weights, places[0], values)

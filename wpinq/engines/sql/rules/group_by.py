@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from wpinq.columns.records import leaf_types
 from wpinq.engines.sql import terms as t
-from wpinq.engines.sql.blocks import Block, Relation, SqlTable, determines_weight
+from wpinq.engines.sql.blocks import Block, Relation, SqlTable, covered, determines_weight
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import canonical, lower, lower_with
 from wpinq.engines.sql.script import Script, grouping, numbered
@@ -77,12 +77,16 @@ def group_by(operator: GroupBy, script: Script, given: Relation, output: Relatio
     keys = [key_columns] if one_weight else [key_columns | {count} for count in counts[:1]]
     columns = [(name, null) for name, (_, null) in zip(names, leaf_types(operator.key.type), strict=True)]
     columns += [(name, name not in counts) for name in numbered("y", kept)]
-    constant = None
-    if one_weight and block.weight.kind == "literal":
-        constant = t.number(t.number_value(block.weight) / 2)
-    name = script.table(sql, read)
-    table = SqlTable(name, tuple(columns), tuple(keys), key_columns if one_weight else None, constant, (), one_weight)
+    constant = t.number(t.number_value(block.weight) / 2) if block.weight.kind == "literal" else None
+    keyed, plain = replace(block, output=t.RecordShape(None, tuple(terms))), given.nonnegative and constant is not None
+    if plain and len(counts) == len(kept) and covered(keyed, names) is not None:
+        table = script.counts(keyed)  # which other steps may have made
+    else:
+        weight_from = key_columns if one_weight else None
+        name = script.table(sql, read)
+        table = SqlTable(name, tuple(columns), tuple(keys), weight_from, constant, (), one_weight)
     scan = script.scan(table)
+    scan = scan if constant is None else replace(scan, weight=constant)
     held = iter(t.leaves(scan.output))
     key_shape, ys = t.shape_of(operator.key.type, held), list(held)
     if found is None:

@@ -101,27 +101,24 @@ def _divide(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
     return t.call("fit_float", t.call("divide_float", left, right))
 
 
-@_rule("floor_divide")
-def _floor_divide(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
-    left, right = _as(node, shapes, INT)
-    by = _small_integer(node)
-    if by is not None:
-        return t.call("floor_divide_by", left, t.literal(by))
-    return t.call("fit_int", _floor_quotient(left, right))
+def _division(by_constant: str, whole: Callable[[t.SqlTerm, t.SqlTerm, t.SqlTerm], t.SqlTerm]) -> PrimitiveRule:
+    """A division by a small constant by a template, else from both numbers and their quotient."""
+
+    def rule(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
+        left, right = _as(node, shapes, INT)
+        by = _small_integer(node)
+        if by is not None:
+            return t.call(by_constant, left, t.literal(by))
+        quotient = t.call("floor_divide_128", t.call("signed_dividend", left, right), t.call("divisor", right))
+        return t.call("fit_int", whole(left, right, quotient))
+
+    return rule
 
 
-def _floor_quotient(left: t.SqlTerm, right: t.SqlTerm) -> t.SqlTerm:
-    return t.call("floor_divide_128", t.call("signed_dividend", left, right), t.call("divisor", right))
-
-
-@_rule("modulo")
-def _modulo(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
-    left, right = _as(node, shapes, INT)
-    by = _small_integer(node)
-    if by is not None:
-        return t.call("modulo_by", left, t.literal(by))
-    whole = t.call("int_multiply", _floor_quotient(left, right), right)
-    return t.call("fit_int", t.call("int_subtract", left, whole))
+RULES["floor_divide"] = _division("floor_divide_by", lambda left, right, quotient: quotient)
+RULES["modulo"] = _division(
+    "modulo_by", lambda left, right, quotient: t.call("int_subtract", left, t.call("int_multiply", quotient, right))
+)
 
 
 @_rule("equal")

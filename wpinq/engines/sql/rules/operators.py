@@ -21,7 +21,7 @@ from wpinq.engines.sql.rules.group_by import group_by
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.rules.select_many import select_many
 from wpinq.engines.sql.rules.shave import shave_constant, shave_varying
-from wpinq.engines.sql.script import Script, grouping, numbered
+from wpinq.engines.sql.script import Script, grouping, numbered, together
 from wpinq.expr.nodes import Lambda
 from wpinq.plan import operators as ops
 from wpinq.plan.operator import Operator
@@ -102,12 +102,15 @@ def _(operator: Combination, script: Script, inputs: list[b.Relation], output: b
 
     Signs are exact.
     """
-    blocks = []
+    blocks = list[b.Block]()
     for relation, coefficient in zip(inputs, operator.coefficients, strict=True):
+        if coefficient == 1 and t.same_layout(relation.type, output.type):
+            blocks += relation.blocks  # as they are: a chain of Concats goes through each of its inputs once
+            continue
         for block in relation.blocks:
             weight = block.weight if coefficient == 1 else t.call("negate_weight", block.weight)
             shape = t.coerce(block.output, relation.type, output.type)
-            blocks.append(script.fresh(replace(block, output=shape, weight=weight)))
+            blocks.append(replace(block, output=shape, weight=weight))
     return replace(output, blocks=tuple(blocks))
 
 
@@ -177,29 +180,23 @@ def _norm(
 
     It comes from a table of norms by key, made from the side as it is, whatever filters the join is under.
     """
-    own = script.rewritten(b.KeyNorm(block, key, relation.nonnegative)).term
-    if own is not None:
-        return block, own
     terms = list(t.leaves(key))
     shown = replace(block, output=t.RecordShape(None, tuple(terms)))
     names = numbered("c", terms)
-    total = script.rewritten(b.Total(shown, shown.output, absolute=True)).sql
-    total = total or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
-    rows, read = script.rows(shown)
-    name = script.table(f"SELECT {', '.join([*names, f'{total} AS w'])} FROM ({rows}){grouping(names)}", read)
-    held = dict(zip(names, terms, strict=True))
-    listed = tuple((n, term.nullable) for n, term in held.items())
-    norms = b.SqlTable(name, listed, (frozenset(names),), lookup=True, covers=_covered(block, held))
+    total, covers = script.rewritten(b.Total(shown, shown.output, True, relation.nonnegative)), b.covered(shown, names)
+    if total.term is not None:
+        return block, total.term
+    if total.sql is not None and shown.weight == t.ONE and covers is not None:
+        norms = script.counts(shown)
+    else:
+        norm = total.sql or sums.norm_sql("w", relation.mass, mass, script.emitter.dialect)
+        queries = [
+            script.select(each, [*t.leaves(each.output), number, each.weight], [*names, "n", "w"])
+            for each, number in total.rows
+        ]
+        rows, read = together(queries or [script.rows(shown)])
+        name = script.table(f"SELECT {', '.join([*names, f'{norm} AS w'])} FROM ({rows}){grouping(names)}", read)
+        listed = tuple((n, term.nullable) for n, term in zip(names, terms, strict=True))
+        norms = b.SqlTable(name, listed, (frozenset(names),), lookup=True, covers=covers)
     alias = script.alias()
     return b.looked_up(block, alias, norms, terms), norms.weight_at(alias)
-
-
-def _covered(block: b.Block, key: dict[str, t.SqlTerm]) -> tuple[str, tuple[str, ...]] | None:
-    """The table and columns that have all values of a block under a key's names.
-
-    None where the block is not a table as it is.
-    """
-    ((_, table), *others) = block.tables
-    if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in key.values()):
-        return None
-    return table.source, tuple(key[name].text for name in sorted(key))

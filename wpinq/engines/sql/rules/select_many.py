@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from wpinq.columns.records import column_types, plain
+from wpinq.columns.records import column_types, leaf_types, plain
 from wpinq.engines.sql import terms as t
-from wpinq.engines.sql.blocks import Block, Relation, column_list, derived
+from wpinq.engines.sql.blocks import Block, Relation, derived
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.script import Script, numbered, share
@@ -39,9 +39,7 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
         apart = _items_apart(items) if isinstance(type_.element, Weighted) and operator.bound == type_.bound else ()
         if 0 < len(apart) <= _FEW:
             assert isinstance(type_.element, Weighted)
-            for item in apart:
-                others = [other for other in apart if other is not item]
-                blocks.append(_one_weighted(script, block, item, others, type_.element.record))
+            blocks += _few_weighted(script, block, apart, type_.element.record)
             continue
         if type_.bound is None or operator.bound < type_.bound:
             items = t.call("first", items, t.literal(str(operator.bound)))
@@ -52,7 +50,8 @@ def select_many(operator: SelectMany, script: Script, given: Relation, output: R
             sql = _weighted(script, inner, operator.bound, shares)
         else:
             length = f"CAST({dialect.write('list_length', 'items')} AS DOUBLE)"
-            sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / greatest({length}, 1.0) AS w FROM ({inner})"
+            norm = f"greatest({length}, {operator.least_norm}.0)"
+            sql = f"SELECT {dialect.unnest({'item': 'items'})}, w / {norm} AS w FROM ({inner})"
         element = type_.element
         table = derived(sql, [("item", True)], read)
         scan = script.scan(replace(table, mirrored=not isinstance(element, Weighted) and _both_ways(items)))
@@ -69,16 +68,18 @@ def _items_apart(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
 
     Elements are pairs of a record and its weight. No two records are equal, so there is nothing to merge.
     """
+    written = _written_pairs(items)
+    records = [item.arguments[0] for item in written]
+    apart = len(records) < 2 or len({*zip(*_constants(records), strict=True)}) == len(records)
+    return written if apart else ()
+
+
+def _written_pairs(items: t.SqlTerm) -> tuple[t.SqlTerm, ...]:
+    """The elements of a list that is written out, where they are pairs; else none."""
     while items.text.startswith("cast:"):
         (items,) = items.arguments
-    if not items.text.startswith("list:") or any(item.text != "struct:2" for item in items.arguments):
-        return ()
-    return items.arguments if _told_apart([item.arguments[0] for item in items.arguments]) else ()
-
-
-def _told_apart(records: Sequence[t.SqlTerm]) -> bool:
-    """Whether there is one record, or no two are alike where all of them hold constants."""
-    return len(records) == 1 or len({*zip(*_constants(records), strict=True)}) == len(records)
+    written = items.text.startswith("list:") and all(item.text == "struct:2" for item in items.arguments)
+    return items.arguments if written else ()
 
 
 def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
@@ -93,35 +94,43 @@ def _constants(terms: Sequence[t.SqlTerm]) -> Iterator[list[str]]:
             yield from _constants(parts)
 
 
-def _one_weighted(script: Script, block: Block, item: t.SqlTerm, others: Sequence[t.SqlTerm], record: Type) -> Block:
-    """One element of each row's list, without a list.
+def _few_weighted(script: Script, block: Block, items: Sequence[t.SqlTerm], record: Type) -> list[Block]:
+    """The one or two elements of each row's list, without a list: blocks over the same rows.
 
-    Its weight is the share of `_weighted`, in the same steps. Beside one other the norm is a sum of two floats. Where
-    that is at most 1, the share is the weight itself. Had the sum been rounded down to 1, it is off by no more than the
-    quotient would have been. Where it is more, the norm has to be exact.
+    Their weights are the shares of `_weighted`, in the same steps. Of two the norm is a sum of two floats. Where that
+    is at most 1, the share is the weight itself. Had the sum been rounded down to 1, it is off by no more than the
+    quotient would have been. Where it is more, the norm has to be exact. Of one, rows of weight 0 are left out; of two
+    they add nothing.
     """
-    packed, own = item.arguments
-    terms = list(t.leaves(t.aligned(_unpacked(packed, record), record)))
-    typed = [t.call(f"cast:{kind}", term) for kind, term in zip(column_types(record), terms, strict=True)]
-    names = numbered("c", typed)
-    beside = [other.arguments[1] for other in others]
-    inner, read = script.select(
-        block, [*typed, own, *beside, block.weight], [*names, "own", *["other"] * len(beside), "w"]
-    )
-    part = share("own")
-    if beside:
-        dialect = script.emitter.dialect
+    dialect = script.emitter.dialect
+    packed, owns = zip(*(item.arguments for item in items), strict=True)
+    records = [[*t.leaves(t.aligned(_unpacked(each, record), record))] for each in packed]
+    columns = [*zip(column_types(record), [nullable for _, nullable in leaf_types(record)], *records, strict=True)]
+    # what is no constant, once for all elements, with its type and whether it can be null
+    held = {term: (kind, null) for kind, null, *terms in columns for term in terms if term.kind != "literal"}
+    typed = [t.call(f"cast:{kind}", term) for term, (kind, _) in held.items()]
+    names, own = numbered("c", typed), numbered("own", owns)
+    inner, read = script.select(block, [*typed, *owns, block.weight], [*names, *own, "w"])
+    listed = [(name, null) for name, (_, null) in zip(names, held.values(), strict=True)]
+    weighed = [*names, f"w * ({share('own0')}) AS w"]
+    if len(items) > 1:
         zero, one, places = "CAST(0 AS DOUBLE)", "CAST(1 AS DOUBLE)", [f"CAST({i} AS BIGINT)" for i in (1, 2)]
-        exact = dialect.write("shares", dialect.list_of(places), dialect.list_of(["own", "other"]))
-        norm = f"coalesce(abs(own), {zero}) + coalesce(abs(other), {zero})"
-        part = f"CASE WHEN {norm} <= {one} THEN own ELSE {dialect.write('first_item', exact)} END"
-    shares = f"SELECT {', '.join([*names, f'w * ({part}) AS w'])} FROM ({inner})"
-    # the condition says nothing of `own`: the database would compute that once for it and once for the row
-    sql = f"SELECT * FROM ({shares}) WHERE w <> 0"
-    table = derived(sql, column_list(record), read)
-    if not beside:
-        table = replace(table, shares=(replace(block, output=t.RecordShape(None, tuple(terms))), own))
-    return script.scan(table, record)
+        exact = [dialect.write("shares", dialect.list_of(places), dialect.list_of(pair)) for pair in (own, own[::-1])]
+        norm = f"coalesce(abs(own0), {zero}) + coalesce(abs(own1), {zero})"
+        share_of = f"w * (CASE WHEN {norm} <= {one} THEN {{}} ELSE {{}} END) AS {{}}"
+        shares = [dialect.write("first_item", each) for each in exact]
+        weighed = [*names, *map(share_of.format, own, shares, ("w0", "w1"))]
+    table = derived(f"SELECT {', '.join(weighed)} FROM ({inner})", listed, read)
+    if len(items) == 1:
+        # the condition says nothing of `own`: the database would compute that once for it and once for the row
+        below = replace(block, output=t.RecordShape(None, tuple(held)))
+        table = replace(table, source=f"(SELECT * FROM {table.source} WHERE w <> 0)", shares=(below, owns[0]))
+    scan = script.scan(table)
+    ((alias, _),), at = scan.tables, dict(zip(held, t.leaves(scan.output), strict=True))
+    weights = ("w",) if len(items) == 1 else ("w0", "w1")
+    shapes = [t.shape_of(record, iter([at.get(term, term) for term in terms])) for terms in records]
+    read_as = zip(shapes, (t.column(alias, weight, False) for weight in weights), strict=True)
+    return [replace(scan, output=shape, weight=weight) for shape, weight in read_as]
 
 
 def _unpacked(term: t.SqlTerm, type_: Type) -> t.Shape:
@@ -134,12 +143,8 @@ def _unpacked(term: t.SqlTerm, type_: Type) -> t.Shape:
 
 def _both_ways(items: t.SqlTerm) -> bool:
     """Whether the elements of a list are pairs, each with its reverse in the list."""
-    while items.text.startswith("cast:"):
-        (items,) = items.arguments
-    if not items.text.startswith("list:") or any(item.text != "struct:2" for item in items.arguments):
-        return False
-    pairs = [item.arguments for item in items.arguments]
-    return Counter(pairs) == Counter(pair[::-1] for pair in pairs)
+    pairs = [item.arguments for item in _written_pairs(items)]
+    return bool(pairs) and Counter(pairs) == Counter(pair[::-1] for pair in pairs)
 
 
 def _weighted(script: Script, inner: str, bound: int, known: Sequence[t.SqlTerm]) -> str:

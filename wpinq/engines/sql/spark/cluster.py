@@ -94,29 +94,24 @@ class SparkDatabase(SqlEngine):
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "spark" cannot run this plan: Select: a sum of floats, inside ...
         """
-        problem, root = None, physical_plan(root)
+        problem, root = "", physical_plan(root)
         try:
             check_nesting(Plan(root))
-            compiled = Plan(root).program(SPARK)
+            deep = [step for step, sql in Plan(root).program(SPARK).queries if _depth(sql) > DEPTH_LIMIT]
+            if deep:
+                problem = f"{deep[0]}: its query nests more than {DEPTH_LIMIT} deep, and Spark might not read it"
         except PlanError as error:
             problem = str(error)
         except RecursionError:
             problem = "its program is too much for the database"
-        else:
-            for step, sql in compiled.queries:
-                if _depth(sql) > DEPTH_LIMIT:
-                    problem = f"{step}: its query nests more than {DEPTH_LIMIT} deep, and Spark might not read it"
-                    break
-        if problem is not None:
+        if problem:
             raise PlanError(f'the engine "spark" cannot run this plan: {problem}; or use engine="reference"')
 
     def open(self) -> session.Started:
         """Find Spark now rather than on its first use, so that a missing or stopped one shows."""
         with self._lock:
-            if self._started is None:
-                self._started = session.start()
-            else:
-                self._started.check()
+            self._started = self._started or session.start()
+            self._started.check()
             return self._started
 
     def close(self) -> None:
@@ -198,12 +193,10 @@ class SparkDatabase(SqlEngine):
         self._kept = [kept for kept in self._kept if kept[0]() is not None]
 
     def _parquet(self, path: str) -> EngineDataset:
-        spark, found = self.open().session, None
+        spark = self.open().session
         with contextlib.suppress(Exception):  # Spark's own quote settings and addresses
-            found = spark.read.parquet(path)
-        if found is None:
-            raise SourceRejected("Spark cannot read the parquet at this path: read it yourself to see why")
-        return EngineDataset(found)
+            return EngineDataset(spark.read.parquet(path))
+        raise SourceRejected("Spark cannot read the parquet at this path: read it yourself to see why")
 
     def _fetched(
         self,

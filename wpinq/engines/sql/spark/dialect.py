@@ -4,9 +4,9 @@ What differs, beside names:
 
 - Spark has no 128-bit integers. Integers are added and multiplied as decimals of 38 digits, which hold every sum and
   product of two 64-bit integers exactly.
-- Sums on the grid (`sums`), below `2^126`, are taken in four parts of 32 bits, each a sum of 64-bit integers, put
-  together as a decimal, and turned into a float as DuckDB does it: `_float`. A key of more than `2^31` rows could
-  overflow a part; Spark refuses that, and the evaluation fails with the constant message.
+- Sums on the grid (`sums`), below `2^126`, are taken in three parts, two of 32 bits and what is above, each a sum of
+  64-bit integers, and turned into a float as DuckDB does it: `_total`. Partial sums are one decimal. A key of more than
+  `2^31` rows could overflow a part; Spark refuses that, and the evaluation fails with the constant message.
 - A float is never cast to a decimal, which Spark does by way of its shortest text.
 - Integers that become texts, texts that become numbers, and code points are as in DuckDB; regular expressions are
   Java's, matched against the whole text.
@@ -24,10 +24,32 @@ _WIDE = "DECIMAL(38,0)"
 _TWO_64 = f"{2**64}BD"
 
 
-def _part(value: str, number: int) -> str:
-    """The 32 bits of a float without fraction from bit `32 · number` on, with its sign."""
-    scaled = value if number == 0 else f"({value}) * {2.0 ** (-32 * number)!r}D"
-    return f"CAST(({scaled}) % 4294967296D AS BIGINT)"
+def _wide(value: str) -> list[str]:
+    """A float without fraction as integers: two of at most `2^31` in size, and the rest.
+
+    Each is exact: what rounding to a multiple of `2^32` leaves over has no more digits than the float.
+    """
+    middle = f"rint({value} * {2.0**-32!r}D)"
+    high = f"rint({middle} * {2.0**-32!r}D)"
+    low = f"{value} - {middle} * 4294967296D"
+    return [f"CAST({part} AS BIGINT)" for part in (low, f"{middle} - {high} * 4294967296D", high)]
+
+
+def _sums(values: Sequence[str]) -> list[str]:
+    """The sums of the parts of one or several values a row."""
+    wide = [_wide(f"rint({value})") for value in values]
+    return [f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)]
+
+
+def _total(low: str, middle: str, high: str) -> str:
+    """The sum of values from the sums of their parts, as `_float` makes it, without decimals."""
+    middle = f"({middle} + shiftright({low}, 32))"
+    upper = f"({high} + shiftright({middle}, 32))"
+    lower, missing = (
+        f"CAST({sign}{middle} & 4294967295L AS DOUBLE) * 4294967296D + CAST({sign}{low} & 4294967295L AS DOUBLE)"
+        for sign in ("", "~")
+    )
+    return f"CASE WHEN {upper} = -1 THEN -({missing}) - 1D ELSE {lower} + CAST({upper} AS DOUBLE) * {2.0**64!r}D END"
 
 
 def _float(total: str) -> str:
@@ -43,20 +65,10 @@ def _float(total: str) -> str:
     )
 
 
-def _once(total: str) -> str:
-    """The same with the total written once, as the element of a list."""
-    return f"transform(array({total}), t -> {_float('t')})[0]"
-
-
 def _joined(parts: Sequence[str]) -> str:
     """The integer of which these are the parts, as a decimal."""
     terms = [f"CAST({part} AS {_WIDE}) * {2 ** (32 * number)}BD" for number, part in enumerate(parts)]
     return f"({' + '.join(terms)})"
-
-
-def _wide(value: str) -> list[str]:
-    """The parts of a float without fraction."""
-    return [_part(value, number) for number in range(4)]
 
 
 _TEMPLATES: dict[str, str] = {
@@ -151,14 +163,13 @@ class SparkDialect(Dialect):
         return type_in_spark(generic)
 
     def grid_sum(self, values: Sequence[str]) -> str:
-        return _once(self.grid_part(values))
+        return _total(*_sums(values))
 
     def grid_part(self, values: Sequence[str]) -> str:
-        wide = [_wide(f"rint({value})") for value in values]
-        return _joined([f"sum({' + '.join(parts)})" for parts in zip(*wide, strict=True)])
+        return _joined(_sums(values))
 
     def grid_whole(self, part: str) -> str:
-        return _once(f"sum({part})")
+        return f"transform(array(sum({part})), t -> {_float('t')})[0]"  # where it is written once
 
     def list_of(self, items: Sequence[str]) -> str:
         return f"array({', '.join(items)})"
@@ -186,8 +197,7 @@ class SparkDialect(Dialect):
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
     def table(self, numbers: Sequence[str], type_name: str) -> str:
-        element = type_in_spark(type_name.removesuffix("[]"))
-        return f"from_json('[{', '.join(numbers)}]', 'ARRAY<{element}>')"
+        return f"from_json('[{', '.join(numbers)}]', '{type_in_spark(type_name)}')"
 
 
 SPARK = SparkDialect(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.columns.records import column_names, column_types, flattener, leaf_types, plain, reader
+from wpinq.columns.records import column_names, column_types, leaf_columns, leaf_types, plain, read_rows
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import RankWeights, WantedRanges, at_keys
 from wpinq.engines.sql import sums
@@ -98,17 +98,14 @@ def start() -> Started:
     PlanError
         When pyspark or Java is missing, or Spark shows progress and cannot be told not to.
     """
-    sessions, problem = [], MISSING
-    try:
+    problem = MISSING
+    with contextlib.suppress(Exception):  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
         active = _active()
         _silence(active.sparkContext)
-        problem = "" if _progress_is_off(active.sparkContext) else SHOWN
-        sessions = [_beside(active), _beside(active)]
-    except Exception:  # no pyspark, no Java, no cluster: the reason may quote settings and addresses
-        problem = problem or MISSING
-    if problem:
-        raise PlanError(problem)
-    return Started(*sessions)
+        if _progress_is_off(active.sparkContext):
+            return Started(_beside(active), _beside(active))
+        problem = SHOWN
+    raise PlanError(problem)
 
 
 def _beside(active: Any) -> Any:
@@ -185,7 +182,7 @@ def frame_of(spark: Any, source: Source, weights: object) -> Any:
     check_weights(source, numbers)
     there = numbers != 0
     records = [record for record, held in zip(weights, there.tolist(), strict=True) if held]
-    return _frame(spark, source.record, records, {"w": numbers[there].tolist()})
+    return _frame(spark, source.record, records, numbers[there].tolist())
 
 
 def no_rows(spark: Any, source: Source) -> Any:
@@ -200,17 +197,14 @@ def no_rows(spark: Any, source: Source) -> Any:
 
 def _held(spark: Any, source: Source, weights: StoredColumns) -> Any:
     """Columns that are held, by Arrow: none of their rows becomes a Python object."""
-    import pyarrow as pa
-
     check_norm(source, weights.norm)
-    fields = [*zip(column_names(source.record), _leaf_types(source.record), strict=True), ("w", pa.float64())]
-    return _made(spark, weights.arrow().cast(pa.schema(fields)))
+    return _made(spark, weights.arrow().cast(_schema(source.record)))
 
 
 def _adopted(spark: Any, frame: Any) -> Any:
-    """A frame of another session as one of this session, with rows read by the executors."""
-    held = frame._jdf
-    return type(frame)(spark._jsparkSession.createDataFrame(held.rdd(), held.schema()), spark)
+    """A frame of another session as one of this: none of its rows becomes an object of Java's."""
+    rows = frame._jdf.queryExecution().toRdd()
+    return type(frame)(spark._jsparkSession.internalCreateDataFrame(rows, frame._jdf.schema(), False), spark)
 
 
 def let_go(frame: Any) -> None:
@@ -219,15 +213,12 @@ def let_go(frame: Any) -> None:
         frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def _frame(spark: Any, type_: Type, records: Sequence[Value], more: Mapping[str, list[Any]]) -> Any:
+def _frame(spark: Any, type_: Type, records: Sequence[Value], weights: Sequence[float]) -> Any:
     import pyarrow as pa
 
-    flatten = flattener(type_)
-    columns = list(zip(*map(flatten, records), strict=True)) or [()] * len(column_names(type_))
-    types = _leaf_types(type_)
-    arrays = [pa.array(column, held) for column, held in zip(columns, types, strict=True)] if types else []
-    arrays += [pa.array(column, {"w": pa.float64(), "there": pa.bool_()}[name]) for name, column in more.items()]
-    return _made(spark, pa.table(arrays, names=[*column_names(type_), *more]))
+    schema, columns = _schema(type_), leaf_columns(type_, records)
+    arrays = [pa.array(column, kind) for column, kind in zip([*columns, weights], schema.types, strict=True)]
+    return _made(spark, pa.table(arrays, schema=schema))
 
 
 def _made(spark: Any, table: Any) -> Any:
@@ -247,10 +238,12 @@ def _made(spark: Any, table: Any) -> Any:
         class_._activeSession = active
 
 
-def _leaf_types(type_: Type) -> list[Any]:
+def _schema(type_: Type) -> Any:
+    """The columns of a dataset's frame, in Arrow."""
     import pyarrow as pa
 
-    return [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+    kinds = [pa.bool_() if leaf is None else _arrow_type(leaf) for leaf, _ in leaf_types(type_)]
+    return pa.schema([*zip(column_names(type_), kinds, strict=True), ("w", pa.float64())])
 
 
 def _arrow_type(type_: Type) -> Any:
@@ -319,7 +312,7 @@ def fetch_all(spark: Any, compiled: Compiled, within: WantedRanges = ()) -> Weig
 
 def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights:
     """The weights of some records: no other record leaves the cluster."""
-    _frame(spark, compiled.type, keys, {"there": [True] * len(keys)}).createOrReplaceTempView(_KEYS)
+    _frame(spark, compiled.type, keys, [1.0] * len(keys)).createOrReplaceTempView(_KEYS)
     names = column_names(compiled.type)
     on = " AND ".join(f"q.{name} <=> k.{name}" for name in names) or "TRUE"
     try:
@@ -330,8 +323,7 @@ def fetch_keys(spark: Any, compiled: Compiled, keys: Sequence[Value]) -> Weights
 
 
 def _read(spark: Any, type_: Type, query: str) -> Weights:
-    read = reader(type_)
-    output = {read(row): row[-1] for row in spark.sql(query).collect()}
+    output = read_rows(type_, spark.sql(query).collect())
     return {record: output[record] for record in sorted(output, key=order_key)}
 
 
@@ -362,8 +354,8 @@ def _sums(compiled: Compiled, places: Sequence[Value]) -> str:
     kinds = [type_in_spark(generic) for generic in column_types(compiled.type)]
     struct = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
     key = ", ".join(f"'k{i}', c{i}" for i, _ in enumerate(kinds))
-    flat = flattener(compiled.type)
-    rows = [{f"k{i}": value for i, value in enumerate(flat(place))} for place in places]
+    columns = zip(*leaf_columns(compiled.type, places), strict=True)
+    rows = [{f"k{i}": value for i, value in enumerate(row)} for row in columns] or [{}] * len(places)
     text = json.dumps(rows, allow_nan=False)
     table = f"from_json(CAST(X'{text.encode().hex()}' AS STRING), 'ARRAY<STRUCT<{struct}>>')"  # read once: a constant
     steps = ", ".join(str(2**bit) for bit in reversed(range(len(places).bit_length() or 1)))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
 from wpinq.engines.delta.compiled.adjacency.decomposition import Decomposition, OutOfReach, norms_of
 from wpinq.engines.delta.compiled.formulas import Atom, Formula, Guard, MinMax, Norm, atoms_of
-from wpinq.engines.delta.compiled.routine import name, names_in
+from wpinq.engines.delta.compiled.routine import LANES, name, names_in
 from wpinq.engines.delta.compiled.steps import JoinStep, Step
 from wpinq.engines.delta.compiled.values import Rows, Writer
 from wpinq.runtime.arrays import Integers
@@ -120,12 +120,17 @@ class FormulaWriter(Writer):
                 raise OutOfReach("invariant records that share a tag")
             self.bind_tags(others)
 
-    def open_row(self, pair: int, held: Atom) -> None:
-        """Walk through the entries of a row; what follows stands inside."""
+    def open_row(self, pair: int, held: Atom, beyond: bool = False) -> None:
+        """Walk through the entries of a row, or block by block; what follows stands inside."""
         number, tag = self.registry.list_of(pair), self.name("t")
-        self.enter(
-            f"for {tag} in range(np.uint64({wr.SIZES}[{2 * number}])):"
-        )  # unsigned: no place is counted from the end
+        size = f"np.uint64({wr.SIZES}[{2 * number}])"  # unsigned: no place is counted from the end
+        if beyond:
+            block, lane = self.name("t"), self.name("t")
+            self.enter(f"for {block} in range(np.uint64(0), {size}, LANES):")
+            self.enter(f"for {lane} in range(LANES):")
+            self.line(f"{tag} = {block} + {lane}")
+        else:
+            self.enter(f"for {tag} in range({size}):")
         self.slots.append((number, tag))
         self.weights[held] = f"{wr.ROWS}[e, at + {tag}]"
         self.bind_tags([variable for variable in held.variables if variable not in self.vertices])
@@ -302,7 +307,8 @@ class TagLists:
         `words` has a row for each tag. `sizes` has, for each list, the number of its tags and the row of the first.
         """
         starts = np.concatenate([[0], np.cumsum([len(words) for words in self.words])]).astype(np.int64)
-        joined = np.zeros((max(1, starts[-1]), max([1, *(words.shape[1] for words in self.words)])), dtype=np.int64)
+        widest = max([1, *(words.shape[1] for words in self.words)])
+        joined = np.zeros((starts[-1] + int(LANES), widest), dtype=np.int64)  # blocks of a row end beyond its tags
         for start, words in zip(starts[:-1], self.words, strict=True):
             joined[start : start + len(words), : words.shape[1]] = words
         return {"words": joined, "sizes": np.stack([np.diff(starts), starts[:-1]], axis=1).reshape(-1)}

@@ -176,7 +176,7 @@ class WalkCode:
             totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
             made += [f"    {total} = 0.0", *self._total(plan, term, pair, norm, vertices, total)]
             made.append(f"    {total} = 1.0 / {total} if {total} > 0.0 else 0.0")
-        writer = self._over_row(plan, term.held, pair, vertices)
+        writer = self._over_row(plan, term.held, pair, vertices, beyond=True)
         writer.norms = totals
         tag = writer.slots[0][1]
         for atom in links:
@@ -195,10 +195,12 @@ class WalkCode:
         self.terms.closes += made
         self.rows.append((pair, direction, target, emission))
 
-    def _over_row(self, plan: dc.Decomposition, held: Atom, pair: int, vertices: dict[int, str]) -> fc.FormulaWriter:
+    def _over_row(
+        self, plan: dc.Decomposition, held: Atom, pair: int, vertices: dict[int, str], beyond: bool = False
+    ) -> fc.FormulaWriter:
         """A writer inside the loop over the entries of a row."""
         writer = fc.FormulaWriter(plan, self.registry, vertices, ascending="xy")
-        writer.open_row(pair, held)
+        writer.open_row(pair, held, beyond)
         return writer
 
     def _total(

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from wpinq.engines.delta.compiled import routine as rt
-from wpinq.engines.delta.compiled.routine import ONE, draw, fixed, inlined
+from wpinq.engines.delta.compiled.routine import LANES, ONE, draw, fixed, inlined
 
 Ends = Annotated[
     tuple[bool, Any, Any, Any, Any, Any, Any], "Tuple((boolean, uint32, uint32, uint32, uint32, uint64, uint64))"
@@ -93,7 +93,7 @@ def list_common(
     for k in range(starts[vertex], starts[vertex + ONE]):
         w = neighbours[k]
         common[side, n] = k
-        n += np.uint64((marks[w, 0] == mark) | (marks[w, 1] == mark))
+        n += np.uint64((marks[w, 0] >= mark) | (marks[w, 1] >= mark))
     common[side, 0] = n - ONE
 
 
@@ -119,16 +119,16 @@ def chances(
     for n in range(common[0, 0]):
         w = neighbours[common[0, n + ONE]]
         inverse = 1.0 / np.float64(starts[w + ONE] - starts[w])
-        if marks[w, 0] == mark:
+        if marks[w, 0] >= mark:
             removed_ab += inverse
-        if marks[w, 1] == mark and w != a and w != q:
+        if marks[w, 1] >= mark and w != a and w != q:
             added_pb += inverse
     for n in range(common[1, 0]):
         w = neighbours[common[1, n + ONE]]
         inverse = 1.0 / np.float64(starts[w + ONE] - starts[w])
-        if marks[w, 1] == mark:
+        if marks[w, 1] >= mark:
             removed_pq += inverse
-        if marks[w, 0] == mark and w != b and w != p:
+        if marks[w, 0] >= mark and w != b and w != p:
             added_aq += inverse
     d_a, d_b = np.float64(starts[a + ONE] - starts[a]), np.float64(starts[b + ONE] - starts[b])
     d_p, d_q = np.float64(starts[p + ONE] - starts[p]), np.float64(starts[q + ONE] - starts[q])
@@ -209,20 +209,13 @@ def settle_sums(
 
 
 @inlined
-def mark_with_edges(
-    vertex: rt.Uint32,
-    side: rt.Int64,
-    mark: rt.Uint32,
-    starts: rt.Uint64s,
-    neighbours: rt.Uint32s,
-    ids: rt.Uint32s,
-    marks: rt.Uint32Rows,
-    found: rt.Uint32Rows,
+def mark_places(
+    vertex: rt.Uint32, side: rt.Int64, mark: rt.Uint32, starts: rt.Uint64s, neighbours: rt.Uint32s, marks: rt.Uint32Rows
 ) -> None:
-    """Mark the neighbours of a vertex, with the edge to each."""
-    for k in range(starts[vertex], starts[vertex + ONE]):
-        marks[neighbours[k], side] = mark
-        found[neighbours[k], side] = ids[k]
+    """Mark the neighbours of a vertex, with the place of each in its list above the mark."""
+    first = starts[vertex]
+    for k in range(first, starts[vertex + ONE]):
+        marks[neighbours[k], side] = np.uint64(mark) + (np.uint64(k) - first)
 
 
 @fixed
@@ -234,71 +227,65 @@ def note_events(
     won_side: rt.Uint64,
     other: rt.Uint32,
     mark: rt.Uint32,
+    starts: rt.Uint64s,
     neighbours: rt.Uint32s,
     ids: rt.Uint32s,
     marks: rt.Uint32Rows,
-    found: rt.Uint32Rows,
     common: rt.Uint64Rows,
     weights: rt.Float64Rows,
     fresh: rt.Float64Rows,
     events: rt.Uint32Rows,
-    edge_slots: rt.Uint32Rows,
     held_edges: rt.Uint64s,
     counts: rt.Int64s,
 ) -> None:
     """Note the events at the common neighbours of the pairs that a vertex loses and wins.
 
-    A pair is the vertex and another, with the side on which the neighbours of that one are marked. `other` is the
-    vertex that the swap parts from the one that is won. `fresh` sums the new row.
+    A pair is the vertex and another, with the side on which the neighbours of that one are marked by `mark_places`.
+    `other` is the vertex that the swap parts from the one that is won. `fresh` sums the new row. No edge of one common
+    neighbour is one of another, so an edge is known by the neighbour and its side: once its row is among those that
+    change, the place of the row stands in the mark, beyond all places in lists.
     """
-    n, held = np.uint64(counts[1]), np.uint64(counts[2])
+    n, held, places = np.uint64(counts[1]), np.uint64(counts[2]), np.uint64(common.shape[1])
     for listed in range(common[lost_side, 0]):
         k = common[lost_side, listed + ONE]
         w = neighbours[k]
+        own = held
         for won_one in (False, True):
             side, far = (won_side, won) if won_one else (lost_side, lost)
-            there = marks[w, side] == mark and (not won_one or (w != lost and w != other))
+            there = marks[w, side] >= mark and (not won_one or (w != lost and w != other))
             if not there:
                 continue
-            for from_near in (True, False):
-                e = ids[k] if from_near else found[w, side]
-                if edge_slots[e, 0] != mark:
-                    edge_slots[e, 0], edge_slots[e, 1] = mark, held
-                    held_edges[held] = e
-                    held += ONE
-                events[n, 0], events[n, 1], events[n, 2] = edge_slots[e, 1], far if from_near else near, won_one
-                n += ONE
+            if own == held:
+                held_edges[held] = ids[k]
+                held += ONE
+            events[n, 0], events[n, 1], events[n, 2] = own, far, won_one
+            at = np.uint64(marks[w, side]) - np.uint64(mark)
+            if at < places:
+                held_edges[held] = ids[starts[far] + at]
+                at = places + held
+                marks[w, side] = np.uint64(mark) + at
+                held += ONE
+            events[n + ONE, 0], events[n + ONE, 1], events[n + ONE, 2] = at - places, near, won_one
+            n += ONE + ONE
             if won_one:
-                for r in range(np.uint64(fresh.shape[1])):
-                    fresh[won_side, r] += weights[w, r]
+                add_row(weights, w, fresh, won_side, 1.0)
     counts[1], counts[2] = n, held
 
 
 @inlined
-def copy_rows(held: rt.Int64, held_edges: rt.Uint64s, rows: rt.Float64Rows, spare: rt.Float64Rows) -> None:
-    """Copy the rows that have events, side by side."""
-    for n in range(np.uint64(held)):
-        e = held_edges[n]
-        for r in range(np.uint64(rows.shape[1])):
-            spare[n, r] = rows[e, r]
+def copy_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64) -> None:
+    """Copy a row, block by block: loops of one length are no loops once they are compiled."""
+    for r in range(np.uint64(0), np.uint64(source.shape[1]), LANES):
+        for s in range(LANES):
+            target[n, r + s] = source[m, r + s]
 
 
 @inlined
-def change_rows(event_count: rt.Int64, events: rt.Uint32Rows, spare: rt.Float64Rows, weights: rt.Float64Rows) -> None:
-    """Change the copies by the events."""
-    for n in range(np.uint64(event_count)):
-        slot, v, sign = events[n, 0], events[n, 1], 1.0 if events[n, 2] else -1.0
-        for r in range(np.uint64(spare.shape[1])):
-            spare[slot, r] += sign * weights[v, r]
-
-
-@inlined
-def keep_rows(held: rt.Int64, held_edges: rt.Uint64s, rows: rt.Float64Rows, spare: rt.Float64Rows) -> None:
-    """The swap is accepted: rows are what their copies are."""
-    for n in range(np.uint64(held)):
-        e = held_edges[n]
-        for r in range(np.uint64(rows.shape[1])):
-            rows[e, r] = spare[n, r]
+def add_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64, sign: rt.Float64) -> None:
+    """Add a row to another, or take it away."""
+    for r in range(np.uint64(0), np.uint64(source.shape[1]), LANES):
+        for s in range(LANES):
+            target[n, r + s] += sign * source[m, r + s]
 
 
 @fixed
@@ -320,5 +307,4 @@ def sum_rows(
     for k in range(starts[v], starts[v + ONE]):
         w = neighbours[k]
         if marks[w, 0] == mark:
-            for r in range(np.uint64(rows.shape[1])):
-                rows[edge, r] += weights[w, r]
+            add_row(weights, w, rows, edge, 1.0)

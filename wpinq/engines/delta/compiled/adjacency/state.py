@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.delta.compiled.adjacency.decomposition import Images, OutOfReach, Rescaled, X, Y
+from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach, Rescaled
 from wpinq.engines.delta.compiled.adjacency.formula_code import InvariantList, TagLists, distinct
 from wpinq.engines.delta.compiled.adjacency.generation import generate
+from wpinq.engines.delta.compiled.adjacency.invariants import Invariants
 from wpinq.engines.delta.compiled.hash_table import DUST
 from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.routine import apart
+from wpinq.engines.delta.compiled.routine import LANES, apart
 from wpinq.engines.delta.compiled.steps import Step, lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Goal, loss
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value, order_key
-from wpinq.plan.arithmetic import FLOAT, Weight, Weights
-from wpinq.plan.node import Node
-from wpinq.plan.operators import Source
+from wpinq.plan.arithmetic import Weights
 from wpinq.runtime.arrays import Floats, Integers
 
 Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
@@ -126,6 +124,8 @@ class Graph:
 MOST_PLACES = 1 << 22
 """Of combinations of tags, for one place that passes them on."""
 MOST_IN_A_ROW = 256
+MARKS = 2**32
+"""How many marks there are: they have 32 bits."""
 SAME = 1e-9
 """How close, relative to the largest, what neighbours add to a norm must be to count as one and the same."""
 
@@ -172,46 +172,18 @@ class NeighbourWalk:
     # --- set up -----------------------------------------------------------------------------------------------
 
     def _evaluate_invariants(self, symmetric: bool) -> dict[Step, Rows]:
-        """The records of invariant steps, by each operator's own meaning.
+        """The records of invariant steps."""
+        graph, steps = self._graph, self._steps
 
-        Steps that are linear in the edges follow from the degrees.
-        """
-        steps = [held.step for held in self._code.registry.lists if isinstance(held, InvariantList)]
-        steps += [self._steps.roots[number] for number in self._code.invariant]
-        if any(step not in self._steps.nodes for step in steps):
-            raise OutOfReach("an invariant step that stands for no part of the plan")
-        links, of_node = self._code.links, {node.digest: step for step, node in self._steps.nodes.items()}
+        def records() -> Weights:
+            pairs = np.sort(graph.edges, axis=1)
+            pairs = np.concatenate([pairs, pairs[:, ::-1]]) if symmetric else pairs
+            return dict.fromkeys(map(tuple, graph.vertices.named(pairs).tolist()), 1.0)
 
-        @cache
-        def output(node: Node) -> Weights:
-            step = of_node.get(node.digest)
-            images = None if step is None else links.images[step]
-            if step in links.invariant and images is not None:
-                return self._by_degree(node, images)
-            if isinstance(node.operator, Source):
-                pairs = np.sort(self._graph.edges, axis=1)
-                pairs = np.concatenate([pairs, pairs[:, ::-1]]) if symmetric else pairs
-                return dict.fromkeys(map(tuple, self._graph.vertices.named(pairs).tolist()), 1.0)
-            return node.operator.evaluate(tuple(map(output, node.inputs)), FLOAT)
-
-        nodes = {step: self._steps.nodes[step] for step in steps}
-        return {step: self._dictionary.rows(output(node), node.type) for step, node in nodes.items()}
-
-    def _by_degree(self, node: Node, images: Images) -> Weights:
-        """The output of a linear step from the degrees.
-
-        Each vertex gives its image as often as its degree. Each edge gives the images without an end of it.
-        """
-        found: dict[Value, list[Weight]] = {}
-        for words, share in images.items():
-            if X in words:
-                for label, degree in zip(self._labels[:, 0].tolist(), self._graph.degrees.tolist(), strict=True):
-                    record = self._dictionary.decode([label if w == X else int(w) for w in words], node.type)
-                    found.setdefault(record, []).append(share * degree)
-            elif Y not in words:
-                record = self._dictionary.decode([*map(int, words)], node.type)
-                found.setdefault(record, []).append(share * len(self._graph.edges))
-        return {record: FLOAT.total(weights) for record, weights in found.items()}
+        columns: dict[Step, int | None] = {steps.roots[number]: None for number in self._code.invariant}
+        columns |= {held.step: held.column for held in self._code.registry.lists if isinstance(held, InvariantList)}
+        known = self._labels[:, 0], graph.degrees, len(graph.edges), records
+        return Invariants(steps, self._code.links, self._dictionary, *known).rows(columns)
 
     def _compute_norms(self) -> None:
         count, degrees = len(self._graph.vertices), self._graph.degrees.astype(np.float64)
@@ -266,10 +238,10 @@ class NeighbourWalk:
             tags = self._numbered(mine, len(term.held.variables) - len(term.ends), 0)
             self._tags.words[code.registry.list_of(pair)] = tags
         self._held |= self._tags.joined
-        row_starts, width = np.full(2 * max(1, len(code.pairs)), -1, dtype=np.int64), 0
+        row_starts, width, lanes = np.full(2 * max(1, len(code.pairs)), -1, dtype=np.int64), 0, int(LANES)
         for pair, direction, _, _ in code.rows:
             row_starts[2 * pair + direction] = width
-            width += len(self._row_tags(pair)) + 1
+            width += -(-(len(self._row_tags(pair)) + 1) // lanes) * lanes
         if width > MOST_IN_A_ROW:
             raise OutOfReach("too many tags in a row")
         shares = np.zeros((max(1, len(code.tagged)), max(1, width)))
@@ -320,8 +292,6 @@ class NeighbourWalk:
             "fresh": apart(np.zeros((2, self._width))),
             "spare": apart(np.zeros((touched, self._width))),
             "held_edges": np.zeros(touched, dtype=np.uint64),
-            "edge_slots": np.zeros((edges, 2), dtype=np.uint32),
-            "found": np.zeros((count, 2), dtype=np.uint32),
             "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
@@ -361,8 +331,12 @@ class NeighbourWalk:
         self._call("evaluate")
 
     def run(self, seeds: NDArray[np.uint64], tallies: Integers, steps: int, power: float, closing: float) -> None:
-        """Run steps of the walk."""
-        self._call("walk", seeds=seeds, tallies=tallies, steps=steps, power=power, closing=closing)
+        """Run steps of the walk, so many at a time as there are marks for."""
+        stride = self._held["common"].shape[1] + len(self._held.get("spare", ()))
+        most = MARKS // stride - 1
+        for start in range(0, steps, most):
+            done = {"seeds": seeds, "tallies": tallies, "steps": min(most, steps - start)}
+            self._call("walk", **done, power=power, closing=closing)
 
     @property
     def score(self) -> float:

@@ -25,7 +25,7 @@ def _array(spelling: str, type_: str) -> str:
 
 
 # the graph, see `state.Graph`
-EDGES, MARKS, FOUND = (_array(each, rt.UINT32_ROWS) for each in ("edges", "marks", "found"))
+EDGES, MARKS = (_array(each, rt.UINT32_ROWS) for each in ("edges", "marks"))
 STARTS, LABELS = _array("starts", rt.UINT64S), _array("labels", rt.INT64_ROWS)
 NEIGHBOURS, IDS = _array("neighbours", rt.UINT32S), _array("ids", rt.UINT32S)
 COMMON = _array("common", rt.UINT64_ROWS)
@@ -36,7 +36,7 @@ SIZES, WORDS, INVERSES = _array("sizes", rt.INT64S), _array("words", rt.INT64_RO
 ROWS, FRESH, SPARE = (_array(each, rt.FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
 WEIGHTS, SHARES = _array("weights", rt.FLOAT64_ROWS), _array("shares", rt.FLOAT64_ROWS)
 ROW_STARTS, EVENTS = _array("row_starts", rt.INT64S), _array("events", rt.UINT32_ROWS)
-EDGE_SLOTS, HELD_EDGES = _array("edge_slots", rt.UINT32_ROWS), _array("held_edges", rt.UINT64S)
+HELD_EDGES = _array("held_edges", rt.UINT64S)
 # outputs, and what a swap adds to them
 MAPS, OFFSETS, ACC_AT = (_array(each, rt.INT64S) for each in ("maps", "offsets", "acc_at"))
 ACC, DELTA, CURRENT = (_array(each, rt.FLOAT64S) for each in ("acc", "delta", "current"))
@@ -87,7 +87,9 @@ class WalkRoutines:
         triangle = {"u": rt.UINT32, "v": rt.UINT32, "w": rt.UINT32, **change}
         self._triangle = self._part("change_triangle", triangle, terms.triangles)
         self._weigh = self._part("weigh", {"v": rt.UINT32}, terms.weights)
-        self._close = self._part("close", {"rows": rt.FLOAT64_ROWS, "e": rt.UINT64, "sign": rt.FLOAT64}, terms.closes)
+        several = {"rows": rt.FLOAT64_ROWS, "first": rt.UINT64, "count": rt.UINT64, "sign": rt.FLOAT64}
+        each = ["    for e in range(first, first + count):", *(f"    {line}" for line in terms.closes)]
+        self._close = self._part("close", several, each if terms.closes else [])
         if self._weigh is not None:
             self._entry("weigh_vertices", {}, self._weigh_vertices)
         self._entry("evaluate", {}, self._evaluate)
@@ -134,16 +136,16 @@ class WalkRoutines:
             if self._close is not None:
                 line(rt.call_by_name(proposals.sum_rows, edge="i"))
         if self._close is not None:
-            line(f"for e in range(np.uint64(len({EDGES}))):", f"    {rt.call_by_name(self._close, sign='1.0')}")
+            line(self._closing(ROWS, "0", f"len({EDGES})", "1.0"))
         line(rt.call_by_name(proposals.settle_sums))
         line(f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
 
     def _walk(self, writer: Writer) -> None:
         line = writer.line
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
-        if self._close is not None:
-            line(f"{EDGE_SLOTS}[:, :] = 0")
         line(f"most = {rt.call_by_name(proposals.most_chances)}")
+        places = "1" if self._close is None else f"{COMMON}.shape[1] + len({SPARE})"
+        line(f"stride = np.uint32({places})")
         with writer.block("for _ in range(steps):"):
             self._propose(writer)
             for u, v, sign in (("a", "b", "-1.0"), ("p", "q", "-1.0"), ("a", "q", "1.0"), ("p", "b", "1.0")):
@@ -160,21 +162,21 @@ class WalkRoutines:
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
-                moved = f"    {ROWS}[i, r], {ROWS}[j, r] = {FRESH}[0, r], {FRESH}[1, r]"
-                kept += [f"for r in range({FRESH}.shape[1]):", moved, rt.call_by_name(proposals.keep_rows)]
+                kept += [_copied(FRESH, "0", ROWS, "i"), _copied(FRESH, "1", ROWS, "j")]
+                kept += ["for n in range(held):", f"    {_copied(SPARE, 'n', ROWS, f'{HELD_EDGES}[n]')}"]
             kept.append(rt.call_by_name(proposals.exchange))
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
         """Draw an exchange; the neighbours of a and p are marked after it."""
-        mark = proposals.mark_neighbours if self._close is None else proposals.mark_with_edges
+        mark = proposals.mark_neighbours if self._close is None else proposals.mark_places
         writer.line(f"drawn, a, b, p, q, i, j = {rt.call_by_name(proposals.draw_ends)}")
         writer.when("not drawn", "continue")
-        writer.line("mark = np.uint32(mark + np.uint32(1))")
+        writer.line("mark = np.uint32(mark + stride)")
         for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
             writer.line(rt.call_by_name(mark, vertex=vertex, side=side))
-            writer.when(f"{MARKS}[{far}, {side}] == mark", "continue")
+            writer.when(f"{MARKS}[{far}, {side}] >= mark", "continue")
         # a loop: numba's slices cost more than a step
         writer.line(f"{COUNTS}[0] = 0", f"for r in range(len({ACC})):", f"    {ACC}[r] = 0.0")
 
@@ -218,7 +220,7 @@ class WalkRoutines:
             cut = f" and w != {lost[0]} and w != {other}"
             for (far, side), sign, more in ((lost, "-1.0", ""), (won, "1.0", cut)):
                 called = rt.call_by_name(self._triangle, u=far, v=near, sign=sign, stamp="mark")
-                writer.when(f"{MARKS}[w, {side}] == mark{more}", called)
+                writer.when(f"{MARKS}[w, {side}] >= mark{more}", called)
 
     def _change_rows(self, writer: Writer) -> None:
         if self._close is None:
@@ -230,10 +232,20 @@ class WalkRoutines:
             ends = {"near": near, "lost": lost, "won": won, "other": other}
             lost_side, won_side = (f"np.uint64({side})" for side in sides)
             line(rt.call_by_name(proposals.note_events, lost_side=lost_side, won_side=won_side, **ends))
-        line(f"event_count, held = {COUNTS}[1], {COUNTS}[2]", rt.call_by_name(proposals.copy_rows))
-        line(*(rt.call_by_name(self._close, e=edge, sign="-1.0") for edge in "ij"))
-        removed, added = (rt.call_by_name(self._close, rows=SPARE, e="n", sign=sign) for sign in ("-1.0", "1.0"))
-        line("for n in range(np.uint64(held)):", f"    {removed}")
-        line(rt.call_by_name(proposals.change_rows))
-        line("for n in range(np.uint64(held)):", f"    {added}")
-        line(*(rt.call_by_name(self._close, rows=FRESH, e=f"np.uint64({edge})", sign="1.0") for edge in "01"))
+        line(f"held = np.uint64({COUNTS}[2])")
+        line("for n in range(held):", f"    {_copied(ROWS, f'{HELD_EDGES}[n]', SPARE, 'n')}")
+        line(*(self._closing(*rows, "-1.0") for rows in ((ROWS, "i", "1"), (ROWS, "j", "1"), (SPARE, "0", "held"))))
+        slot, vertex, won = (f"{EVENTS}[n, {column}]" for column in range(3))
+        given = f"np.uint64({vertex})", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
+        line(f"for n in range(np.uint64({COUNTS}[1])):", f"    {rt.call(proposals.add_row, WEIGHTS, *given)}")
+        line(self._closing(SPARE, "0", "held", "1.0"), self._closing(FRESH, "0", "2", "1.0"))
+
+    def _closing(self, rows: str, first: str, count: str, sign: str) -> str:
+        assert self._close is not None
+        span = {"first": f"np.uint64({first})", "count": f"np.uint64({count})"}
+        return rt.call_by_name(self._close, rows=rows, sign=sign, **span)
+
+
+def _copied(source: str, m: str, target: str, n: str) -> str:
+    """The code that copies a row."""
+    return rt.call(proposals.copy_row, source, f"np.uint64({m})", target, f"np.uint64({n})")
