@@ -330,8 +330,10 @@ def by_joint_degrees(answers: Answers, degrees: Integers, largest: float, rng: G
     if variance <= 0:  # of nodes that all have one degree there is none
         return {"assortativity": Interval(-1.0, 1.0, True, FITTED)}
     low, high = ((end / stubs - middle**2) / variance for end in _sum(answers, (2 + 2 * x + 2 * y) * x * y, rng))
-    low, high = float(np.clip(low, -1, 1)), float(np.clip(high, -1, 1))
-    return {"assortativity": Interval(low, high, high - low > WIDE, FITTED)}
+    if low > 1 or high < -1:  # the answer contradicts the fitted degrees, so it decides nothing
+        return {"assortativity": Interval(-1.0, 1.0, True, FITTED)}
+    ends = np.clip([low, high], -1, 1)  # the width before this decides: noise of any size has a clipped width near 0
+    return {"assortativity": Interval(float(ends[0]), float(ends[1]), bool(high - low > WIDE), FITTED)}
 
 
 def _sum(answers: Answers, factors: Floats, rng: Generator) -> tuple[float, float]:
