@@ -264,7 +264,9 @@ def people_dataset(connection: Any, relation: Relation, declared: Source, person
     def dataset(rows: str) -> str:
         owned = f"SELECT *, {_whose(type_, person)} AS p FROM ({rows}) AS rows"
         each = f"SELECT p, {names}, {times} AS m FROM ({counted(owned, type_)}) AS counted"
-        kept = kept_of(f"({each})", type_, person.at_most, DUCKDB)
+        once = declared.epoch.distinct if declared.epoch is not None else ""
+        distinct = f"c{leaf_of(type_, once)}" if once else ""
+        kept = kept_of(f"({each})", type_, person.at_most, DUCKDB, distinct=distinct)
         if repeats == "refuse":
             kept = f"SELECT p, {names}, {_TWICE.format(names)} FROM ({kept}) AS cut"
         if "symmetric" in facts:  # looked at once more by person, as it is held
@@ -288,12 +290,15 @@ def people_dataset(connection: Any, relation: Relation, declared: Source, person
         cleanly(connection, f"DROP TABLE IF EXISTS {_KEPT}")
 
 
+def leaf_of(row: Type, name: str) -> int:
+    """The first column of a field, among those of a row."""
+    assert isinstance(row, TupleOf)
+    return sum(len(column_names(element)) for element in row.elements[: row.names.index(name)])
+
+
 def _whose(type_: Type, person: Person) -> str:
     """The column of the ids, among those of the rows as they are offered."""
-    place = person.id_field(type_)
-    offered = person.identified(type_)
-    before = offered.elements[:-1] if place is None else offered.elements[:place]
-    return f"c{sum(len(column_names(element)) for element in before)}"
+    return f"c{leaf_of(person.identified(type_), person.column)}"
 
 
 def _check_lists(connection: Any, held: StoredColumns, facts: frozenset[str]) -> None:

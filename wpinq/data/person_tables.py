@@ -13,7 +13,7 @@ from typing import Any
 
 from wpinq.columns.records import column_names, column_types
 from wpinq.columns.storage import StoredColumns, cleanly, store
-from wpinq.data.people import DUCKDB, Words, counted, kept_of
+from wpinq.data.people import DUCKDB, Words, counted, kept_of, leaf_of
 from wpinq.data.relation import Relation, staged, table_of_rows
 from wpinq.errors import SourceRejected
 from wpinq.expr.person_tables import PersonTable, PersonTables
@@ -71,8 +71,8 @@ def kept_table(counted_rows: str, row: Type, table: PersonTable, words: Words) -
     """The query of the rows of a table that count: `p`, `c0`, …, and how often each counts, `m`."""
     order = ""
     if table.keep:
-        order = f"{_field(row, table.by)} {'ASC' if table.keep == 'first' else 'DESC'} NULLS LAST, "
-    distinct = _field(row, table.distinct) if table.distinct else ""
+        order = f"c{leaf_of(row, table.by)} {'ASC' if table.keep == 'first' else 'DESC'} NULLS LAST, "
+    distinct = f"c{leaf_of(row, table.distinct)}" if table.distinct else ""
     return kept_of(counted_rows, row, table.at_most, words, order, distinct)
 
 
@@ -119,12 +119,6 @@ def _weighed(connection: Any, made: str, twins: str, names: list[str]) -> str:
         f"SELECT {listed}, CAST(1 AS DOUBLE) AS w FROM {made} ANTI JOIN {twins} USING (h) UNION ALL "
         f"SELECT {listed}, CAST(count(*) AS DOUBLE) AS w FROM {made} SEMI JOIN {twins} USING (h) GROUP BY {listed}"
     )
-
-
-def _field(row: Type, name: str) -> str:
-    """The column of a field of single values."""
-    assert isinstance(row, TupleOf)
-    return f"c{sum(len(column_names(element)) for element in row.elements[: row.names.index(name)])}"
 
 
 @contextmanager

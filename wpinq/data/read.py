@@ -15,17 +15,19 @@ from typing import Any
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list
+from wpinq.data.epochs import RowsOfEpoch, columns_of_epoch, in_epoch
 from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, identities, unread_format
 from wpinq.data.graph_objects import graph_of
 from wpinq.data.people import people_dataset
 from wpinq.data.person_tables import tables_dataset
 from wpinq.data.relation import Relation, staged, stored_rows
-from wpinq.data.rows import mapping_relation, rows_relation
+from wpinq.data.rows import KeptRows, mapping_relation, rows_relation
 from wpinq.data.sources import is_table, table_relation
 from wpinq.data.spark import read_frame, read_tables
 from wpinq.errors import PlanError, SourceRejected, warn
 from wpinq.expr.declarations import Person
+from wpinq.expr.epochs import Epoch
 from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.operators.source import Source
@@ -102,7 +104,9 @@ def read_source(
         return interruptible(lambda: read_frame(frame, declared))
     if isinstance(person, PersonTables):
         return _of_tables(_tables(data, person), declared, person, database)
-    data, facts = as_edge_list(data, row), frozenset(declared.facts)
+    data, facts, epoch = as_edge_list(data, row), frozenset(declared.facts), declared.offered_epoch
+    if epoch is not None and isinstance(data, (EdgeList, Mapping)):
+        raise SourceRejected("rows of an epoch come from a table, csv or parquet, or rows by field name")
     if not isinstance(data, Mapping) and unit_weight < 1:
         raise SourceRejected(
             f"a row weighs 1, above the unit weight {unit_weight}: offer a mapping {{record: weight}}, or "
@@ -118,14 +122,14 @@ def read_source(
         with suppress(duckdb.Error), database() as connection, ExitStack() as stack:  # its words may quote rows
             stack.enter_context(staged(connection))
             if person is not None:
-                relation = _relation(connection, data, row, stack, whose)
+                relation = _relation(connection, data, row, stack, whose, epoch)
                 kept = people_dataset(connection, relation, declared, person)
                 enforce_sizes(connection, declared.sizes, kept)
                 return kept
             if isinstance(data, Mapping):
                 relation = mapping_relation(connection, data, row, unit_weight)
             else:
-                relation = _relation(connection, data, row, stack)
+                relation = _relation(connection, data, row, stack, None, epoch)
             kept, relation = stored_rows(connection, relation, type_)
             enforce(connection, facts, kept, relation, unit_weight if isinstance(data, Mapping) else None)
             enforce_sizes(connection, declared.sizes, kept)
@@ -194,7 +198,35 @@ def is_rows(data: object) -> bool:
     return isinstance(data, Mapping) or not (isinstance(data, (str, os.PathLike, EdgeList)) or is_table(data))
 
 
-def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, person: Person | None = None) -> Relation:
+def _relation(
+    connection: Any,
+    data: object,
+    type_: Type,
+    stack: ExitStack,
+    person: Person | None = None,
+    epoch: Epoch | None = None,
+) -> Relation:
+    """The rows that are offered; those of an epoch alone, before anything else of them is read."""
+    if epoch is None:
+        return _offered(connection, data, type_, stack, person)
+    rows = data
+    if not isinstance(data, (str, os.PathLike)) and not is_table(data) and isinstance(data, Iterable):
+        rows = RowsOfEpoch(data, epoch, type_)
+    relation = _offered(connection, rows, type_, stack, person, columns_of_epoch(epoch, type_))
+    if isinstance(rows, RowsOfEpoch):
+        rows.check()
+        return relation
+    return in_epoch(connection, relation, epoch, type_)
+
+
+def _offered(
+    connection: Any,
+    data: object,
+    type_: Type,
+    stack: ExitStack,
+    person: Person | None = None,
+    kept: KeptRows | None = None,
+) -> Relation:
     if isinstance(data, str) and "\n" in data and not os.path.exists(data):
         raise SourceRejected("a str is the path of a file, never its content: offer the path, or rows")
     if isinstance(data, EdgeList):
@@ -208,7 +240,7 @@ def _relation(connection: Any, data: object, type_: Type, stack: ExitStack, pers
             or "the ending of the path says no format: use .csv, .csv.gz, .parquet, or .txt, .tsv, .edges (or these "
             "with .gz) for an edge list; EdgeList(path) reads an edge list of any name"
         )
-    relation = table_relation(connection, data, row_type, stack)
+    relation = table_relation(connection, data, row_type, stack, kept)
     if relation is not None:
         return relation
     if hasattr(data, "cursor") and hasattr(data, "commit"):

@@ -94,6 +94,14 @@ _ANY_RESULT = object()
 _Piece = tuple[Sequence[ColumnValues], Faults, Sequence[float] | None]
 """Some rows as columns, what is unfit in them, and their weights, where not all weigh 1."""
 
+KeptRows = Callable[[Sequence[ColumnValues]], Sequence[ColumnValues]]
+"""Columns -> the same columns of some of the rows."""
+
+
+def kept_pieces(pieces: Iterable[_Piece], kept: KeptRows | None) -> Iterable[_Piece]:
+    """The pieces of the rows that are kept; all where nothing chooses."""
+    return pieces if kept is None else ((kept(columns), {}, None) for columns, _, _ in pieces)
+
 
 def check_no_columns(rows: object) -> None:
     """Refuse a tuple of arrays, which may be rows or, as numpy has coordinates, columns."""
@@ -142,8 +150,8 @@ def is_cursor(data: object) -> bool:
     return hasattr(data, "fetchmany") and hasattr(data, "description")
 
 
-def cursor_relation(connection: Any, cursor: Any, type_: Type) -> Relation:
-    """The relation of a cursor's rows that are not fetched yet, piece by piece."""
+def cursor_relation(connection: Any, cursor: Any, type_: Type, kept: KeptRows | None = None) -> Relation:
+    """The relation of a cursor's rows that are not fetched yet, piece by piece; or of those `kept`."""
     what = "the rows of the cursor"
     if cursor.description is None:
         raise SourceRejected("the cursor has no result: execute a query first")
@@ -161,7 +169,8 @@ def cursor_relation(connection: Any, cursor: Any, type_: Type) -> Relation:
         while columns := computed(fetched, f"{what} cannot be fetched: fetch them yourself to see why"):
             yield columns, {}, None
 
-    relation = columns_relation(connection, pieces(), type_, what, advice=python_advice, once="a cursor")
+    once = "" if kept else "a cursor"
+    relation = columns_relation(connection, kept_pieces(pieces(), kept), type_, what, advice=python_advice, once=once)
     relation.small = False
     return relation
 

@@ -22,7 +22,16 @@ from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_o
 from wpinq.data.layout import PLAIN_KINDS, Layout
 from wpinq.data.rejection import computed
 from wpinq.data.relation import STAGED, UNREADABLE, Relation
-from wpinq.data.rows import NO_ROWS, begin, check_unread, columns_relation, cursor_relation, is_cursor
+from wpinq.data.rows import (
+    NO_ROWS,
+    KeptRows,
+    begin,
+    check_unread,
+    columns_relation,
+    cursor_relation,
+    is_cursor,
+    kept_pieces,
+)
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import IDS
 from wpinq.expr.types import DATE, INT, DecimalOf, Type
@@ -69,13 +78,18 @@ def dtype_name(dtype: Any) -> str:
     return _UNSIZED.get(dtype.kind, str(dtype.name))
 
 
-def table_relation(connection: Any, data: Any, type_: Type, stack: contextlib.ExitStack) -> Relation | None:
-    """The relation of the rows of a table or a cursor; None of what is neither."""
+def table_relation(
+    connection: Any, data: Any, type_: Type, stack: contextlib.ExitStack, kept: KeptRows | None = None
+) -> Relation | None:
+    """The relation of the rows of a table or a cursor; None of what is neither.
+
+    Rows that only Python reads are those `kept`.
+    """
     import duckdb
 
     library, layout = _library_of(data), Layout.of(type_)
     if library is None:
-        return cursor_relation(connection, data, type_) if is_cursor(data) else None
+        return cursor_relation(connection, data, type_, kept) if is_cursor(data) else None
     if of_spark(data):
         raise _unsupported(data)
     if library == "duckdb":
@@ -93,8 +107,8 @@ def table_relation(connection: Any, data: Any, type_: Type, stack: contextlib.Ex
     if table.values is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
     lists = [table.values(i) for i in range(len(layout.types))]
-    pieces = ([values[i : i + PIECE] for values in lists] for i in range(0, len(lists[0]), PIECE))
-    return columns_relation(connection, ((piece, {}, None) for piece in pieces), type_, table.what, table.notes)
+    pieces = (([values[i : i + PIECE] for values in lists], {}, None) for i in range(0, len(lists[0]), PIECE))
+    return columns_relation(connection, kept_pieces(pieces, kept), type_, table.what, table.notes)
 
 
 @dataclass(slots=True, repr=False)  # which would quote rows

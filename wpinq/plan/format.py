@@ -16,6 +16,7 @@ from typing import Any
 from wpinq.errors import PlanError, WpinqError
 from wpinq.expr import catalogue, types
 from wpinq.expr.declarations import Person, check_facts
+from wpinq.expr.epochs import Epoch
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
 from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.values import Value, normalize, parse, to_text
@@ -75,8 +76,8 @@ def _check_source(source: Source) -> None:
         raise TypeError
     if source.schema != repr(source.record):
         raise PlanError(f"the schema of the source {source.source!r} is not that of its records")
-    kinds = (Fraction, Fraction, Person | None, Sizes | None, tuple | None)
-    given = (source.unit_weight, source.cap, source.person, source.sizes, source.columns)
+    kinds = (Fraction, Fraction, Person | None, Sizes | None, tuple | None, Epoch | None)
+    given = (source.unit_weight, source.cap, source.person, source.sizes, source.columns, source.epoch)
     if not all(map(isinstance, given, kinds)):
         raise TypeError
     if min(source.unit_weight, source.cap) <= 0:
@@ -168,6 +169,8 @@ def _argument_to_json(value: Any) -> Json:
         return {"fraction": str(value)}
     if isinstance(value, Person):
         return {"people" if isinstance(value, PersonTables) else "person": asdict(value)}
+    if isinstance(value, Epoch):
+        return {"epoch": {name: part for name, part in asdict(value).items() if name not in ("each", "total")}}
     if isinstance(value, Sizes):
         return {"sizes": {"records": value.records, "keys": [[list(names), most] for names, most in value.keys]}}
     if isinstance(value, tuple):
@@ -197,6 +200,9 @@ def _argument_from_json(data: Json) -> Any:
         return Person(**content)
     if kind == "people":
         return PersonTables(**{**content, "tables": tuple(PersonTable(**table) for table in content["tables"])})
+    if kind == "epoch":
+        every = content["every"]
+        return Epoch(**{**content, "every": every if isinstance(every, str) else tuple(every)})
     if kind == "sizes":
         return Sizes(content["records"], tuple((tuple(names), most) for names, most in content["keys"]))
     return tuple(content) if kind == "texts" else content

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from wpinq.errors import PlanError
 from wpinq.expr.declarations import Person, check_facts, is_column_name
+from wpinq.expr.epochs import Epoch
 from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import VALUES_LIMIT, ListOf, TupleOf, Type, check_field_name
 from wpinq.plan.arithmetic import Arithmetic, NoLattice, Weights
@@ -39,13 +40,15 @@ class Source(Operator):
         Upper bounds on its records, checked as the facts are.
     columns : tuple of str, optional
         The columns of the data that hold the fields, where names differ: layout, and no part of the identity.
+    epoch : Epoch, optional
+        Of a series, the epoch to which its rows belong; without a label it is the template, and no source.
     """
 
     name: ClassVar[str] = "Source"
     method: ClassVar[str] = "source"
     arity: ClassVar[int] = 0
     stability: ClassVar[str] = "it is the input"
-    later: ClassVar[frozenset[str]] = frozenset({"person", "sizes", "columns"})
+    later: ClassVar[frozenset[str]] = frozenset({"person", "sizes", "columns", "epoch"})
 
     source: str
     record: Type
@@ -57,13 +60,19 @@ class Source(Operator):
     person: Person | None = None
     sizes: Sizes | None = None
     columns: tuple[str, ...] | None = field(default=None, compare=False)
+    epoch: Epoch | None = None
 
     def __post_init__(self) -> None:
         for what, text in (("name", self.source), ("unit", self.unit)):
             # Bills print them: a line end or an escape character could forge what a curator reads there.
             if not isinstance(text, str) or not text.isprintable():
                 raise PlanError(f"the {what} of a source must be printable text on one line")
-        check_field_name(self.source)  # with a "/" it could be taken for a table of an account
+        if self.epoch is None:
+            check_field_name(self.source)  # with a "/" it could be taken for a table of an account
+        elif self.source != self.epoch.source or isinstance(self.person, PersonTables) or self.account != self.source:
+            raise PlanError(f"series {self.epoch.series!r}: an epoch has its own name and account, and one table")
+        else:
+            self.epoch.check(self.row, self.person is not None)
         if self.person is not None:
             self._check_person(self.person)
         if self.sizes is not None:
@@ -85,6 +94,8 @@ class Source(Operator):
         if self.person is not None:
             self.person.__post_init__()
         self.__post_init__()
+        if self.epoch is not None and not self.epoch.label:
+            raise PlanError(f"{self.source!r} is a series: name an epoch, as {self.source}.epoch({self.epoch.start!r})")
         check_facts(self.facts, self.record, self.unit_weight)
         self.check_size()
 
@@ -150,6 +161,20 @@ class Source(Operator):
         named = dict(zip(self.row.names, self.columns, strict=True))
         person = self.person and replace(self.person, column=named.get(self.person.column, self.person.column))
         return replace(self.row, names=self.columns), person
+
+    @property
+    def offered_epoch(self) -> Epoch | None:
+        """Its epoch, with `on` by the name of its column in the data."""
+        if self.epoch is None or not isinstance(self.row, TupleOf) or self.columns is None:
+            return self.epoch
+        return replace(self.epoch, on=self.columns[self.row.names.index(self.epoch.on)])
+
+    def at(self, label: str) -> Source:
+        """An epoch of a series; PlanError where it has none of that label."""
+        if self.epoch is None:
+            raise PlanError(f"{self.source!r} is no series, and has no epochs: declare it by wp.series")
+        epoch = self.epoch.at(label)
+        return replace(self, source=epoch.source, epoch=epoch)
 
     @property
     def row(self) -> Type:

@@ -1,0 +1,189 @@
+"""Epochs: a declared calendar, and the rows that belong to each of its periods.
+
+A row belongs to the epoch that its declared column names, and to no other. Which epochs exist follows from the
+calendar, never from data. Periods are half open and in UTC: `[start, start of the next)`, in whole microseconds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from wpinq.errors import PlanError
+from wpinq.expr.types import DATE, STR, TIMESTAMP, Scalar, TupleOf, Type, check_field_name
+from wpinq.expr.values import Value
+
+CALENDARS = "hour", "day", "week", "month", "year"
+"""The periods of a calendar; weeks are those of ISO 8601."""
+
+SEPARATOR = ":"
+"""It stands between a series and an epoch, in the names of sources and accounts, and is in no other name."""
+
+_UNIX, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
+_DAY = 86_400_000_000
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_LENGTHS = {"hour": 13, "day": 10, "month": 7, "year": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """An epoch of a series, or, without a label, the template of all its epochs.
+
+    Attributes
+    ----------
+    series : str
+        The name of the series.
+    every : str or tuple of str
+        A period of `CALENDARS`, or the labels of all epochs in order.
+    start : str
+        The label of the first epoch.
+    on : str
+        The field that says to which epoch a row belongs: its time or day, or the label itself.
+    label : str
+        The epoch, as `2026-11-27`, `2026-11-27T05`, `2026-W48`, `2026-11` or `2026`; empty for the template.
+    distinct : str
+        A field of which each value counts once for a person of an epoch.
+    strict : bool
+        Whether rows outside of the epoch refuse the data, instead of being left out.
+    each, total : Fraction, optional
+        The budget of each epoch, and of one person over all epochs; no part of a plan.
+    """
+
+    series: str
+    every: str | tuple[str, ...]
+    start: str
+    on: str
+    label: str = ""
+    distinct: str = ""
+    strict: bool = False
+    each: Fraction | None = field(default=None, compare=False, repr=False)
+    total: Fraction | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_field_name(self.series)
+        listed = isinstance(self.every, tuple)
+        if listed and (not self.every or len({*self.every}) < len(self.every) or self.start != self.every[0]):
+            raise PlanError(f"series {self.series!r}: labels are different texts in order, and the first is the start")
+        if not listed and self.every not in CALENDARS:
+            raise PlanError(
+                f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or the public labels of all epochs"
+            )
+        if not isinstance(self.strict, bool):
+            raise PlanError(f"series {self.series!r}: strict is True or False")
+        for each in (*(self.every if listed else ()), self.start, *filter(None, (self.label,))):
+            self.number(each)
+
+    def check(self, row: Type, with_person: bool) -> None:
+        """Refuse a declaration that does not fit the rows."""
+        fields = dict(zip(row.names, row.elements, strict=True)) if isinstance(row, TupleOf) else {}
+        kind = fields.get(self.on)
+        if kind not in ((STR,) if isinstance(self.every, tuple) else (TIMESTAMP, DATE, STR)):
+            raise PlanError(
+                f"series {self.series!r}: on names the field of a row's time, datetime or datetime.date, or of its "
+                "label, str"
+            )
+        if kind == DATE and self.every == "hour":
+            raise PlanError(f"series {self.series!r}: a date is in no hour; declare the field of `on` as datetime")
+        if self.distinct and not (with_person and isinstance(fields.get(self.distinct), Scalar)):
+            raise PlanError(f"series {self.series!r}: distinct names a field of single values, of people's rows")
+
+    def at(self, label: str) -> Epoch:
+        """An epoch of the series; PlanError where the calendar has none of that label."""
+        return replace(self, label=str(label))
+
+    @property
+    def source(self) -> str:
+        """The name of its source and account, or of the series for the template."""
+        return f"{self.series}{SEPARATOR}{self.label}" if self.label else self.series
+
+    @property
+    def total_account(self) -> str:
+        """The account of one person over all epochs; `*` is in no label."""
+        return f"{self.series}{SEPARATOR}*"
+
+    def number(self, label: str) -> int:
+        """The number of an epoch, from 1."""
+        if not isinstance(label, str) or _LABEL.fullmatch(label) is None:
+            raise PlanError(f"series {self.series!r}: a label is up to 64 ASCII letters, digits, '_', '.' and '-'")
+        if isinstance(self.every, tuple):
+            number = self.every.index(label) + 1 if label in self.every else 0
+        else:
+            number = _index(self.every, label) - _index(self.every, self.start) + 1
+        if number < 1:
+            raise PlanError(f"series {self.series!r}: {label!r} is no epoch: the first is {self.start!r}")
+        return number
+
+    def labels(self, first: int, last: int) -> Sequence[str]:
+        """The labels of the epochs of some numbers, both included."""
+        if isinstance(self.every, tuple):
+            return self.every[first - 1 : last]
+        start = _index(self.every, self.start) - 1
+        return [_text(self.every, _moment(self.every, start + number)) for number in range(first, last + 1)]
+
+    def bounds(self, kind: Type) -> tuple[int, int]:
+        """The first value of a time or day in the epoch, and the first one after it."""
+        assert isinstance(self.every, str)
+        index = _index(self.every, self.label)
+        start, end = ((_moment(self.every, at) - _UNIX) // _TICK for at in (index, index + 1))
+        return (start // _DAY, end // _DAY) if kind == DATE else (start, end)
+
+    def condition(self, term: str, kind: Type) -> str:
+        """Whether a stored value is in the epoch, as SQL; null, and so no, for null."""
+        if kind == STR:
+            return f"({term}) = '{self.label}'"
+        first, end = self.bounds(kind)
+        return f"({term}) BETWEEN {first} AND {end - 1}"
+
+    def holds(self, value: Value, kind: Type) -> bool:
+        """Whether a stored value is in the epoch."""
+        if kind == STR or not isinstance(value, int):
+            return value == self.label
+        first, end = self.bounds(kind)
+        return first <= value < end
+
+    @property
+    def words(self) -> str:
+        """The calendar and the rule, as declarations have them."""
+        every = self.every if isinstance(self.every, str) else f"label of {', '.join(self.every)}"
+        rule = f"{f', distinct {self.distinct}' if self.distinct else ''}{', strict' if self.strict else ''}"
+        return f"every {every} from {self.start} on {self.on}{rule}"
+
+
+def _moment(every: str, index: int) -> datetime.datetime:
+    """The start of a period, by its number since the year 1, which began on a Monday."""
+    if every == "month":
+        return datetime.datetime(1 + index // 12, 1 + index % 12, 1)
+    if every == "year":
+        return datetime.datetime(1 + index, 1, 1)
+    return datetime.datetime(1, 1, 1) + index * datetime.timedelta(**{f"{every}s": 1})
+
+
+def _text(every: str, moment: datetime.datetime) -> str:
+    if every == "week":
+        year, week, _ = moment.isocalendar()
+        return f"{year:04d}-W{week:02d}"
+    return moment.isoformat()[: _LENGTHS[every]]
+
+
+def _index(every: str, label: str) -> int:
+    """The number of a period since the year 1, from its label."""
+    try:
+        if every == "week":
+            moment = datetime.datetime.fromisocalendar(int(label[:4]), int(label[6:]), 1)
+        else:
+            moment = datetime.datetime.fromisoformat(label + "0001-01-01T00"[len(label) :])
+        days = moment.toordinal() - 1
+        months = (moment.year - 1) * 12 + moment.month - 1
+        index = {"hour": days * 24 + moment.hour, "day": days, "week": days // 7, "month": months}.get(
+            every, moment.year - 1
+        )
+        _moment(every, index + 1)
+        if _text(every, moment) == label:
+            return index
+    except (ValueError, OverflowError):
+        pass
+    shown = {"hour": "2026-11-27T05", "day": "2026-11-27", "week": "2026-W48", "month": "2026-11", "year": "2026"}
+    raise PlanError(f"{label!r} is no {every} in UTC: write it as {shown[every]}")
