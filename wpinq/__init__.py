@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wpinq.api.query import Query as Query
     from wpinq.api.schema import Schema as Schema
     from wpinq.api.schema import schema as schema
+    from wpinq.api.series import series as series
     from wpinq.api.simulate import simulate as simulate
     from wpinq.api.source import rows_per_person as rows_per_person
     from wpinq.api.source import source as source

@@ -306,9 +306,10 @@ class Origins:
         every = [graph_of(each.graph if isinstance(each, EdgeList) else each) for each in tables]
         paths = [identities(each) for each in every if isinstance(each, (str, os.PathLike))]
         objects = [_reference(each) for each in every if not isinstance(each, (str, os.PathLike))]
-        origin = Origin(frozenset[object]().union(*paths), tuple(objects), source.account)
+        account = source.account if source.epoch is None else source.epoch.series
+        origin = Origin(frozenset[object]().union(*paths), tuple(objects), account)
         for name, before in list(self._by_source.items()):
-            if any(each.account != source.account and origin.same(each) for each in list(before)):
+            if any(each.account != account and origin.same(each) for each in list(before)):
                 warn(
                     f"{source.source!r} has the same data as {name!r}, under another account: each person in them "
                     "loses the sum of both. Protect the data once, or, with a person as the unit, share one "

@@ -77,7 +77,9 @@ class Epoch:
             self.number(each)
 
     def check(self, row: Type, with_person: bool) -> None:
-        """Refuse a declaration that does not fit the rows."""
+        """Refuse a template where an epoch is needed, and a declaration that does not fit the rows."""
+        if not self.label:
+            raise PlanError(f"{self.series!r} is a series: name an epoch, as {self.series}.epoch({self.start!r})")
         fields = dict(zip(row.names, row.elements, strict=True)) if isinstance(row, TupleOf) else {}
         kind = fields.get(self.on)
         if kind not in ((STR,) if isinstance(self.every, tuple) else (TIMESTAMP, DATE, STR)):

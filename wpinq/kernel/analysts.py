@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
+from wpinq.expr.epochs import SEPARATOR
 from wpinq.kernel.ledger.accounts import no_account
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
@@ -22,6 +23,7 @@ from wpinq.measure.group import Releasing, Together
 from wpinq.measure.statement import Balance, Event
 from wpinq.noise.epsilon import from_nano
 from wpinq.noise.epsilon_text import Epsilon
+from wpinq.plan.node import Planned
 from wpinq.runtime.public import public
 
 
@@ -63,7 +65,7 @@ class Budgets:
         self._check_open()
         return self._ledger.balances(self._analyst)
 
-    def balance(self, source: str) -> Balance:
+    def balance(self, source: str | Planned) -> Balance:
         """The balance of a source, or of an account that several tables share.
 
         Raises
@@ -76,13 +78,21 @@ class Budgets:
             raise LedgerError(no_budget(self._analyst, account) if self._analyst else no_account(account, found))
         return found[account]
 
-    def remaining(self, source: str) -> Epsilon:
+    def remaining(self, source: str | Planned) -> Epsilon:
         """The remaining epsilon of a source."""
         return self.balance(source).remaining
 
-    def spent(self, source: str) -> Epsilon:
-        """The spent epsilon of a source, over all versions and sessions."""
-        return self.balance(source).spent
+    def spent(self, source: str | Planned, over: Literal["person"] | None = None) -> Epsilon:
+        """The spent epsilon of a source, over all versions and sessions.
+
+        With `over="person"`, of a series, the sum over its epochs: the loss of a person who is in all of them.
+        """
+        if over is None:
+            return self.balance(source).spent
+        account = f"{self._paying(source)}{SEPARATOR}*"
+        if over != "person" or all(each.account != account for each in self.balances()):
+            raise SessionError('over="person" is for a series that declares a person, and was protected before')
+        return self.balance(account).spent
 
     def history(self) -> tuple[Event, ...]:
         """All events in order, except stored answers; for an analyst, their own debits.
@@ -126,8 +136,10 @@ class Budgets:
         left = {each.account: each.remaining for each in self.balances()}
         return self.bill(measurements, fresh=True).times(left)
 
-    def _paying(self, source: str) -> str:
+    def _paying(self, source: str | Planned) -> str:
         """The account that pays for a source; the name itself where it is none."""
+        if isinstance(source, Planned):
+            source = getattr(source.plan.operator, "source", "")
         declared = self._declared.get(source)
         return source if declared is None else declared.source.account
 

@@ -16,6 +16,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.analysts import Analyst, Budgets
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.series import series_budgets
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import DeclaredSource, Protected
 from wpinq.kernel.protect import Protector
@@ -143,10 +144,11 @@ class Session(Budgets, Releasing):
         self,
         source: Planned,
         data: SourceData,
-        budget: EpsilonLike,
+        budget: EpsilonLike | None = None,
         *,
         unit: str | None = None,
         version: str | None = None,
+        epoch: str | None = None,
     ) -> None:
         """Check the data of a source, and protect them under a budget.
 
@@ -162,12 +164,15 @@ class Session(Budgets, Releasing):
         budget : number
             The total epsilon that releases may ever spend on this source. For a source in the ledger it must equal the
             recorded budget, and the spent amount stays: `set_budget` changes budgets, on record. Tables of one account
-            all state its budget.
+            all state its budget. A series declares that of its epochs.
         unit : str, optional
             The protected unit in words, if the declaration has none; the session's bills print it.
         version : str, optional
             A name for this state of the data. Releases replay for free under the same version, also in later sessions,
             so changed data need another version. Without a version, nothing replays beyond this call.
+        epoch : str, optional
+            Of a series, the epoch that the data are for. Rows of other epochs are left out first, and nothing says how
+            many.
 
         Raises
         ------
@@ -187,22 +192,39 @@ class Session(Budgets, Releasing):
             a list is read as directed under an undirected unit. It is for the curator, and no data are read for it.
         """
         self._check_open()
-        self._protector.take(source, data, budget, unit, version)
+        self._protector.take(source, data, budget, unit, version, epoch)
 
-    def set_budget(self, source: str, budget: EpsilonLike, *, analyst: str | None = None) -> None:
+    def set_budget(
+        self,
+        source: str | Planned,
+        budget: EpsilonLike | None = None,
+        *,
+        analyst: str | None = None,
+        each: EpsilonLike | None = None,
+        all: EpsilonLike | None = None,
+    ) -> None:
         """Change the budget of a source, on record; it is never below the spent amount.
 
         Parameters
         ----------
         source : str
             The name of a source or an account.
-        budget : number
+        budget : number, optional
             Epsilon; 0 sets the budget to the spent amount, so that nothing is left.
         analyst : str, optional
             The analyst whose budget is set, within that of the source: see `analyst`.
+        each, all : number, optional
+            Of a series, in place of `budget`: an analyst's budget in each epoch, those to come included, and the budget
+            of one person over all epochs.
         """
         self._check_open()
-        self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
+        if (budget is None) == (each is None and all is None):
+            raise SessionError("set_budget takes a budget, or of a series each=..., all=... in its place")
+        if budget is not None:
+            self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
+            return
+        for account, amount in series_budgets(self._paying(source), self._ledger.accounts(), each, all, analyst):
+            self._ledger.set_budget(account, amount, analyst)
 
     def set_stretch(self, times: float) -> None:
         """Multiply the time of later releases in untrusted mode by a factor.

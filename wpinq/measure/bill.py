@@ -24,6 +24,8 @@ from wpinq.runtime.public import public
 Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | MeasuredGroup] | MeasuredGroup
 """What is released together, as it is billed."""
 
+_LOSSES = "the losses of one person add up"
+
 M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
 
@@ -100,6 +102,9 @@ class Bill(Mapping[str, Epsilon]):
     def _lines(self, account: str) -> Iterator[str]:
         yield f"{account}: {format_epsilon(self._costs[account])}"
         tables = [name for name, source in self.sources.items() if source.account == account]
+        if not tables:
+            yield "  one person in all these epochs: the sum of what each of them pays"
+            return
         itemised = Fraction(0)
         for name in tables:
             source = self.sources[name]
@@ -110,6 +115,8 @@ class Bill(Mapping[str, Epsilon]):
                 yield f"  declared: {FACTS[fact]}"
             for words in () if source.sizes is None else source.sizes.words:
                 yield f"  declared: {words}"
+            if source.epoch is not None:
+                yield f"  for the rows of {source.epoch.label} alone: over other epochs of {source.epoch.series} {_LOSSES}"
             for line, cost in self._items(name, source):
                 itemised += cost
                 yield line

@@ -210,6 +210,8 @@ def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> di
     for name, source in declared.items():
         if name in asked:
             owed[source.account] += asked[name] * source.unit_weight
+            if source.epoch is not None and source.person is not None:  # of one person over all epochs
+                owed[source.epoch.total_account] += asked[name] * source.unit_weight
     return dict(owed)
 
 

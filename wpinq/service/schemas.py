@@ -391,6 +391,6 @@ def source_response(name: str, held: DeclaredSource, suspended: Collection[str])
         declaration=write_source(held.source),
         unit=held.unit + held.source.rows_of_unit,
         version=version if word == "declared" else None,
-        suspended=held.source.account in suspended,
+        suspended=held.source.account.partition(":")[0] in suspended,
         examples=examples(held.source),
     )

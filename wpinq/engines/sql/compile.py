@@ -188,7 +188,7 @@ def _table(source: str) -> str:
 
     A database may take names that differ in case for one.
     """
-    plain = source.isascii() and source == source.lower()
+    plain = source.isidentifier() and source.isascii() and source == source.lower()
     return f"source_{source}" if plain else f"sourcex_{source.encode().hex()}"
 
 

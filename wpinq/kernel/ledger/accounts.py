@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import LedgerError
+from wpinq.expr.epochs import SEPARATOR
 from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import signature
 from wpinq.kernel.ledger.chain import LIMIT, OPEN, RESUME, SUSPEND, Transaction, append
@@ -125,7 +126,8 @@ def open_account(transaction: Transaction, declared: Account, actor: str) -> Acc
 
 
 def set_suspended(transaction: Transaction, names: Iterable[str], suspended: bool, actor: str) -> frozenset[str]:
-    """Suspend or resume accounts; those that were not before."""
+    """Suspend or resume accounts, of an epoch its whole series; those that were not before."""
+    names = {name.partition(SEPARATOR)[0] for name in names}
     found = frozenset(name for name in names if get_account(transaction, name).suspended != suspended)
     for name in sorted(found):
         append(transaction, SUSPEND if suspended else RESUME, name, 0, {}, actor)
@@ -154,7 +156,8 @@ def check_same(known: Account, declared: Account) -> Account:
                 f"the ledger has {known.name!r} with the {field} {stored!r}, not {given!r}: use that, "
                 "or protect the data under another name"
             )
-    if known.budget != declared.budget:
+    # an epoch is opened with the budget that the template fixes, and has its own from then on
+    if known.budget != declared.budget and (SEPARATOR not in known.name or known.name.endswith("*")):
         raise LedgerError(
             f"the ledger has {known.name!r} with a budget of {decimal_epsilon(known.budget)}, not "
             f"{decimal_epsilon(declared.budget)}: use that, or change it on record with set_budget"
@@ -227,6 +230,8 @@ def declaration(source: Source) -> str:
     """
     sizes = "" if source.sizes is None else f"; {source.sizes.text}"
     text = f"{signature(source.record)}; cap {source.cap}; facts {', '.join(source.facts) or 'none'}{sizes}"
+    if source.epoch is not None:
+        text += f"; epoch {source.epoch.label or 'each'} of {source.epoch.words}"
     if source.person is None:
         return text
     form = "one record a person" if source.person.nested else "one record a row"

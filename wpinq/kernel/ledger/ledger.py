@@ -20,6 +20,7 @@ from wpinq.kernel.ledger import accounts, chain
 from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import Payer, Stored, debit
+from wpinq.kernel.ledger.series import open_for_analysts
 from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 from wpinq.measure.statement import Balance, Event, entry_text
@@ -133,7 +134,9 @@ class Ledger:
         def opened(transaction: Transaction) -> tuple[Account, ...]:
             if refuse is not None:
                 refuse(accounts.all_accounts(transaction))
-            return tuple(accounts.open_account(transaction, account, CURATOR) for account in wanted)
+            found = tuple(accounts.open_account(transaction, account, CURATOR) for account in wanted)
+            open_for_analysts(transaction, found)
+            return found
 
         return self._store.write(opened)
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from wpinq.columns.storage import StoredColumns
 from wpinq.engines.contract import Engine, find_unoptimised
 from wpinq.errors import EvaluationFailed, LedgerError, PlanError, SourceSuspended, WpinqError
+from wpinq.expr.epochs import SEPARATOR
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator, ProtectedOutput
@@ -162,7 +163,7 @@ class SandboxedEvaluator(NoisyEvaluator):
 
     def _accounts(self, measurements: Sequence[PreparedMeasurement]) -> frozenset[str]:
         held = [protected for prepared in measurements for protected in self._held(prepared)]
-        return frozenset(protected.source.account for protected in held)
+        return frozenset(protected.source.account.partition(SEPARATOR)[0] for protected in held)
 
 
 def _packed(prepared: PreparedMeasurement, result: Any) -> bytes:

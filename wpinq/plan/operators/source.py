@@ -71,8 +71,6 @@ class Source(Operator):
             check_field_name(self.source)  # with a "/" it could be taken for a table of an account
         elif self.source != self.epoch.source or isinstance(self.person, PersonTables) or self.account != self.source:
             raise PlanError(f"series {self.epoch.series!r}: an epoch has its own name and account, and one table")
-        else:
-            self.epoch.check(self.row, self.person is not None)
         if self.person is not None:
             self._check_person(self.person)
         if self.sizes is not None:
@@ -94,8 +92,8 @@ class Source(Operator):
         if self.person is not None:
             self.person.__post_init__()
         self.__post_init__()
-        if self.epoch is not None and not self.epoch.label:
-            raise PlanError(f"{self.source!r} is a series: name an epoch, as {self.source}.epoch({self.epoch.start!r})")
+        if self.epoch is not None:
+            self.epoch.check(self.row, self.person is not None)
         check_facts(self.facts, self.record, self.unit_weight)
         self.check_size()
 

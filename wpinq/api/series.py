@@ -1,0 +1,156 @@
+"""Series: a source an epoch of a declared calendar, for data that come every day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+
+from wpinq.api.query import Query
+from wpinq.api.source import source
+from wpinq.errors import PlanError
+from wpinq.expr.epochs import Epoch
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike
+from wpinq.plan.node import Node
+from wpinq.plan.operators import Source
+from wpinq.runtime.public import public
+
+
+def series(
+    name: str,
+    schema: object = None,
+    /,
+    *,
+    every: str | Iterable[str],
+    on: str,
+    start: str = "",
+    budget_each: EpsilonLike | None = None,
+    budget_all: EpsilonLike | None = None,
+    distinct: str = "",
+    strict: bool = False,
+    **declared: object,
+) -> Series:
+    """Declare a series: a protected source for each epoch of a calendar.
+
+    A row belongs to the epoch that its field `on` names. Each epoch has an account of its own, `views:2026-11-27`, and
+    one unit is in one account: all that is released of it is bounded by the budget of its epoch. Over many epochs, the
+    losses of one person add up: no account of an epoch says so.
+
+    Parameters
+    ----------
+    name : str
+        The name of the series, and of the account that fixes its declaration.
+    schema : type, optional
+        The type of a row, as in `source`.
+    every : str or iterable of str
+        "hour", "day", "week" (ISO 8601), "month" or "year", in UTC; or the public labels of all epochs, in order.
+    on : str
+        The field of the row's time, `datetime` or `date`, or of the label itself, str. A row whose value is outside of
+        the epoch, null or unreadable is left out before anything else is read of it. For rows that come late, declare
+        the time of arrival.
+    start : str
+        The label of the first epoch: `2026-01-01T00`, `2026-01-01`, `2026-W01`, `2026-01` or `2026`.
+    budget_each : number
+        The budget of each epoch, fixed with the series.
+    budget_all : number, optional
+        With `person`, the budget of one person over all epochs: each debit is charged there with the sum over epochs.
+    distinct : str, optional
+        With `person`, a field of which each value counts once for a person of an epoch, before the cut.
+    strict : bool
+        Refuse data with rows outside of the epoch. That a file was refused then tells that there was one.
+    **declared
+        Fields and options, as in `source`: `person="user", at_most=10, page=str`.
+
+    Returns
+    -------
+    Series
+        The template. `epoch` gives the source of an epoch, and `Session.protect(series, data, epoch=...)` its data.
+
+    Raises
+    ------
+    PlanError, ExpressionError
+        For an unfit declaration.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> import wpinq as wp
+    >>> views = wp.series(
+    ...     "views", every="day", start="2026-01-01", on="when", page=str, when=datetime.datetime,
+    ...     person="user", at_most=10, distinct="page", budget_each=10,
+    ... )  # fmt: skip
+    >>> print(views.epoch("2026-11-27").by("page", keys=["a"]).agg(views=wp.count(), epsilon="0.1").bill())
+    views:2026-11-27: 1
+      protects one person, at most 10 rows, of weight 10
+      for the rows of 2026-11-27 alone: over other epochs of views the losses of one person add up
+      views (Count): NoisyCount(0.1), spent once: 0.1 x 1 x 10 = 1
+    views:*: 1
+      one person in all these epochs: the sum of what each of them pays
+    """
+    plain = source(name, schema, **declared).plan.operator  # type: ignore[arg-type]
+    assert isinstance(plain, Source)
+    if budget_all is not None and plain.person is None:
+        raise PlanError(f"series {name!r}: budget_all bounds what a person loses, so it needs person=... and at_most=...")
+    labels = every if isinstance(every, str) else tuple(every)
+    first = start if isinstance(labels, str) or start else "".join(labels[:1])
+    each, total = (None if given is None else parse_epsilon(given) for given in (budget_each, budget_all))
+    epoch = Epoch(name, labels, first, on, distinct=distinct, strict=strict, each=each, total=total)
+    made = Series(Node(replace(plain, epoch=epoch)))
+    made.template.at(first).check()
+    return made
+
+
+@public
+class Series(Query):
+    """A template of sources, one for each epoch of a calendar: see `series`.
+
+    It is no dataset: `epoch` gives one.
+    """
+
+    __slots__ = ()
+
+    @property
+    def template(self) -> Source:
+        """The declaration of every epoch."""
+        assert isinstance(self.plan.operator, Source)
+        return self.plan.operator
+
+    @property
+    def calendar(self) -> Epoch:
+        """The calendar of the epochs."""
+        assert self.template.epoch is not None
+        return self.template.epoch
+
+    def epoch(self, label: str) -> Query:
+        """The source of an epoch, which the calendar has whether or not there are data.
+
+        Examples
+        --------
+        >>> import datetime
+        >>> import wpinq as wp
+        >>> sales = wp.series("sales", every="month", start="2026-01", on="day", day=datetime.date, shop=str)
+        >>> sales.epoch("2026-11").uses()
+        {'sales:2026-11': 1}
+        """
+        return Query(Node(self.template.at(label)))
+
+    def between(self, first: str, last: str) -> Query:
+        """The rows of several epochs together, both ends included; a release is billed to each of them.
+
+        One person with rows in several epochs counts in each, so distinct people over epochs cannot be counted by it.
+
+        Examples
+        --------
+        >>> import datetime
+        >>> import wpinq as wp
+        >>> sales = wp.series("sales", every="month", start="2026-01", on="day", day=datetime.date, shop=str)
+        >>> sales.between("2026-01", "2026-03").count(epsilon=0.5).bill()
+        Bill({'sales:2026-01': 0.5, 'sales:2026-02': 0.5, 'sales:2026-03': 0.5})
+        """
+        return self._together(self.calendar.number(first), self.calendar.number(last))
+
+    def _together(self, first: int, last: int) -> Query:
+        if last < first:
+            raise PlanError("a window has a first epoch and a last one, in the order of the calendar")
+        return reduce(Query.concat, map(self.epoch, self.calendar.labels(first, last)))
