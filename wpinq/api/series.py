@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import PlanError
 from wpinq.expr.epochs import Epoch
+from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.runtime.public import public
+
+if TYPE_CHECKING:
+    from wpinq.api.running import RunningTotal
 
 
 def series(
@@ -97,7 +102,7 @@ def series(
     each, total = (None if given is None else parse_epsilon(given) for given in (budget_each, budget_all))
     epoch = Epoch(name, labels, first, on, distinct=distinct, strict=strict, each=each, total=total)
     made = Series(Node(replace(plain, epoch=epoch)))
-    made.template.at(first).check()
+    made.epoch(first).plan.operator.check()  # type: ignore[attr-defined]  # it is a source
     return made
 
 
@@ -133,7 +138,7 @@ class Series(Query):
         >>> sales.epoch("2026-11").uses()
         {'sales:2026-11': 1}
         """
-        return Query(Node(self.template.at(label)))
+        return Query(Node(source_at(self.template, label)))
 
     def between(self, first: str, last: str) -> Query:
         """The rows of several epochs together, both ends included; a release is billed to each of them.
@@ -149,6 +154,55 @@ class Series(Query):
         Bill({'sales:2026-01': 0.5, 'sales:2026-02': 0.5, 'sales:2026-03': 0.5})
         """
         return self._together(self.calendar.number(first), self.calendar.number(last))
+
+    def running(
+        self, query: Callable[[Query], Query], epsilon: EpsilonLike, keys: Iterable[object], levels: int = 9
+    ) -> RunningTotal:
+        """Running totals of a query, from the first epoch on, by a tree of nodes over epochs.
+
+        A node is the Concat over its epochs of `query(epoch)`, never the query of their Concat. Each epoch pays `levels`
+        times ε · stability · unit weight, all of it with its first node. A total over n epochs is a sum of at most
+        `n // 2^(levels − 1) + levels − 1` nodes.
+
+        Parameters
+        ----------
+        query : callable
+            From an epoch's source to the records that are counted.
+        epsilon : number
+            Of each node.
+        keys : iterable
+            The public keys.
+        levels : int
+            The number of levels of the tree: 9 for a year of days. It may grow later; each epoch then owes one more.
+
+        Returns
+        -------
+        RunningTotal
+            `due(epoch)` has the nodes to release after an epoch, and `total(epoch, answers)` the total.
+
+        Raises
+        ------
+        PlanError
+            Where the budget of an epoch does not cover all levels.
+
+        Examples
+        --------
+        >>> import datetime
+        >>> import wpinq as wp
+        >>> sales = wp.series("sales", every="month", start="2026-01", on="day", day=datetime.date, shop=str)
+        >>> total = sales.running(lambda month: month.select(lambda s: s.shop), "1/9", keys=["Ulm"])
+        >>> list(total.due("2026-02"))
+        ['2026-02 to 2026-02', '2026-01 to 2026-02']
+        >>> print(wp.bill(total.due("2026-01")))
+        sales:2026-01: 1
+          protects one record, of weight 1
+          for the rows of 2026-01 alone: over other epochs of sales the losses of one person add up
+          2026-01 to 2026-01: NoisyCount(1/9), spent once: 1/9 x 1 = 1/9
+          an epoch pays one node of each level of a running total at once: later nodes find it paid
+        """
+        from wpinq.api.running import running
+
+        return running(self, query, epsilon, keys, levels)
 
     def _together(self, first: int, last: int) -> Query:
         if last < first:

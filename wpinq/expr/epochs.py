@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from wpinq.errors import PlanError
+from wpinq.expr.declarations import Person
 from wpinq.expr.types import DATE, STR, TIMESTAMP, Scalar, TupleOf, Type, check_field_name
 from wpinq.expr.values import Value
 
@@ -76,10 +77,12 @@ class Epoch:
         for each in (*(self.every if listed else ()), self.start, *filter(None, (self.label,))):
             self.number(each)
 
-    def check(self, row: Type, with_person: bool) -> None:
+    def check(self, source: str, account: str, row: Type, person: Person | None) -> None:
         """Refuse a template where an epoch is needed, and a declaration that does not fit the rows."""
         if not self.label:
             raise PlanError(f"{self.series!r} is a series: name an epoch, as {self.series}.epoch({self.start!r})")
+        if source != self.source or account != source:
+            raise PlanError(f"series {self.series!r}: an epoch has its own name and account")
         fields = dict(zip(row.names, row.elements, strict=True)) if isinstance(row, TupleOf) else {}
         kind = fields.get(self.on)
         if kind not in ((STR,) if isinstance(self.every, tuple) else (TIMESTAMP, DATE, STR)):
@@ -89,7 +92,7 @@ class Epoch:
             )
         if kind == DATE and self.every == "hour":
             raise PlanError(f"series {self.series!r}: a date is in no hour; declare the field of `on` as datetime")
-        if self.distinct and not (with_person and isinstance(fields.get(self.distinct), Scalar)):
+        if self.distinct and not (person is not None and isinstance(fields.get(self.distinct), Scalar)):
             raise PlanError(f"series {self.series!r}: distinct names a field of single values, of people's rows")
 
     def at(self, label: str) -> Epoch:

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, Literal, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
-from wpinq.expr.epochs import SEPARATOR
 from wpinq.kernel.ledger.accounts import no_account
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.series import over_all
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Releasing, Together
@@ -87,12 +87,7 @@ class Budgets:
 
         With `over="person"`, of a series, the sum over its epochs: the loss of a person who is in all of them.
         """
-        if over is None:
-            return self.balance(source).spent
-        account = f"{self._paying(source)}{SEPARATOR}*"
-        if over != "person" or all(each.account != account for each in self.balances()):
-            raise SessionError('over="person" is for a series that declares a person, and was protected before')
-        return self.balance(account).spent
+        return self.balance(over_all(self._paying(source), over)).spent
 
     def history(self) -> tuple[Event, ...]:
         """All events in order, except stored answers; for an analyst, their own debits.
@@ -138,10 +133,9 @@ class Budgets:
 
     def _paying(self, source: str | Planned) -> str:
         """The account that pays for a source; the name itself where it is none."""
-        if isinstance(source, Planned):
-            source = getattr(source.plan.operator, "source", "")
-        declared = self._declared.get(source)
-        return source if declared is None else declared.source.account
+        name = source if isinstance(source, str) else getattr(source.plan.operator, "source", "")
+        declared = self._declared.get(name)
+        return name if declared is None else declared.source.account
 
 
 class AnalystBudgets(Budgets):

@@ -16,6 +16,7 @@ from wpinq.kernel.ledger.accounts import PartsOf, Pricing
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound, Together, flattened
 from wpinq.measure.measurement import Measurement
+from wpinq.measure.prepaid import prepaid_charges
 from wpinq.noise.epsilon import to_nano
 from wpinq.plan.demand import PartKey, charges, demand
 from wpinq.plan.node import Node, Planned, sources
@@ -157,8 +158,10 @@ class PreparedBatch:
         if parted := [each for each in measured if each.parted]:
             owing = demand([each.demand for each in parted], parts_of, self._scope)
             owed, parts = charges(owing.sources, sources(each.plan for each in parted)), owing.parts
-        for each in measured:
-            for account, cost in () if each.parted else each.costs.items():  # which only add up
+        nodes = [each for each in measured if each.prepaid is not None]
+        single = [each.costs for each in measured if each.prepaid is None and not each.parted]
+        for costs in (*single, prepaid_charges(nodes, parts_of, parts)):  # which only add up
+            for account, cost in costs.items():
                 owed[account] = owed[account] + cost if account in owed else cost
         nano = {account: to_nano(epsilon) for account, epsilon in owed.items()}
         return Pricing(nano, parts)

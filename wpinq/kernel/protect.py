@@ -15,13 +15,12 @@ from wpinq.data.read import Origins
 from wpinq.engines.contract import Engine
 from wpinq.errors import SessionError
 from wpinq.expr.person_tables import PersonTables
-from wpinq.kernel.ledger.accounts import accounts_of, check_single
+from wpinq.kernel.ledger.accounts import check_single
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.series import series_accounts
+from wpinq.kernel.ledger.series import declared_accounts
 from wpinq.kernel.prepare import Data, Protected
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.measurement import check_text
-from wpinq.noise.epsilon import parse_budget
 from wpinq.plan.node import Planned
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
@@ -60,21 +59,8 @@ class Protector:
         if not isinstance(declared, Source):
             raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
         words = check_text(declared.unit if unit is None else unit, "a unit")
-        if (declared.epoch is None) == (epoch is None) == (budget is not None):
-            template, declared = declared, declared if epoch is None else declared.at(epoch)
-        elif declared.epoch is not None:
-            raise SessionError(
-                "an epoch of a series is protected by the series, with the budget that it declares: "
-                'protect(views, data, epoch="2026-11-27")'
-            )
-        else:
-            raise SessionError("protect takes the budget of a source, and an epoch of a series only")
+        declared, accounts = declared_accounts(declared, epoch, words, budget)
         name = declared.source
-        declared.check()  # a plan that was read or unpickled may say anything
-        if epoch is None:
-            accounts = accounts_of(declared, words, parse_budget(budget))
-        else:
-            accounts = series_accounts(template, epoch, words)
         # Before the data are read: whether they satisfy a cap, a type or a fact depends on them. So an account
         # fixes its declaration when it is opened, and data under any other declaration are refused unread.
         refuse = partial(check_single, declared)

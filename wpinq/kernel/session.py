@@ -16,7 +16,7 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.analysts import Analyst, Budgets
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.series import series_budgets
+from wpinq.kernel.ledger.series import budgets_to_set
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import DeclaredSource, Protected
 from wpinq.kernel.protect import Protector
@@ -25,7 +25,7 @@ from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.group import Releasing
 from wpinq.measure.statement import statement_html
-from wpinq.noise.epsilon import from_nano, parse_budget
+from wpinq.noise.epsilon import from_nano
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay
@@ -218,12 +218,7 @@ class Session(Budgets, Releasing):
             of one person over all epochs.
         """
         self._check_open()
-        if (budget is None) == (each is None and all is None):
-            raise SessionError("set_budget takes a budget, or of a series each=..., all=... in its place")
-        if budget is not None:
-            self._ledger.set_budget(self._paying(source), parse_budget(budget), analyst)
-            return
-        for account, amount in series_budgets(self._paying(source), self._ledger.accounts(), each, all, analyst):
+        for account, amount in budgets_to_set(self._paying(source), budget, each, all, analyst, self._ledger.accounts):
             self._ledger.set_budget(account, amount, analyst)
 
     def set_stretch(self, times: float) -> None:

@@ -13,6 +13,7 @@ from typing import TypeVar, overload
 from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
+from wpinq.measure.prepaid import prepaid_charges
 from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon, format_factor
@@ -58,7 +59,10 @@ class Bill(Mapping[str, Epsilon]):
             source.check()
         distinct = {m.digest: m for m in self.measurements}  # the same one is paid for once, unless it is drawn anew
         self._paid = self.measurements if fresh else tuple(distinct.values())
-        self._costs = charges(demand([m.demand for m in self._paid]).sources, self.sources)
+        nodes = [m for m in self._paid if m.prepaid is not None]
+        self._costs = charges(demand([m.demand for m in self._paid if m.prepaid is None]).sources, self.sources)
+        for account, cost in prepaid_charges(nodes, lambda share: {}, {}).items():
+            self._costs[account] = self._costs.get(account, Fraction(0)) + cost
 
     def __getitem__(self, account: str) -> Epsilon:
         return Epsilon(self._costs[account])
@@ -126,7 +130,9 @@ class Bill(Mapping[str, Epsilon]):
                 yield f"  {JOIN_OF_PEOPLE}"
         for proviso in dict.fromkeys(m.sink.proviso for m in self.measurements if m.sink.proviso):
             yield f"  {proviso}"
-        if itemised != self._costs[account]:
+        if itemised < self._costs[account]:
+            yield "  an epoch pays one node of each level of a running total at once: later nodes find it paid"
+        elif itemised != self._costs[account]:
             yield f"  parts of one partition cost their maximum, not the sum {format_epsilon(itemised)}"
 
     def _items(self, name: str, source: Source) -> Iterator[tuple[str, Fraction]]:

@@ -14,6 +14,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.measure.prepaid import Prepaid
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.demand import charges
 from wpinq.plan.node import Node
@@ -45,6 +46,7 @@ class MeasuredPlan:
     domain: tuple[Value, ...] | None
     reading: str = ""
     listing: Listing | None = None
+    prepaid: Prepaid | None = None
 
     def __post_init__(self) -> None:
         check_text(self.reading, "a reading")
@@ -53,6 +55,8 @@ class MeasuredPlan:
         self.sink.check(self.plan)
         if self.listing is not None:
             self.sink.cut(self.listing.above)
+        if self.prepaid is not None and self.parted:
+            raise PlanError("a running total reads no part of a partition")
 
     @property
     def key_type(self) -> Type:

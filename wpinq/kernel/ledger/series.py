@@ -7,7 +7,7 @@ template declares a person.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,6 +16,7 @@ from wpinq.expr.epochs import SEPARATOR
 from wpinq.kernel.ledger.accounts import (
     MARK,
     Account,
+    accounts_of,
     all_accounts,
     declaration,
     declared_account,
@@ -23,6 +24,7 @@ from wpinq.kernel.ledger.accounts import (
     open_account,
 )
 from wpinq.kernel.ledger.chain import CURATOR, LIMIT, Transaction
+from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import decimal_epsilon, parse_budget
 from wpinq.plan.operators.source import Source
 
@@ -32,21 +34,33 @@ UNBOUNDED = LIMIT - 1
 """The budget over all epochs where none is declared: it refuses nothing that the epochs allow."""
 
 
-def series_accounts(template: Source, label: str, unit: str) -> tuple[Account, ...]:
-    """The accounts of an epoch: the template's, its own, and that of one person over all epochs.
+def declared_accounts(
+    declared: Source, label: str | None, unit: str, budget: object
+) -> tuple[Source, tuple[Account, ...]]:
+    """A source that is protected, and its accounts: of an epoch, the template's, its own, and one person's over all.
 
     Parameters
     ----------
-    template : Source
-        The series, with the budgets of its declaration.
-    label : str
-        The epoch.
+    declared : Source
+        The source, or the template of a series with the budgets of its declaration.
+    label : str, optional
+        The epoch of a series.
     unit : str
         The protected unit in words.
+    budget : number, optional
+        The budget of another source.
     """
-    source, epoch = template.at(label), template.epoch
-    if epoch is None or epoch.label or epoch.each is None:
-        raise SessionError("protect takes a series that declares the budget of each epoch: budget_each=10")
+    template, epoch = declared, declared.epoch
+    if epoch is None and label is None and budget is not None:
+        declared.check()  # a plan that was read or unpickled may say anything
+        return declared, accounts_of(declared, unit, parse_budget(budget))
+    if epoch is None or epoch.label or epoch.each is None or label is None or budget is not None:
+        raise SessionError(
+            "a source is protected with a budget, and an epoch by its series with the budget_each that it declares: "
+            'protect(source, data, budget=1), protect(series, data, epoch="2026-11-27")'
+        )
+    source = source_at(template, label)
+    source.check()
     each, words = parse_budget(epoch.each), unit + source.rows_of_unit
     schema = f"{OF_SERIES}: {declaration(template)}; each {decimal_epsilon(each)}"
     accounts = [
@@ -56,7 +70,7 @@ def series_accounts(template: Source, label: str, unit: str) -> tuple[Account, .
     if source.person is not None:
         total = UNBOUNDED if epoch.total is None else parse_budget(epoch.total)
         accounts.append(declared_account(epoch.total_account, OF_PERSON, unit, Fraction(1), total))
-    return tuple(accounts)
+    return source, tuple(accounts)
 
 
 def open_for_analysts(transaction: Transaction, opened: tuple[Account, ...]) -> None:
@@ -72,24 +86,35 @@ def open_for_analysts(transaction: Transaction, opened: tuple[Account, ...]) -> 
                 open_account(transaction, replace(known, name=name, spent=0, suspended=False), CURATOR)
 
 
-def series_budgets(
-    series: str, known: Iterable[Account], each: object, total: object, analyst: str | None
-) -> list[tuple[str, int]]:
-    """The budgets to set in the accounts of a series, by name: in each epoch, and of one person over all of them.
+def over_all(source: str, over: str | None) -> str:
+    """The account that holds a source's spending, or that of one person over all epochs of a series."""
+    if over not in (None, "person"):
+        raise SessionError('spent takes over="person", of a series that declares a person')
+    return source if over is None else f"{source}{SEPARATOR}*"
+
+
+def budgets_to_set(
+    source: str,
+    budget: object,
+    each: object,
+    total: object,
+    analyst: str | None,
+    accounts: Callable[[], Iterable[Account]],
+) -> Sequence[tuple[str, int]]:
+    """The budgets to set, by account: of a source; or of a series, in each epoch and over all of them.
 
     An analyst who gets a budget in each epoch has no bound over all of them, unless one is set.
     """
-    names = {account.name for account in known}
-    held = [name for name in sorted(names) if name.startswith(f"{series}{SEPARATOR}") and MARK not in name]
-    over_all = f"{series}{SEPARATOR}*"
-    if not held or (each is not None and analyst is None) or (total is not None and over_all not in held):
+    if budget is not None and each is None and total is None:
+        return [(source, parse_budget(budget))]
+    whole, names = over_all(source, "person"), {account.name for account in accounts()}
+    epochs = {name for name in names if name.startswith(f"{source}{SEPARATOR}") and MARK not in name} - {whole}
+    if budget is not None or not epochs or (each is None and total is None) or (each is not None and analyst is None):
         raise SessionError(
-            "each=... is an analyst's budget in every epoch, and all=... is for a series that declares a person; "
-            "protect an epoch first. The sources' own budget of an epoch is set by the epoch's name"
+            "set_budget takes a budget; or, of a series with an epoch that was protected before, each=... for an "
+            "analyst in every epoch, and all=... over all epochs. The sources' own budget of an epoch goes by its name"
         )
-    budgets = [(name, parse_budget(each)) for name in [series, *held] if name != over_all] if each is not None else []
-    if total is not None:
-        budgets.append((over_all, parse_budget(total)))
-    elif over_all in held and f"{over_all}{MARK}{analyst}" not in names:
-        budgets.append((over_all, UNBOUNDED))
-    return budgets
+    found = [(name, parse_budget(each)) for name in (source, *sorted(epochs))] if each is not None else []
+    if total is None and whole in names and f"{whole}{MARK}{analyst}" not in names:
+        return [*found, (whole, UNBOUNDED)]
+    return found if total is None else [*found, (whole, parse_budget(total))]

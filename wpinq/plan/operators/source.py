@@ -67,10 +67,8 @@ class Source(Operator):
             # Bills print them: a line end or an escape character could forge what a curator reads there.
             if not isinstance(text, str) or not text.isprintable():
                 raise PlanError(f"the {what} of a source must be printable text on one line")
-        if self.epoch is None:
+        if self.epoch is None or self.epoch.source != self.source:
             check_field_name(self.source)  # with a "/" it could be taken for a table of an account
-        elif self.source != self.epoch.source or isinstance(self.person, PersonTables) or self.account != self.source:
-            raise PlanError(f"series {self.epoch.series!r}: an epoch has its own name and account, and one table")
         if self.person is not None:
             self._check_person(self.person)
         if self.sizes is not None:
@@ -93,7 +91,7 @@ class Source(Operator):
             self.person.__post_init__()
         self.__post_init__()
         if self.epoch is not None:
-            self.epoch.check(self.row, self.person is not None)
+            self.epoch.check(self.source, self.account, self.row, self.person)
         check_facts(self.facts, self.record, self.unit_weight)
         self.check_size()
 
@@ -159,20 +157,6 @@ class Source(Operator):
         named = dict(zip(self.row.names, self.columns, strict=True))
         person = self.person and replace(self.person, column=named.get(self.person.column, self.person.column))
         return replace(self.row, names=self.columns), person
-
-    @property
-    def offered_epoch(self) -> Epoch | None:
-        """Its epoch, with `on` by the name of its column in the data."""
-        if self.epoch is None or not isinstance(self.row, TupleOf) or self.columns is None:
-            return self.epoch
-        return replace(self.epoch, on=self.columns[self.row.names.index(self.epoch.on)])
-
-    def at(self, label: str) -> Source:
-        """An epoch of a series; PlanError where it has none of that label."""
-        if self.epoch is None:
-            raise PlanError(f"{self.source!r} is no series, and has no epochs: declare it by wp.series")
-        epoch = self.epoch.at(label)
-        return replace(self, source=epoch.source, epoch=epoch)
 
     @property
     def row(self) -> Type:

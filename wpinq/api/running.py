@@ -1,0 +1,198 @@
+"""Running totals of a series: a tree of nodes over epochs, of which each is released once.
+
+A total over n epochs is a sum of few nodes. After Chan, Shi and Song, *Private and continual release of statistics*,
+TISSEC 2011, and Honaker, *Efficient use of differentially private binary trees*, TPDP 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.api.query import Query
+from wpinq.api.series import Series
+from wpinq.errors import AnswersError, PlanError
+from wpinq.expr.nodes import digest_of
+from wpinq.expr.values import Value, canonical_bytes_of
+from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.measurement import ListedMeasurement, check_domain
+from wpinq.measure.prepaid import Prepaid
+from wpinq.noise.epsilon import parse_epsilon
+from wpinq.noise.epsilon_text import EpsilonLike, format_epsilon
+from wpinq.runtime.public import public
+from wpinq.sinks.laplace import NoisyCount
+
+Place = tuple[int, int]
+"""The numbers of the first and last epoch of a node."""
+
+
+@public
+@dataclass(frozen=True, repr=False)
+class RunningTotal:
+    """A running total of a query over the epochs of a series: see `Series.running`.
+
+    Attributes
+    ----------
+    series : Series
+        The series.
+    query : callable
+        From the source of an epoch to what is counted of it.
+    epsilon : Fraction
+        Of each node.
+    keys : tuple
+        The public keys.
+    levels : int
+        The number of levels: a node of level k covers `2^k` epochs.
+    """
+
+    series: Series
+    query: Callable[[Query], Query]
+    epsilon: Fraction
+    keys: tuple[Value, ...]
+    levels: int
+
+    def __post_init__(self) -> None:
+        first = self.node((1, 1))
+        each = self.series.calendar.each
+        if each is not None and Bill([first])[self._name(1)] > each:
+            raise PlanError(
+                f"an epoch owes {self.levels} levels of {format_epsilon(self.epsilon)} and its budget is "
+                f"{format_epsilon(each)}: take fewer levels, a smaller epsilon, or a larger budget_each"
+            )
+
+    def node(self, place: Place) -> ListedMeasurement:
+        """The node over some epochs: the Concat of the query of each of them."""
+        size = place[1] - place[0] + 1
+        level, calendar = size.bit_length() - 1, self.series.calendar
+        if size != 2**level or (place[0] - 1) % size or place[0] < 1:
+            raise PlanError("a node covers 2^k epochs, after a whole number of such")
+        whole = reduce(Query.concat, (self.query(self.series.epoch(each)) for each in calendar.labels(*place)))
+        share = Prepaid(self._tree, level, self.levels)
+        return ListedMeasurement(whole.plan, NoisyCount(), self.epsilon, self.keys, whole.reading, None, share)
+
+    def due(self, label: str) -> dict[str, ListedMeasurement]:
+        """The nodes that end with an epoch, by name, to be released when it is over."""
+        number = self.series.calendar.number(label)
+        sizes = [2**level for level in range(self.levels) if number % 2**level == 0]
+        places = [(number - size + 1, number) for size in sizes]
+        return {self._title(place): self.node(place) for place in places}
+
+    def total(self, label: str, answers: Mapping[str, Answers]) -> RunningAnswers:
+        """The total from the first epoch to one of them, by least squares over the nodes released until then.
+
+        A total is not revised by nodes that are released later.
+
+        Parameters
+        ----------
+        label : str
+            The last epoch.
+        answers : mapping
+            The released nodes by name, as `due` names them; at least those of the epochs not covered by larger ones.
+
+        Returns
+        -------
+        RunningAnswers
+            For each key, the total and its interval. Distinct values of an epoch are summed over epochs.
+        """
+        number, size = self.series.calendar.number(label), 2 ** (self.levels - 1)
+        terms: list[tuple[float, Answers]] = []
+        first = 1
+        while first <= number:
+            while first + size - 1 > number:
+                size //= 2
+            found = self._node(first, first + size - 1, answers)
+            if found is None:
+                raise AnswersError(f"the total needs the answers of the node {self._title((first, first + size - 1))}")
+            terms += found[1]
+            first += size
+        weights = np.array([weight for weight, _ in terms])
+        values = weights @ np.array([node.values for _, node in terms])
+        return RunningAnswers(label, terms[0][1].keys, values, weights * [node.scale for _, node in terms])
+
+    def _node(
+        self, first: int, last: int, answers: Mapping[str, Answers]
+    ) -> tuple[float, list[tuple[float, Answers]]] | None:
+        """The variance of the best estimate below a node, and the weight of each answer in it."""
+        own = answers.get(self._title((first, last)))
+        if own is not None and (own.measurement != self.node((first, last)) or own.simulated):
+            raise AnswersError(f"the answers {self._title((first, last))} are not of this running total")
+        middle = (first + last) // 2
+        halves = [self._node(*half, answers) for half in ((first, middle), (middle + 1, last))] if first < last else []
+        below = [half for half in halves if half is not None]
+        if own is None and (len(below) < 2):
+            return None
+        if own is None or len(below) < 2:
+            return (2 * own.scale**2, [(1.0, own)]) if own is not None else _sum(below)
+        variance, terms = _sum(below)
+        share = variance / (variance + 2 * own.scale**2)
+        return share * 2 * own.scale**2, [(share, own), *(((1 - share) * weight, node) for weight, node in terms)]
+
+    @property
+    def _tree(self) -> str:
+        keys = canonical_bytes_of(list(self.keys), self.query(self.series).plan.type)
+        return digest_of("running", self.query(self.series).plan.digest, str(self.epsilon), *keys).hex()
+
+    def _name(self, number: int) -> str:
+        return self.series.calendar.at(*self.series.calendar.labels(number, number)).source
+
+    def _title(self, place: Place) -> str:
+        first, *_, last = 2 * [*self.series.calendar.labels(*place)]
+        return f"{first} to {last}"
+
+
+def running(
+    series: Series, query: Callable[[Query], Query], epsilon: EpsilonLike, keys: Iterable[object], levels: int
+) -> RunningTotal:
+    """The running total of a query over the epochs of a series: see `Series.running`."""
+    domain = check_domain(keys, query(series).plan.type)
+    return RunningTotal(series, query, parse_epsilon(epsilon), domain, levels)
+
+
+def _sum(parts: list[tuple[float, list[Any]]]) -> tuple[float, list[Any]]:
+    return sum(variance for variance, _ in parts), [term for _, terms in parts for term in terms]
+
+
+@public
+@dataclass(frozen=True)
+class RunningAnswers:
+    """A running total up to an epoch, for each key.
+
+    Attributes
+    ----------
+    label : str
+        The last epoch.
+    keys : tuple
+        The keys.
+    values : numpy array of float64
+        The totals, in the order of the keys.
+    scales : numpy array of float64
+        The scales of the independent Laplace terms of which the noise of each total is the sum.
+    """
+
+    label: str
+    keys: tuple[Value, ...]
+    values: NDArray[np.float64]
+    scales: NDArray[np.float64]
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in each total."""
+        return float(np.sqrt(2 * (self.scales**2).sum()))
+
+    def interval(self, key: Value, confidence: float = 0.95) -> tuple[float, float]:
+        """The interval that contains the total without noise with this probability.
+
+        It is for keys that were fixed before the epochs. Of a key chosen from answers that are part of this total, the
+        noise is not that of a key chosen in advance.
+        """
+        half = float(linear_half_widths(self.scales[:, None], confidence)[0])
+        value = float(self.values[self.keys.index(key)])
+        return value - half, value + half
