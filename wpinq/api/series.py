@@ -21,6 +21,9 @@ from wpinq.runtime.public import public
 if TYPE_CHECKING:
     from wpinq.api.running import RunningTotal
 
+WINDOW_LIMIT = 1_024
+"""The most epochs of a window."""
+
 
 def series(
     name: str,
@@ -96,7 +99,7 @@ def series(
     plain = source(name, schema, **declared).plan.operator  # type: ignore[arg-type]
     assert isinstance(plain, Source)
     if budget_all is not None and plain.person is None:
-        raise PlanError(f"series {name!r}: budget_all bounds what a person loses, so it needs person=... and at_most=...")
+        raise PlanError(f"series {name!r}: budget_all is of one person, and needs person=... and at_most=...")
     labels = every if isinstance(every, str) else tuple(every)
     first = start if isinstance(labels, str) or start else "".join(labels[:1])
     each, total = (None if given is None else parse_epsilon(given) for given in (budget_each, budget_all))
@@ -160,8 +163,8 @@ class Series(Query):
     ) -> RunningTotal:
         """Running totals of a query, from the first epoch on, by a tree of nodes over epochs.
 
-        A node is the Concat over its epochs of `query(epoch)`, never the query of their Concat. Each epoch pays `levels`
-        times ε · stability · unit weight, all of it with its first node. A total over n epochs is a sum of at most
+        A node is the Concat over its epochs of `query(epoch)`, never the query of their Concat. Each epoch pays
+        `levels` times ε · stability · unit weight, all of it with its first node. A total over n epochs is a sum of at most
         `n // 2^(levels − 1) + levels − 1` nodes.
 
         Parameters
@@ -205,6 +208,6 @@ class Series(Query):
         return running(self, query, epsilon, keys, levels)
 
     def _together(self, first: int, last: int) -> Query:
-        if last < first:
-            raise PlanError("a window has a first epoch and a last one, in the order of the calendar")
+        if not first <= last < first + WINDOW_LIMIT:
+            raise PlanError(f"a window is of 1 to {WINDOW_LIMIT:,} epochs, the first before the last")
         return reduce(Query.concat, map(self.epoch, self.calendar.labels(first, last)))

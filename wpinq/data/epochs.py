@@ -63,9 +63,10 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
     if on.startswith("CAST(NULL AS "):
         raise SourceRejected(f"{relation.what} has no column {epoch.on!r} of type {kind}: all rows would be left out")
     within, anew = epoch.condition(on, kind), relation.anew
-    if epoch.strict and connection.execute(
-        f"SELECT 1 FROM {relation.source} WHERE ({within}) IS NOT TRUE LIMIT 1"
-    ).fetchall():
+    if (
+        epoch.strict
+        and connection.execute(f"SELECT 1 FROM {relation.source} WHERE ({within}) IS NOT TRUE LIMIT 1").fetchall()
+    ):
         raise SourceRejected(_LATE)
     return replace(
         relation,
@@ -92,6 +93,7 @@ class RowsOfEpoch:
     def __init__(self, rows: Iterable[Any], epoch: Epoch, row: Type) -> None:
         check_unread(rows)
         begin(rows)
+        assert isinstance(row, TupleOf)
         self._rows, self._epoch, self._row, self.late = rows, epoch, row, False
 
     def __iter__(self) -> Iterator[Any]:

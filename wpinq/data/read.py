@@ -99,6 +99,8 @@ def read_source(
     row, whose = declared.offered
     if unit_weight <= 0 or cap <= 0:
         raise PlanError("unit_weight and cap are positive numbers")
+    if isinstance(data, EngineDataset) and declared.epoch is not None:
+        raise SourceRejected("the rows of an epoch are not read from Spark: offer parquet, or write the frame to it")
     if isinstance(data, EngineDataset):
         frame = data.frame
         return interruptible(lambda: read_frame(frame, declared))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,9 @@ def table_relation(
     if table.values is None:
         raise SourceRejected(f"{table.what} cannot be read: read it into a table yourself, or offer rows")
     lists = [table.values(i) for i in range(len(layout.types))]
-    pieces = (([values[i : i + PIECE] for values in lists], {}, None) for i in range(0, len(lists[0]), PIECE))
+    pieces: Iterable[Any] = (
+        ([values[i : i + PIECE] for values in lists], {}, None) for i in range(0, len(lists[0]), PIECE)
+    )
     return columns_relation(connection, kept_pieces(pieces, kept), type_, table.what, table.notes)
 
 

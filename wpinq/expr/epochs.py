@@ -72,6 +72,8 @@ class Epoch:
             raise PlanError(
                 f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or the public labels of all epochs"
             )
+        if not listed and _moment(str(self.every), _index(str(self.every), self.start)) <= _UNIX:
+            raise PlanError(f"series {self.series!r}: the first epoch begins after 1970")  # databases round towards it
         if not isinstance(self.strict, bool):
             raise PlanError(f"series {self.series!r}: strict is True or False")
         for each in (*(self.every if listed else ()), self.start, *filter(None, (self.label,))):
@@ -145,7 +147,7 @@ class Epoch:
     def holds(self, value: Value, kind: Type) -> bool:
         """Whether a stored value is in the epoch."""
         if kind == STR or not isinstance(value, int):
-            return value == self.label
+            return bool(value == self.label)
         first, end = self.bounds(kind)
         return first <= value < end
 

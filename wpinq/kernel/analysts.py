@@ -16,8 +16,8 @@ from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.ledger.accounts import no_account
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.series import over_all
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
+from wpinq.kernel.series_budgets import over_all
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Releasing, Together
 from wpinq.measure.statement import Balance, Event

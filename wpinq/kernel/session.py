@@ -16,13 +16,13 @@ from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.kernel.analysts import Analyst, Budgets
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.kernel.ledger.series import budgets_to_set
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import DeclaredSource, Protected
 from wpinq.kernel.protect import Protector
 from wpinq.kernel.release import Releaser
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.series_budgets import budgets_to_set
 from wpinq.measure.group import Releasing
 from wpinq.measure.statement import statement_html
 from wpinq.noise.epsilon import from_nano

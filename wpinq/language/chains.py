@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from wpinq.api.query import Query
+from wpinq.api.series import Series
 from wpinq.errors import LanguageError, PlanError, WpinqError
 from wpinq.expr.build import constant
 from wpinq.expr.nodes import DEPTH_LIMIT, Constant, Expr, Lambda, TooDeep, make_lambda, write
@@ -49,6 +50,9 @@ PLANS_LIMIT = 20
 """The most marginals that are planned for: each takes half a second."""
 
 READ_AS = "ReadAs"
+
+EPOCH, BETWEEN = "Epoch", "Between"
+"""The steps from a series to the rows of an epoch, or of several."""
 
 _NUMBERS = {"limit": "integer", "widths": "real"}
 """How the numbers of operators are read, by kind; an argument of a sink is read as its kind says."""
@@ -100,6 +104,15 @@ class Chains:
             raise self.text.error("By needs aggregates: .Agg(1, rows: Count())", steps[0].position)
         return value
 
+    def _epochs(self, series: Series, step: syntax.Invocation) -> Query:
+        """The rows of an epoch, or of several."""
+        labels = {EPOCH: ("label",), BETWEEN: ("first", "last")}.get(step.name)
+        if labels is None:
+            raise self.text.error('a series gives epochs: .Epoch("2026-11-27") or .Between("…", "…")', step.position)
+        given = self.bind(step, dict.fromkeys(labels, False))
+        found = [str(self.values.scalar(given[label])) for label in labels]
+        return series.epoch(*found) if step.name == EPOCH else series.between(*found)
+
     def _query(self, node: syntax.Syntax, depth: int) -> Query:
         value = self.value(node, depth)
         if not isinstance(value, Query):
@@ -115,6 +128,8 @@ class Chains:
                 return self._table(query, step)
             if isinstance(query, Grouping):
                 raise self.text.error("only .Agg(epsilon, rows: Count(), …) can follow .By(…)", step.position)
+            if isinstance(query, Series):
+                return self._epochs(query, step)
             if step.name == tables.BY:
                 return tables.read_grouping(self, query, step)
             if step.name == tables.MARGINALS:

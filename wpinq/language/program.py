@@ -8,6 +8,7 @@ from typing import Any
 
 from wpinq.api.people import people_of_type
 from wpinq.api.query import Query
+from wpinq.api.series import series
 from wpinq.api.source import source
 from wpinq.errors import LanguageError, WpinqError
 from wpinq.expr.catalogue import FUNCTIONS
@@ -154,9 +155,11 @@ _SCALARS: dict[str, tuple[type, str]] = {
     "account": (str, 'the account is named in quotes: account = "customers"'),
     "nested": (bool, "nested is true or false"),
     "weights": (bool, "weights is true or false"),
+    "start": (str, 'the first epoch is named in quotes: start = "2026-01-01"'),
+    "strict": (bool, "strict is true or false"),
 }
 _OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most", "columns", "ids"
-_OPTIONS += "first", "last", "distinct"
+_OPTIONS += "first", "last", "distinct", "every", "on", "budget_each", "budget_all"
 
 
 def parse(
@@ -325,6 +328,8 @@ class _Interpreter:
                 options[name] = self._keys(value)
             elif name == "columns":
                 options[name] = self._columns(value)
+            elif name in ("every", "on") or (name == "distinct" and isinstance(value, syntax.Name)):
+                options[name] = self._word(name, value)
             elif name in ("first", "last", "distinct"):
                 options[name] = self._fields_of_tables(name, value)
             elif name == "ids":
@@ -334,11 +339,21 @@ class _Interpreter:
             else:
                 options[name] = self.values.number(value)
         try:
+            if "every" in options:
+                return series(statement.name, statement.type, **options)
             if not {"ids", "first", "last", "distinct"}.isdisjoint(options):
                 return people_of_type(statement.name, statement.type, options)
             return source(statement.name, statement.type, **options)
         except WpinqError as error:
             raise self.text.error(str(error), statement.position) from None
+
+    def _word(self, option: str, node: syntax.Syntax) -> str | list[Any]:
+        """A word without quotes: a period, or a field. A calendar may be a list of labels instead."""
+        if option == "every" and isinstance(node, syntax.List):
+            return [self.values.scalar(item) for item in node.items]
+        if isinstance(node, syntax.Name):
+            return node.name
+        raise self.text.error(f"{option} is a word without quotes: every = day, on = when", node.position)
 
     def _facts(self, node: syntax.Syntax) -> list[str]:
         if not isinstance(node, syntax.List):

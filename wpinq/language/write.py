@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 
 from wpinq.api.query import Query
 from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, DEFAULT_UNIT
 from wpinq.errors import LanguageError
+from wpinq.expr.epochs import Epoch
 from wpinq.expr.nodes import RESERVED, Constant, Lambda, TooDeep, quote, write, write_public
 from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
@@ -132,9 +134,10 @@ class _Printer:
     def __init__(self, named: Mapping[str, Printed], declared: Mapping[str, Query]) -> None:
         self.named = {name: v if isinstance(v, Query) else _PrintedRelease(v) for name, v in named.items()}
         roots = [value.plan for value in (*declared.values(), *self.named.values())]
-        check_sources(roots)
         self.order = list(topological(roots))
-        self.sources = {node.operator.source: node for node in self.order if isinstance(node.operator, Source)}
+        used = [node for node in self.order if isinstance(node.operator, Source)]
+        self.sources = {node.sources[0].source: node for node in map(_declared_node, used)}
+        check_sources([*roots, *map(_declared_node, used)])
         self.first_names: dict[bytes, str] = {}
         for name, value in self.named.items():
             if isinstance(value, Query) and not isinstance(value.plan.operator, Source):
@@ -143,6 +146,7 @@ class _Printer:
         taken = {*self.named, *self.sources}
         self.fresh = (name for name in (f"q{i}" for i in count(1)) if name not in taken)
         self.meaning = {name: node.digest for name, node in self.sources.items()}
+        self.meaning |= {_written_source(node.operator): node.digest for node in used}
         self.names: dict[bytes, list[str]] = {digest: [name] for name, digest in self.meaning.items()}
         self.readings: dict[str, str] = {}
         self.lines: list[str] = []
@@ -213,7 +217,9 @@ class _Printer:
         """The name of a node, or the chain that makes it."""
         if node.digest in self.names:
             for name in self.names[node.digest]:
-                if self.meaning[name] == node.digest:
+                series, epoch, _ = name.partition(".")  # an epoch is hidden where its series is
+                hidden = epoch and self.meaning[series] != self.sources[series].digest
+                if self.meaning[name] == node.digest and not hidden:
                     return [name]
             assert isinstance(node.operator, Source)
             raise _Hidden(next(self.fresh), node)
@@ -249,6 +255,21 @@ def _argument(value: object) -> str:
     return repr(value)
 
 
+def _declared_node(node: Node) -> Node:
+    """The node that a program declares: of an epoch, the template of its series."""
+    source = node.operator
+    if not isinstance(source, Source) or source.epoch is None or not source.epoch.label:
+        return node
+    return Node(replace(source, source=source.epoch.series, epoch=source.epoch.at("")))
+
+
+def _written_source(source: Operator) -> str:
+    """A source as a program refers to it."""
+    assert isinstance(source, Source)
+    epoch = source.epoch
+    return source.source if epoch is None or not epoch.label else f"{epoch.series}.Epoch({quote(epoch.label)})"
+
+
 def write_source(source: Operator) -> str:
     """The statement that declares a source."""
     assert isinstance(source, Source)
@@ -270,6 +291,8 @@ def write_source(source: Operator) -> str:
         options += [f"account = {quote(person.account)}"] * bool(person.account)
     elif source.unit_weight != 1:
         options.append(f"unit_weight = {format_epsilon(source.unit_weight)}")
+    if source.epoch is not None:
+        options += _calendar(source.epoch)
     if source.cap != DEFAULT_CAP:
         options.append(f"cap = {format_epsilon(source.cap)}")
     options += ["weights = true"] * (not source.whole)
@@ -285,6 +308,16 @@ def write_source(source: Operator) -> str:
     if named_columns := [f"{field} = {quote(column)}" for field, column in columns if field != column]:
         options.append(f"columns = {{{', '.join(named_columns)}}}")
     return f"{text}{' with ' + ', '.join(options) if options else ''};"
+
+
+def _calendar(epoch: Epoch) -> list[str]:
+    labels = [] if isinstance(epoch.every, str) else map(quote, epoch.every)
+    options = [f"every = {epoch.every}" if isinstance(epoch.every, str) else f"every = [{', '.join(labels)}]"]
+    options += [f"start = {quote(epoch.start)}", f"on = {epoch.on}"]
+    options += [f"distinct = {epoch.distinct}"] * bool(epoch.distinct) + ["strict = true"] * epoch.strict
+    for name, budget in (("budget_each", epoch.each), ("budget_all", epoch.total)):
+        options += [f"{name} = {format_epsilon(budget)}"] if budget is not None else []
+    return options
 
 
 def write_type(type_: Type) -> str:

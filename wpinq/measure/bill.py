@@ -25,7 +25,7 @@ from wpinq.runtime.public import public
 Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | MeasuredGroup] | MeasuredGroup
 """What is released together, as it is billed."""
 
-_LOSSES = "the losses of one person add up"
+_LOSSES = "over other epochs of {} the losses of one person add up"
 
 M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
 
@@ -120,7 +120,7 @@ class Bill(Mapping[str, Epsilon]):
             for words in () if source.sizes is None else source.sizes.words:
                 yield f"  declared: {words}"
             if source.epoch is not None:
-                yield f"  for the rows of {source.epoch.label} alone: over other epochs of {source.epoch.series} {_LOSSES}"
+                yield f"  for the rows of {source.epoch.label} alone: {_LOSSES.format(source.epoch.series)}"
             for line, cost in self._items(name, source):
                 itemised += cost
                 yield line
