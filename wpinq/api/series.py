@@ -164,8 +164,8 @@ class Series(Query):
         """Running totals of a query, from the first epoch on, by a tree of nodes over epochs.
 
         A node is the Concat over its epochs of `query(epoch)`, never the query of their Concat. Each epoch pays
-        `levels` times ε · stability · unit weight, all of it with its first node. A total over n epochs is a sum of at most
-        `n // 2^(levels − 1) + levels − 1` nodes.
+        `levels` times ε · stability · unit weight, all of it with its first node. A total over n epochs is a sum of at
+        most `n // 2^(levels − 1) + levels − 1` nodes.
 
         Parameters
         ----------

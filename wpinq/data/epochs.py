@@ -7,7 +7,7 @@ displace one. Nothing says how many rows are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -117,19 +117,25 @@ class RowsOfEpoch:
         return False
 
 
-def columns_of_epoch(epoch: Epoch, row: Type) -> Callable[[Sequence[Sequence[Any]]], list[Sequence[Any]]]:
-    """A function of columns of Python values that keeps the rows of an epoch."""
-    place, kind = _field(epoch, row)
+class ColumnsOfEpoch:
+    """A function of columns of Python values that keeps the rows of an epoch.
 
-    def holds(value: Any) -> bool:
-        with suppress(UnfitValue):
-            return epoch.holds(canonical_value(value, kind), kind)
-        return False
+    Attributes
+    ----------
+    used : bool
+        Whether it was called, so that the rows need no other filter.
+    """
 
-    def kept(columns: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        mask = [*map(holds, columns[place])]
-        if epoch.strict and not all(mask):
+    def __init__(self, epoch: Epoch, row: Type) -> None:
+        self._epoch, self.used, (self._place, self._kind) = epoch, False, _field(epoch, row)
+
+    def __call__(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        mask, self.used = [*map(self._holds, columns[self._place])], True
+        if self._epoch.strict and not all(mask):
             raise SourceRejected(_LATE)
         return [[value for value, inside in zip(column, mask, strict=True) if inside] for column in columns]
 
-    return kept
+    def _holds(self, value: Any) -> bool:
+        with suppress(UnfitValue):
+            return self._epoch.holds(canonical_value(value, self._kind), self._kind)
+        return False

@@ -56,8 +56,8 @@ class Prepaid:
 
 def source_at(template: Source, label: str) -> Source:
     """The source of an epoch; PlanError where the template has none of that label."""
-    if template.epoch is None:
-        raise PlanError(f"{template.source!r} is no series, and has no epochs: declare it by wp.series")
+    if template.epoch is None or not label:
+        raise PlanError(f"{template.source!r} is no series, or no epoch was named: declare it by wp.series")
     epoch = template.epoch.at(label)
     return replace(template, source=epoch.source, epoch=epoch)
 
