@@ -1,4 +1,4 @@
-"""The command line: `wpinq run`, `explain`, `schema`, `ledger`, `synthesize` and `serve`.
+"""The command line: `wpinq run`, `publish`, `explain`, `schema`, `ledger`, `synthesize` and `serve`.
 
 Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
 command line is checked before a ledger is made or data are read.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import wpinq
-from wpinq.cli import explain, ledger, run, schema, serve, synthesize, synthesize_table
+from wpinq.cli import explain, ledger, publish, run, schema, serve, synthesize, synthesize_table
 from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, tell
 from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
 from wpinq.runtime.public import NO_ARGUMENTS
@@ -128,6 +128,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--print-completion", action=_PrintCompletion, choices=("bash", "zsh"), help=told)
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, explain, schema, ledger, synthesize, synthesize_table, serve):
+    for command in (run, publish, explain, schema, ledger, synthesize, synthesize_table, serve):
         command.add_parser(commands)
     return parser

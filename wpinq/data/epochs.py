@@ -74,7 +74,7 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
         unfit=[(f"({within}) AND ({condition})", reason) for condition, reason in relation.unfit],
         checked=[f"CASE WHEN {within} THEN {leaf} END" for leaf in relation.checked],
         number="row_number() OVER () - 1",
-        noun="row of the epoch",
+        noun="epoch row",
         table=None,
         found=Tally(),  # of rows without readable fields, and so without an epoch
         anew=None if anew is None else lambda: in_epoch(connection, anew(), epoch, row),
