@@ -63,8 +63,6 @@ def _parquet(rows: list[Row], folder: Path) -> Path:
     return folder / "rows.parquet"
 
 
-
-
 def _relation(rows: list[Row], folder: Path) -> Any:
     connection = duckdb.connect()
     connection.register("given", pl.DataFrame(rows, schema=_SCHEMA, orient="row").to_arrow())

@@ -34,13 +34,6 @@ def offered_epoch(declared: Source) -> Epoch | None:
     return replace(epoch, on=declared.columns[row.names.index(epoch.on)])
 
 
-def _field(epoch: Epoch, row: Type) -> tuple[int, Type]:
-    """The place and type of the field `on`; `row` has the names of the declaration."""
-    assert isinstance(row, TupleOf)
-    place = row.names.index(epoch.on)
-    return place, row.elements[place]
-
-
 def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Relation:
     """A relation of the rows of an epoch alone, read from another once.
 
@@ -58,15 +51,14 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
     row : Type
         A declared row.
     """
-    _, kind = _field(epoch, row)
+    assert isinstance(row, TupleOf)
+    kind = row.elements[row.names.index(epoch.on)]
     on = relation.leaves[leaf_of(row, epoch.on)]
     if on.startswith("CAST(NULL AS "):
         raise SourceRejected(f"{relation.what} has no column {epoch.on!r} of type {kind}: all rows would be left out")
     within, anew = epoch.condition(on, kind), relation.anew
-    if (
-        epoch.strict
-        and connection.execute(f"SELECT 1 FROM {relation.source} WHERE ({within}) IS NOT TRUE LIMIT 1").fetchall()
-    ):
+    outside = f"SELECT 1 FROM {relation.source} WHERE ({within}) IS NOT TRUE LIMIT 1"
+    if epoch.strict and connection.execute(outside).fetchall():
         raise SourceRejected(_LATE)
     return replace(
         relation,
@@ -82,60 +74,48 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
 
 
 class RowsOfEpoch:
-    """The rows of Python that belong to an epoch, in order.
+    """The rows of Python, or the columns of their values, that belong to an epoch.
 
     Attributes
     ----------
-    late : bool
-        Whether another row was found.
+    used, late : bool
+        Whether a row was looked at, and whether one was not of the epoch.
     """
 
-    def __init__(self, rows: Iterable[Any], epoch: Epoch, row: Type) -> None:
+    def __init__(self, epoch: Epoch, row: Type) -> None:
+        assert isinstance(row, TupleOf)
+        self._epoch, self._row, self._place = epoch, row, row.names.index(epoch.on)
+        self._rows: Iterable[Any] = ()
+        self.used = self.late = False
+
+    def over(self, rows: Iterable[Any]) -> RowsOfEpoch:
+        """The same over some rows."""
         check_unread(rows)
         begin(rows)
-        assert isinstance(row, TupleOf)
-        self._rows, self._epoch, self._row, self.late = rows, epoch, row, False
+        self._rows = rows
+        return self
 
     def __iter__(self) -> Iterator[Any]:
-        for each in self._rows:
-            if self._holds(each):
-                yield each
-            else:
-                self.late = True
+        return (each for each in self._rows if self._holds(self._time(each)))
+
+    def __call__(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        mask = [*map(self._holds, columns[self._place])]
+        return [[value for value, inside in zip(column, mask, strict=True) if inside] for column in columns]
 
     def check(self) -> None:
         """Refuse rows of other epochs, where the series is strict."""
         if self._epoch.strict and self.late:
             raise SourceRejected(_LATE)
 
-    def _holds(self, offered: Any) -> bool:
-        place, kind = _field(self._epoch, self._row)
-        with suppress(Exception):  # unreadable: it belongs to no epoch; its words may quote the row
+    def _time(self, offered: Any) -> Any:
+        with suppress(Exception):  # its own words may quote the row
             given = plain_row(offered, self._row)
-            value = given[self._epoch.on] if isinstance(given, Mapping) else given[place]
-            return self._epoch.holds(canonical_value(value, kind), kind)
-        return False
-
-
-class ColumnsOfEpoch:
-    """A function of columns of Python values that keeps the rows of an epoch.
-
-    Attributes
-    ----------
-    used : bool
-        Whether it was called, so that the rows need no other filter.
-    """
-
-    def __init__(self, epoch: Epoch, row: Type) -> None:
-        self._epoch, self.used, (self._place, self._kind) = epoch, False, _field(epoch, row)
-
-    def __call__(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-        mask, self.used = [*map(self._holds, columns[self._place])], True
-        if self._epoch.strict and not all(mask):
-            raise SourceRejected(_LATE)
-        return [[value for value, inside in zip(column, mask, strict=True) if inside] for column in columns]
+            return given[self._epoch.on] if isinstance(given, Mapping) else given[self._place]
+        return None
 
     def _holds(self, value: Any) -> bool:
-        with suppress(UnfitValue):
-            return self._epoch.holds(canonical_value(value, self._kind), self._kind)
-        return False
+        self.used, inside, kind = True, False, self._row.elements[self._place]
+        with suppress(UnfitValue):  # unreadable: it belongs to no epoch
+            inside = self._epoch.holds(canonical_value(value, kind), kind)
+        self.late |= not inside
+        return inside

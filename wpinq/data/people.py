@@ -264,8 +264,7 @@ def people_dataset(connection: Any, relation: Relation, declared: Source, person
     def dataset(rows: str) -> str:
         owned = f"SELECT *, {_whose(type_, person)} AS p FROM ({rows}) AS rows"
         each = f"SELECT p, {names}, {times} AS m FROM ({counted(owned, type_)}) AS counted"
-        once = declared.epoch.distinct if declared.epoch is not None else ""
-        distinct = f"c{leaf_of(type_, once)}" if once else ""
+        distinct = f"c{leaf_of(type_, once)}" if (once := getattr(declared.epoch, "distinct", "")) else ""
         kept = kept_of(f"({each})", type_, person.at_most, DUCKDB, distinct=distinct)
         if repeats == "refuse":
             kept = f"SELECT p, {names}, {_TWICE.format(names)} FROM ({kept}) AS cut"

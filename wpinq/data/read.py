@@ -15,7 +15,7 @@ from typing import Any
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list
-from wpinq.data.epochs import ColumnsOfEpoch, RowsOfEpoch, in_epoch, offered_epoch
+from wpinq.data.epochs import RowsOfEpoch, in_epoch, offered_epoch
 from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, identities, unread_format
 from wpinq.data.graph_objects import graph_of
@@ -211,15 +211,12 @@ def _relation(
     """The rows that are offered; those of an epoch alone, before anything else of them is read."""
     if epoch is None:
         return _offered(connection, data, type_, stack, person)
-    rows, kept = data, ColumnsOfEpoch(epoch, type_)
+    rows, kept = data, RowsOfEpoch(epoch, type_)
     if not isinstance(data, (str, os.PathLike)) and not is_table(data) and isinstance(data, Iterable):
-        rows = RowsOfEpoch(data, epoch, type_)
+        rows = kept.over(data)
     relation = _offered(connection, rows, type_, stack, person, kept)
-    if isinstance(rows, RowsOfEpoch):
-        rows.check()
-    if isinstance(rows, RowsOfEpoch) or kept.used:
-        return relation
-    return in_epoch(connection, relation, epoch, type_)
+    kept.check()
+    return relation if rows is kept or kept.used else in_epoch(connection, relation, epoch, type_)
 
 
 def _offered(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -17,8 +18,8 @@ from wpinq.expr.declarations import Person
 from wpinq.expr.types import DATE, STR, TIMESTAMP, Scalar, TupleOf, Type, check_field_name
 from wpinq.expr.values import Value
 
-CALENDARS = "hour", "day", "week", "month", "year"
-"""The periods of a calendar; weeks are those of ISO 8601."""
+CALENDARS = {"hour": "2026-11-27T05", "day": "2026-11-27", "week": "2026-W48", "month": "2026-11", "year": "2026"}
+"""The periods of a calendar, each with a label; weeks are those of ISO 8601."""
 
 SEPARATOR = ":"
 """It stands between a series and an epoch, in the names of sources and accounts, and is in no other name."""
@@ -26,7 +27,6 @@ SEPARATOR = ":"
 _UNIX, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
 _DAY = 86_400_000_000
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
-_LENGTHS = {"hour": 13, "day": 10, "month": 7, "year": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,7 @@ class Epoch:
         if listed and (not self.every or len({*self.every}) < len(self.every) or self.start != self.every[0]):
             raise PlanError(f"series {self.series!r}: labels are different texts in order, and the first is the start")
         if not listed and self.every not in CALENDARS:
-            raise PlanError(
-                f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or the public labels of all epochs"
-            )
+            raise PlanError(f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or all labels")
         if not listed and _moment(str(self.every), _index(str(self.every), self.start)) <= _UNIX:
             raise PlanError(f"series {self.series!r}: the first epoch begins after 1970")  # databases round towards it
         if not isinstance(self.strict, bool):
@@ -88,10 +86,7 @@ class Epoch:
         fields = dict(zip(row.names, row.elements, strict=True)) if isinstance(row, TupleOf) else {}
         kind = fields.get(self.on)
         if kind not in ((STR,) if isinstance(self.every, tuple) else (TIMESTAMP, DATE, STR)):
-            raise PlanError(
-                f"series {self.series!r}: on names the field of a row's time, datetime or datetime.date, or of its "
-                "label, str"
-            )
+            raise PlanError(f"series {self.series!r}: on names the field of a time, datetime or date, or a label, str")
         if kind == DATE and self.every == "hour":
             raise PlanError(f"series {self.series!r}: a date is in no hour; declare the field of `on` as datetime")
         if self.distinct and not (person is not None and isinstance(fields.get(self.distinct), Scalar)):
@@ -161,36 +156,28 @@ class Epoch:
 
 def _moment(every: str, index: int) -> datetime.datetime:
     """The start of a period, by its number since the year 1, which began on a Monday."""
-    if every == "month":
-        return datetime.datetime(1 + index // 12, 1 + index % 12, 1)
-    if every == "year":
-        return datetime.datetime(1 + index, 1, 1)
+    if every in ("month", "year"):
+        year, month = divmod(index, 12 if every == "month" else 1)
+        return datetime.datetime(1 + year, 1 + month, 1)
     return datetime.datetime(1, 1, 1) + index * datetime.timedelta(**{f"{every}s": 1})
 
 
 def _text(every: str, moment: datetime.datetime) -> str:
     if every == "week":
-        year, week, _ = moment.isocalendar()
-        return f"{year:04d}-W{week:02d}"
-    return moment.isoformat()[: _LENGTHS[every]]
+        return "{:04d}-W{:02d}".format(*moment.isocalendar()[:2])
+    return moment.isoformat()[: len(CALENDARS[every])]
 
 
 def _index(every: str, label: str) -> int:
     """The number of a period since the year 1, from its label."""
-    try:
+    with suppress(ValueError, OverflowError):
         if every == "week":
             moment = datetime.datetime.fromisocalendar(int(label[:4]), int(label[6:]), 1)
         else:
             moment = datetime.datetime.fromisoformat(label + "0001-01-01T00"[len(label) :])
-        days = moment.toordinal() - 1
-        months = (moment.year - 1) * 12 + moment.month - 1
-        index = {"hour": days * 24 + moment.hour, "day": days, "week": days // 7, "month": months}.get(
-            every, moment.year - 1
-        )
-        _moment(every, index + 1)
-        if _text(every, moment) == label:
+        days, year = moment.toordinal() - 1, moment.year - 1
+        whole = {"hour": days * 24 + moment.hour, "day": days, "week": days // 7, "month": year * 12 + moment.month - 1}
+        index = whole.get(every, year)
+        if _text(every, _moment(every, index)) == label and _moment(every, index + 1):
             return index
-    except (ValueError, OverflowError):
-        pass
-    shown = {"hour": "2026-11-27T05", "day": "2026-11-27", "week": "2026-W48", "month": "2026-11", "year": "2026"}
-    raise PlanError(f"{label!r} is no {every} in UTC: write it as {shown[every]}")
+    raise PlanError(f"{label!r} is no {every} in UTC: write it as {CALENDARS[every]}")
