@@ -49,7 +49,7 @@ def test_an_epoch_is_released_once_into_a_file_of_its_own(folder: Path) -> None:
     assert (folder / "out" / f"{DAY}.csv").read_bytes() == first
     assert sorted(os.listdir(folder / "out")) == [f"{DAY}.csv", "2026-11-28.csv"]
     assert spent(folder) == spent(folder, "2026-11-28") == 2
-    assert run(folder, "--data-version", "2") == 0
+    assert run(folder, "--data-version", f"{DAY}=2") == 0
     assert spent(folder) == 4
     assert (folder / "out" / f"{DAY}.csv").read_bytes() != first
 
@@ -68,7 +68,7 @@ def test_a_refused_epoch_publishes_one_constant_file(folder: Path, row: str) -> 
     assert run(folder) == 4
     assert (folder / "out" / f"{DAY}.failed").read_bytes() == publish.FAILED
     (folder / "views" / f"{DAY}.csv").write_text(ROWS)
-    assert run(folder, "--data-version", "2") == 0
+    assert run(folder, "--data-version", f"{DAY}=2") == 0
     assert os.listdir(folder / "out") == [f"{DAY}.csv"]
 
 

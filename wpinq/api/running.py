@@ -6,7 +6,7 @@ TISSEC 2011, and Honaker, *Efficient use of differentially private binary trees*
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -23,10 +23,9 @@ from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.measurement import ListedMeasurement, check_domain
+from wpinq.measure.measurement import ListedMeasurement
 from wpinq.measure.prepaid import Prepaid
-from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.epsilon_text import EpsilonLike, format_epsilon
+from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.public import public
 from wpinq.sinks.laplace import NoisyCount
 
@@ -60,9 +59,8 @@ class RunningTotal:
     levels: int
 
     def __post_init__(self) -> None:
-        first = self.node((1, 1))
-        each = self.series.calendar.each
-        if each is not None and Bill([first])[self._name(1)] > each:
+        each, (first, *_) = self.series.calendar.each, Bill([self.node((1, 1))]).values()
+        if each is not None and first > each:
             raise PlanError(
                 f"an epoch owes {self.levels} levels of {format_epsilon(self.epsilon)} and its budget is "
                 f"{format_epsilon(each)}: take fewer levels, a smaller epsilon, or a larger budget_each"
@@ -140,20 +138,8 @@ class RunningTotal:
         keys = canonical_bytes_of(list(self.keys), self.query(self.series).plan.type)
         return digest_of("running", self.query(self.series).plan.digest, str(self.epsilon), *keys).hex()
 
-    def _name(self, number: int) -> str:
-        return self.series.calendar.at(*self.series.calendar.labels(number, number)).source
-
     def _title(self, place: Place) -> str:
-        first, *_, last = 2 * [*self.series.calendar.labels(*place)]
-        return f"{first} to {last}"
-
-
-def running(
-    series: Series, query: Callable[[Query], Query], epsilon: EpsilonLike, keys: Iterable[object], levels: int
-) -> RunningTotal:
-    """The running total of a query over the epochs of a series: see `Series.running`."""
-    domain = check_domain(keys, query(series).plan.type)
-    return RunningTotal(series, query, parse_epsilon(epsilon), domain, levels)
+        return " to ".join(self.series.calendar.labels(each, each)[0] for each in place)
 
 
 def _sum(parts: list[tuple[float, list[Any]]]) -> tuple[float, list[Any]]:

@@ -11,6 +11,7 @@ from wpinq.api.query import Query
 from wpinq.api.source import source
 from wpinq.errors import PlanError
 from wpinq.expr.epochs import Epoch
+from wpinq.measure.measurement import check_domain
 from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
@@ -203,9 +204,9 @@ class Series(Query):
           2026-01 to 2026-01: NoisyCount(1/9), spent once: 1/9 x 1 = 1/9
           an epoch pays one node of each level of a running total at once: later nodes find it paid
         """
-        from wpinq.api.running import running
+        from wpinq.api.running import RunningTotal
 
-        return running(self, query, epsilon, keys, levels)
+        return RunningTotal(self, query, parse_epsilon(epsilon), check_domain(keys, query(self).plan.type), levels)
 
     def _together(self, first: int, last: int) -> Query:
         if not first <= last < first + WINDOW_LIMIT:

@@ -8,7 +8,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from wpinq.expr.epochs import Epoch
 from wpinq.kernel.session import Session
 from wpinq.mcmc.settings import write_atomically
 from wpinq.measure.bill import Bill
-from wpinq.measure.group import check_label, waits_for_keys
+from wpinq.measure.group import waits_for_keys
 from wpinq.noise.epsilon_text import format_epsilon
 
 PLACE = "{epoch}"
@@ -47,20 +47,18 @@ def add_parser(commands: Any) -> None:
     put = "the folder of published files, one an epoch; of several releases, a folder of each"
     made.add_argument("--folder", type=Path, required=True, metavar="FOLDER", help=put)
     made.add_argument("--format", choices=("csv", "parquet"), default="csv", help="of the files (default: csv)")
-    state = "the version of the data, or of one epoch; corrected data are a new version, and pay anew (default: 1)"
-    made.add_argument("--data-version", action="append", default=[], metavar="[LABEL=]VERSION", help=state)
+    state = "the version of the data of an epoch; corrected data are a new version, and pay anew (default: 1)"
+    made.add_argument("--data-version", action="append", default=[], metavar="LABEL=VERSION", help=state)
     moment = "put files in place at this moment in UTC, such as 2026-11-28T06:00: a moment after the work would tell"
     made.add_argument("--at", metavar="TIME", type=utc_time, help=moment)
     arguments.add_parameters(made)
     arguments.add_engine(made)
     made.add_argument("--memory-limit", metavar="SIZE", help="the memory of duckdb, such as 2GB")
-    made.add_argument("--label", metavar="TEXT", help="stored unencrypted with the debit: at most 200 characters")
     made.set_defaults(command=publish)
 
 
 def publish(options: argparse.Namespace) -> None:
     """The command."""
-    label = check_label(options.label)
     options.param = [*options.param, f"epoch={options.epoch}"]
     program = arguments.load_program(options)
     known = {name: query for name, query in program.sources.items() if isinstance(query, Series)}
@@ -78,8 +76,12 @@ def publish(options: argparse.Namespace) -> None:
     for measurement in bill.measurements:
         find_engine(options.engine).check(measurement.plan)
     arguments.check_covered(bill, {each.source: series.calendar.each or 0 for each in epochs}, "budget_each of {}")
-    versions = _versions(options.data_version)
-    files = _prepared(options, list(asked))
+    versions = arguments.pairs(options.data_version, "--data-version")
+    files = {}
+    for each in asked:
+        folder = options.folder / each if len(asked) > 1 else options.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        files[each] = checked_output(folder / f"{options.epoch}.{options.format}", "--folder")
     print(f"The bill:\n{bill}\n", flush=True)
     head, limit = options.expected_head, options.memory_limit
     failed = options.folder / f"{options.epoch}.failed"
@@ -87,10 +89,10 @@ def publish(options: argparse.Namespace) -> None:
         try:
             with ExitStack() as stack:
                 for epoch in sorted(epochs, key=lambda each: each.label):
-                    version = versions.get(epoch.label, versions[""])
+                    version = versions.get(epoch.label, "1")
                     data = stack.enter_context(_data(options.data, epoch, version))
                     session.protect(series, data, epoch=epoch.label, version=version)
-            answers: dict[str, Any] = session.release(asked, label=label)
+            answers: dict[str, Any] = session.release(asked)
         except (SourceRejected, EvaluationFailed):
             _wait(options.at)
             if not any(path.exists() for path in files.values()):  # which were published before
@@ -103,31 +105,6 @@ def publish(options: argparse.Namespace) -> None:
     failed.unlink(missing_ok=True)
     spent = ", ".join(f"{format_epsilon(cost)} of {account}" for account, cost in costs.items() if cost)
     print(f"Spent {spent or 'nothing'}\nHead of the ledger: {head}", flush=True)
-
-
-def _versions(given: Sequence[str]) -> dict[str, str]:
-    """The version of each epoch that has one of its own, and under "" that of all others."""
-    found = {"": "1"}
-    for item in given:
-        label, _, version = item.rpartition("=")
-        if not version or not version.isprintable():
-            raise UsageError(f"--data-version takes VERSION, or LABEL=VERSION, not {item!r}")
-        found[label] = version
-    return found
-
-
-def _prepared(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Path]:
-    """The file of each release, in folders that exist."""
-    folders = {name: options.folder / name if len(names) > 1 else options.folder for name in names}
-    for folder in folders.values():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            raise UsageError(f"--folder: cannot make {folder}; name one that can be written to") from None
-    return {
-        name: checked_output(folder / f"{options.epoch}.{options.format}", "--folder")
-        for name, folder in folders.items()
-    }
 
 
 @contextmanager

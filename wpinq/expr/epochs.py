@@ -103,8 +103,8 @@ class Epoch:
 
     @property
     def total_account(self) -> str:
-        """The account of one person over all epochs; `*` is in no label."""
-        return f"{self.series}{SEPARATOR}*"
+        """The account of one person over all epochs."""
+        return over_all(self.series)
 
     def number(self, label: str) -> int:
         """The number of an epoch, from 1."""
@@ -152,6 +152,11 @@ class Epoch:
         every = self.every if isinstance(self.every, str) else f"label of {', '.join(self.every)}"
         rule = f"{f', distinct {self.distinct}' if self.distinct else ''}{', strict' if self.strict else ''}"
         return f"every {every} from {self.start} on {self.on}{rule}"
+
+
+def over_all(series: str) -> str:
+    """The account of one person over all epochs of a series; `*` is in no label."""
+    return f"{series}{SEPARATOR}*"
 
 
 def _moment(every: str, index: int) -> datetime.datetime:

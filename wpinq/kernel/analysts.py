@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, Literal, NoReturn
 
 from wpinq.errors import LedgerError, SessionError
+from wpinq.expr.epochs import over_all
 from wpinq.kernel.ledger.accounts import no_account
 from wpinq.kernel.ledger.debit import check_analyst, no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource, bill_of, prepare_batch
-from wpinq.kernel.series_budgets import over_all
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Releasing, Together
 from wpinq.measure.statement import Balance, Event
@@ -87,7 +87,7 @@ class Budgets:
 
         With `over="person"`, of a series, the sum over its epochs: the loss of a person who is in all of them.
         """
-        return self.balance(over_all(self._paying(source), over)).spent
+        return self.balance(source if over is None else over_all(self._paying(source))).spent
 
     def history(self) -> tuple[Event, ...]:
         """All events in order, except stored answers; for an analyst, their own debits.

@@ -14,6 +14,7 @@ from typing import NoReturn
 from wpinq.data import SourceData
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
+from wpinq.expr.epochs import over_all
 from wpinq.kernel.analysts import Analyst, Budgets
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
@@ -22,10 +23,9 @@ from wpinq.kernel.protect import Protector
 from wpinq.kernel.release import Releaser
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
 from wpinq.kernel.sandbox.limits import Limits
-from wpinq.kernel.series_budgets import budgets_to_set
 from wpinq.measure.group import Releasing
 from wpinq.measure.statement import statement_html
-from wpinq.noise.epsilon import from_nano
+from wpinq.noise.epsilon import from_nano, parse_budget
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.plan.node import Planned
 from wpinq.runtime.progress import OnStep, StepDisplay
@@ -214,12 +214,16 @@ class Session(Budgets, Releasing):
         analyst : str, optional
             The analyst whose budget is set, within that of the source: see `analyst`.
         each, all : number, optional
-            Of a series, in place of `budget`: an analyst's budget in each epoch, those to come included, and the budget
-            of one person over all epochs.
+            Of a series that was protected before, in place of `budget`: an analyst's budget in each epoch that has none
+            yet, those to come included; and the budget of one person over all epochs.
         """
         self._check_open()
-        for account, amount in budgets_to_set(self._paying(source), budget, each, all, analyst, self._ledger.accounts):
-            self._ledger.set_budget(account, amount, analyst)
+        own = self._paying(source)
+        if (budget is None) == (each is None and all is None) or (each is not None and analyst is None):
+            raise SessionError("set_budget takes a budget; or of a series all=..., and for an analyst each=...")
+        for account, amount in ((own, budget), (own, each), (over_all(own), all)):
+            if amount is not None:
+                self._ledger.set_budget(account, parse_budget(amount), analyst)
 
     def set_stretch(self, times: float) -> None:
         """Multiply the time of later releases in untrusted mode by a factor.

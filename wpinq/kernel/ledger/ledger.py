@@ -192,7 +192,9 @@ class Ledger:
             known = accounts.find_account(transaction, own)
             if known is None:
                 new = replace(source, name=own, schema=accounts.OF_ANALYST, budget=budget, spent=0, suspended=False)
-                return accounts.open_account(transaction, new, actor)
+                opened = accounts.open_account(transaction, new, actor)
+                open_for_analysts(transaction, accounts.all_accounts(transaction))
+                return opened
             amount = budget or known.spent
             if amount < known.spent:
                 raise LedgerError(

@@ -7,6 +7,7 @@ template declares a person.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,7 +20,6 @@ from wpinq.kernel.ledger.accounts import (
     all_accounts,
     declaration,
     declared_account,
-    find_account,
     open_account,
 )
 from wpinq.kernel.ledger.chain import CURATOR, LIMIT, Transaction
@@ -72,14 +72,17 @@ def declared_accounts(
     return source, tuple(accounts)
 
 
-def open_for_analysts(transaction: Transaction, opened: tuple[Account, ...]) -> None:
-    """Open the accounts of analysts in new epochs, with the budget that each has there for every epoch."""
+def open_for_analysts(transaction: Transaction, opened: Iterable[Account]) -> None:
+    """Open the accounts of analysts in epochs, with the budget that each has for every epoch, where there is none yet.
+
+    An analyst has no bound over all epochs, unless one is set.
+    """
+    known = {account.name: account for account in all_accounts(transaction)}
     for account in opened:
         series, separator, label = account.name.partition(SEPARATOR)
-        if not separator or label == "*":
-            continue
-        for known in all_accounts(transaction):
-            base, _, analyst = known.name.partition(MARK)
-            name = f"{account.name}{MARK}{analyst}"
-            if base == series and analyst and find_account(transaction, name) is None:
-                open_account(transaction, replace(known, name=name, spent=0, suspended=False), CURATOR)
+        for name, given in known.items() if separator and MARK not in label else ():
+            base, _, analyst = name.partition(MARK)
+            if base == series and analyst and (own := f"{account.name}{MARK}{analyst}") not in known:
+                budget = UNBOUNDED if label == "*" else given.budget
+                new = replace(given, name=own, unit_weight=account.unit_weight, budget=budget, spent=0, suspended=False)
+                open_account(transaction, new, CURATOR)
