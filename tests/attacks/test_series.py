@@ -271,7 +271,7 @@ def test_a_series_is_no_source_and_an_epoch_is_not_protected_by_itself() -> None
             (wp.source("plain", page=str), {}),
             (views(budget_each=None), {"epoch": DAY}),
         ):
-            with pytest.raises(SessionError):
+            with pytest.raises((SessionError, wp.EpsilonError)):
                 session.protect(given, [], **more)
         assert session.balances() == ()
         with pytest.raises(PlanError, match="name an epoch"):
@@ -364,6 +364,12 @@ def test_every_bill_says_what_an_account_of_an_epoch_does_not() -> None:
         text = str(query.bill(epsilon=1))
         assert text.count("over other epochs of views the losses of one person add up") == len(query.uses())
         assert "views:*" in text
+    with wp.Session() as session:
+        session.protect(source, [], epoch=DAY)
+        template, total, epoch = map(repr, session.balances())
+    assert total == "views:*: spent 0; one person in all epochs of views"
+    assert epoch.endswith("over other epochs of views the losses of one person add up")
+    assert template.startswith("views: spent 0 of 0")
 
 
 # running totals

@@ -12,6 +12,7 @@ from wpinq.measure.group import escaped
 from wpinq.noise.epsilon import decimal_epsilon
 from wpinq.noise.epsilon_text import Epsilon, format_epsilon
 
+_UNBOUNDED = 4 * 10**9  # epsilon of an account that refuses nothing
 SHOWN_EVENTS = 30
 """The most events of a notebook's page; the number of events left out is shown."""
 
@@ -49,8 +50,13 @@ class Balance:
         if table:
             return escaped(f"{self.account}: paid by {payer}; protects {self.unit}")
         spent, budget, left = map(format_epsilon, (self.spent, self.budget, self.remaining))
+        series, epoch, label = self.account.partition(":")
+        if label.startswith("*"):
+            bound = f" of {budget}, {left} remaining" if self.budget < _UNBOUNDED else ""
+            return escaped(f"{self.account}: spent {spent}{bound}; one person in all epochs of {series}")
         payer, _, analyst = self.account.partition("@")
         what = f"within the budget of {payer}" if analyst else f"protects {self.unit}"
+        what += f"; over other epochs of {series} the losses of one person add up" if epoch else ""
         return escaped(f"{self.account}: spent {spent} of {budget}, {left} remaining; {what}")
 
 
