@@ -125,11 +125,12 @@ def _tables(given: Any, source: Source) -> list[Any]:
 def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
     """Exact weights of rows and mappings; all else as a session reads it.
 
-    Sources with a person are also read as a session reads them.
+    Sources with a person, and epochs, are also read as a session reads them.
     """
     source.check()
     type_, facts = source.record, frozenset(source.facts)
-    if source.person is not None or isinstance(given, EngineDataset) or not is_rows(given):
+    as_session = source.person is not None or source.epoch is not None
+    if as_session or isinstance(given, EngineDataset) or not is_rows(given):
         return read_source(given, replace(source, unit_weight=max(source.unit_weight, Fraction(1))))
     check_no_columns(given)
     weighted = isinstance(given, Mapping)

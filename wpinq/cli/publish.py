@@ -51,10 +51,11 @@ def add_parser(commands: Any) -> None:
     made.add_argument("--data-version", action="append", default=[], metavar="LABEL=VERSION", help=state)
     moment = "put files in place at this moment in UTC, such as 2026-11-28T06:00: a moment after the work would tell"
     made.add_argument("--at", metavar="TIME", type=utc_time, help=moment)
-    arguments.add_parameters(made)
+    value = "the value of another parameter of the program"
+    made.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help=value)
     arguments.add_engine(made)
     made.add_argument("--memory-limit", metavar="SIZE", help="the memory of duckdb, such as 2GB")
-    made.set_defaults(command=publish)
+    made.set_defaults(command=publish, records_at_most=[])
 
 
 def publish(options: argparse.Namespace) -> None:
