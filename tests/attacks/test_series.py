@@ -528,7 +528,7 @@ def test_totals_are_sums_of_few_nodes_and_their_noise_is_known() -> None:
         for label in labels:
             session.protect(source, data[f"sales:{label}"], epoch=label)
         answers = session.release(nodes)
-    found = total.total(labels[-1], answers)
+    found = total.total(labels[-1], {name: wp.Answers.from_json(each.to_json()) for name, each in answers.items()})
     assert abs(found.values[0] - 65) < 60
     one, two, four = 1, Fraction(2, 3), Fraction(4, 7)  # variances of best estimates, of the variance of one node
     assert found.deviation == pytest.approx(float(2 * (3 * four + one)) ** 0.5, rel=1e-4)

@@ -9,23 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.api.query import Query
-from wpinq.api.series import Series
 from wpinq.errors import AnswersError, PlanError
+from wpinq.expr.epochs import Epoch
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value, canonical_bytes_of
 from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
-from wpinq.measure.measurement import ListedMeasurement
-from wpinq.measure.prepaid import Prepaid
+from wpinq.measure.measurement import ListedMeasurement, Measurement
+from wpinq.measure.prepaid import Prepaid, source_at
 from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.plan.node import Node
+from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
 from wpinq.sinks.laplace import NoisyCount
 
@@ -40,7 +42,7 @@ class RunningTotal:
 
     Attributes
     ----------
-    series : Series
+    template : Source
         The series.
     query : callable
         From the source of an epoch to what is counted of it.
@@ -52,39 +54,48 @@ class RunningTotal:
         The number of levels: a node of level k covers `2^k` epochs.
     """
 
-    series: Series
+    template: Source
     query: Callable[[Query], Query]
     epsilon: Fraction
     keys: tuple[Value, ...]
     levels: int
 
     def __post_init__(self) -> None:
-        each, (first, *_) = self.series.calendar.each, Bill([self.node((1, 1))]).values()
+        each, (first, *_) = self.calendar.each, Bill([self.node((1, 1))]).values()
         if each is not None and first > each:
             raise PlanError(
                 f"an epoch owes {self.levels} levels of {format_epsilon(self.epsilon)} and its budget is "
                 f"{format_epsilon(each)}: take fewer levels, a smaller epsilon, or a larger budget_each"
             )
 
+    @property
+    def calendar(self) -> Epoch:
+        """The calendar of the epochs."""
+        assert self.template.epoch is not None
+        return self.template.epoch
+
+    def _of_epoch(self, label: str) -> Query:
+        return self.query(Query(Node(source_at(self.template, label))))
+
     def node(self, place: Place) -> ListedMeasurement:
         """The node over some epochs: the Concat of the query of each of them."""
         size = place[1] - place[0] + 1
-        level, calendar = size.bit_length() - 1, self.series.calendar
+        level = size.bit_length() - 1
         if size != 2**level or (place[0] - 1) % size or place[0] < 1:
             raise PlanError("a node covers 2^k epochs, after a whole number of such")
-        whole = reduce(Query.concat, (self.query(self.series.epoch(each)) for each in calendar.labels(*place)))
+        whole = reduce(Query.concat, map(self._of_epoch, self.calendar.labels(*place)))
         share = Prepaid(self._tree, level, self.levels)
         return ListedMeasurement(whole.plan, NoisyCount(), self.epsilon, self.keys, whole.reading, None, share)
 
     def due(self, label: str) -> dict[str, ListedMeasurement]:
         """The nodes that end with an epoch, by name, to be released when it is over."""
-        number = self.series.calendar.number(label)
+        number = self.calendar.number(label)
         sizes = [2**level for level in range(self.levels) if number % 2**level == 0]
         places = [(number - size + 1, number) for size in sizes]
         return {self._title(place): self.node(place) for place in places}
 
     def total(self, label: str, answers: Mapping[str, Answers]) -> RunningAnswers:
-        """The total from the first epoch to one of them, by least squares over the nodes released until then.
+        """The total from the first epoch on, by least squares over the nodes released until then.
 
         A total is not revised by nodes that are released later.
 
@@ -100,7 +111,7 @@ class RunningTotal:
         RunningAnswers
             For each key, the total and its interval. Distinct values of an epoch are summed over epochs.
         """
-        number, size = self.series.calendar.number(label), 2 ** (self.levels - 1)
+        number, size = self.calendar.number(label), 2 ** (self.levels - 1)
         terms: list[tuple[float, Answers]] = []
         first = 1
         while first <= number:
@@ -120,7 +131,7 @@ class RunningTotal:
     ) -> tuple[float, list[tuple[float, Answers]]] | None:
         """The variance of the best estimate below a node, and the weight of each answer in it."""
         own = answers.get(self._title((first, last)))
-        if own is not None and (own.measurement != self.node((first, last)) or own.simulated):
+        if own is not None and (_identity(own.measurement) != _node(self, (first, last)) or own.simulated):
             raise AnswersError(f"the answers {self._title((first, last))} are not of this running total")
         middle = (first + last) // 2
         halves = [self._node(*half, answers) for half in ((first, middle), (middle + 1, last))] if first < last else []
@@ -135,11 +146,21 @@ class RunningTotal:
 
     @property
     def _tree(self) -> str:
-        keys = canonical_bytes_of(list(self.keys), self.query(self.series).plan.type)
-        return digest_of("running", self.query(self.series).plan.digest, str(self.epsilon), *keys).hex()
+        plan = self.query(Query(Node(self.template))).plan
+        return digest_of("running", plan.digest, str(self.epsilon), *canonical_bytes_of(self.keys, plan.type)).hex()
 
     def _title(self, place: Place) -> str:
-        return " to ".join(self.series.calendar.labels(each, each)[0] for each in place)
+        return " to ".join(self.calendar.labels(each, each)[0] for each in place)
+
+
+@lru_cache(maxsize=4096)  # each total reads the nodes of all earlier ones
+def _node(total: RunningTotal, place: Place) -> tuple[bytes, tuple[Value, ...] | None]:
+    return _identity(total.node(place))
+
+
+def _identity(measurement: Measurement) -> tuple[bytes, tuple[Value, ...] | None]:
+    """The noise of a node and its keys; answers from a file have no more."""
+    return measurement.digest, measurement.domain
 
 
 def _sum(parts: list[tuple[float, list[Any]]]) -> tuple[float, list[Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from wpinq.api.query import Query
+from wpinq.api.running import RunningTotal
 from wpinq.api.source import source
 from wpinq.errors import PlanError
 from wpinq.expr.epochs import Epoch
@@ -18,9 +18,6 @@ from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.runtime.public import public
-
-if TYPE_CHECKING:
-    from wpinq.api.running import RunningTotal
 
 WINDOW_LIMIT = 1_024
 """The most epochs of a window."""
@@ -145,7 +142,7 @@ class Series(Query):
         return Query(Node(source_at(self.template, label)))
 
     def between(self, first: str, last: str) -> Query:
-        """The rows of several epochs together, both ends included; a release is billed to each of them.
+        """The rows of several epochs together, both ends included; each epoch is billed.
 
         One person with rows in several epochs counts in each, so distinct people over epochs cannot be counted by it.
 
@@ -204,9 +201,9 @@ class Series(Query):
           2026-01 to 2026-01: NoisyCount(1/9), spent once: 1/9 x 1 = 1/9
           an epoch pays one node of each level of a running total at once: later nodes find it paid
         """
-        from wpinq.api.running import RunningTotal
-
-        return RunningTotal(self, query, parse_epsilon(epsilon), check_domain(keys, query(self).plan.type), levels)
+        return RunningTotal(
+            self.template, query, parse_epsilon(epsilon), check_domain(keys, query(self).plan.type), levels
+        )
 
     def _together(self, first: int, last: int) -> Query:
         if not first <= last < first + WINDOW_LIMIT:

@@ -1,4 +1,4 @@
-"""The command line: `wpinq run`, `publish`, `explain`, `schema`, `ledger`, `synthesize` and `serve`.
+"""The commands `wpinq run`, `publish`, `explain`, `schema`, `ledger`, `synthesize`, `serve`.
 
 Of the values in protected data it prints released answers only. The bill is printed before anything runs, and the
 command line is checked before a ledger is made or data are read.

@@ -151,7 +151,7 @@ def is_cursor(data: object) -> bool:
 
 
 def cursor_relation(connection: Any, cursor: Any, type_: Type, kept: KeptRows | None = None) -> Relation:
-    """The relation of a cursor's rows that are not fetched yet, piece by piece; or of those `kept`."""
+    """The relation of a cursor's rows that are not fetched yet, or of those `kept`."""
     what = "the rows of the cursor"
     if cursor.description is None:
         raise SourceRejected("the cursor has no result: execute a query first")

@@ -348,7 +348,7 @@ class _Interpreter:
             raise self.text.error(str(error), statement.position) from None
 
     def _word(self, option: str, node: syntax.Syntax) -> str | list[Any]:
-        """A word without quotes: a period, or a field. A calendar may be a list of labels instead."""
+        """A word without quotes, a period or a field; or the labels of a calendar, in a list."""
         if option == "every" and isinstance(node, syntax.List):
             return [self.values.scalar(item) for item in node.items]
         if isinstance(node, syntax.Name):

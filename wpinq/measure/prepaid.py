@@ -13,16 +13,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
 from wpinq.plan.demand import PartKey, charges
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
-
-if TYPE_CHECKING:
-    from wpinq.measure.request import MeasuredPlan
 
 PAID, TAKEN = "paid", "taken"
 """The parts of a share in the ledger: the paid one, and the sum of the nodes that took it."""
@@ -63,7 +60,7 @@ def source_at(template: Source, label: str) -> Source:
 
 
 def prepaid_charges(
-    nodes: Iterable[MeasuredPlan],
+    nodes: Iterable[Any],
     earlier: Callable[[str], Mapping[str, Fraction]],
     parts: dict[PartKey, Fraction],
 ) -> dict[str, Fraction]:
@@ -80,8 +77,7 @@ def prepaid_charges(
     """
     owed = defaultdict[str, Fraction](Fraction)
     for node in nodes:
-        place = node.prepaid
-        assert place is not None
+        place: Prepaid = node.prepaid
         for name, moved in node.sink.stability(node.plan).items():
             cost = moved * node.epsilon
             for level in range(place.levels):

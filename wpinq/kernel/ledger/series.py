@@ -1,4 +1,4 @@
-"""The accounts of a series: one for each epoch, the template's, and that of one person over all epochs.
+"""The accounts of a series: of each epoch, of the template, of one person over all epochs.
 
 `views:2026-11-27` is an account like any other. `views`, of budget 0, fixes the template and pays nothing; its
 suspension is that of all epochs, also those to come. `views:*` is charged the sum over epochs of each debit, where the
@@ -36,7 +36,7 @@ UNBOUNDED = LIMIT - 1
 def declared_accounts(
     declared: Source, label: str | None, unit: str, budget: object
 ) -> tuple[Source, tuple[Account, ...]]:
-    """A source that is protected, and its accounts: of an epoch, the template's, its own, and one person's over all.
+    """A source that is protected, and its accounts; of an epoch, those of its series too.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def declared_accounts(
 
 
 def open_for_analysts(transaction: Transaction, opened: Iterable[Account]) -> None:
-    """Open the accounts of analysts in epochs, with the budget that each has for every epoch, where there is none yet.
+    """Open the accounts of analysts in epochs, where there is none yet.
 
-    An analyst has no bound over all epochs, unless one is set.
+    Each has the budget of the analyst's account in the template. An analyst has no bound over all epochs, unless one is set.
     """
     known = {account.name: account for account in all_accounts(transaction)}
     for account in opened:
