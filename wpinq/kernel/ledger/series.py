@@ -75,7 +75,7 @@ def declared_accounts(
 def open_for_analysts(transaction: Transaction, opened: Iterable[Account]) -> None:
     """Open the accounts of analysts in epochs, where there is none yet.
 
-    Each has the budget of the analyst's account in the template. An analyst has no bound over all epochs, unless one is set.
+    Each has the budget of the analyst's account in the template. There is no bound over all epochs, unless one is set.
     """
     known = {account.name: account for account in all_accounts(transaction)}
     for account in opened:
