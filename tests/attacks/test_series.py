@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -26,11 +27,13 @@ from wpinq.errors import (
     SourceRejected,
     SourceSuspended,
     WpinqError,
+    WpinqWarning,
 )
 from wpinq.expr.epochs import Epoch
 from wpinq.expr.types import DATE, TIMESTAMP
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.measure.prepaid import prepaid_charges
+from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.operators import Source
 
 
@@ -329,6 +332,32 @@ def test_a_declaration_by_hand_has_the_name_and_the_account_of_its_epoch() -> No
             replace(declared, **change).check()
     with pytest.raises(PlanError):
         wp.series("v", every="day", start="1970-01-01", on="d", d=datetime.date)  # where databases round upwards
+
+
+def test_a_second_series_over_the_same_rows_is_said_to_add_up(tmp_path: Path) -> None:
+    path = FORMS["parquet"](rows_of_day(Random(1)), tmp_path)
+    hours = wp.series("hours", every="hour", start="2026-01-01T00", on="when", page=str, when=Moment, budget_each=1)
+    with warnings.catch_warnings(), wp.Session() as session:
+        warnings.simplefilter("error")
+        session.protect(views(), path, epoch=DAY)
+        session.protect(views(), path, epoch="2026-11-28")  # the same series: no row is in both
+        with pytest.raises(WpinqWarning, match="under another account"):
+            session.protect(hours, path, epoch="2026-11-27T05")
+
+
+def test_forged_epochs_are_refused() -> None:
+    declared = views().epoch(DAY).plan
+    written = plan_to_json(declared)
+    (argument,) = (node["arguments"]["epoch"]["epoch"] for node in written["nodes"])
+    for change in (
+        {"on": []}, {"label": 7}, {"label": "2026-11-28"}, {"series": "a/b"}, {"series": "x@y"}, {"every": "minute"},
+        {"every": [["a"]]}, {"start": "1960-01-01"}, {"strict": "no"}, {"distinct": 1}, {"more": 1}, {"start": None},
+    ):  # fmt: skip
+        (node,) = written["nodes"]
+        given = {**node["arguments"], "epoch": {"epoch": argument | change}}
+        forged = {**written, "nodes": [{**node, "arguments": given}]}
+        with pytest.raises(WpinqError):
+            plan_from_json(forged)
 
 
 def test_budget_all_bounds_one_person_over_epochs() -> None:

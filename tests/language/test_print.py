@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 from collections.abc import Mapping
 from fractions import Fraction
@@ -21,6 +22,7 @@ from wpinq.expr.types import INT, STR, ListOf
 from wpinq.language import parse, unparse
 from wpinq.language.chains import SINKS
 from wpinq.measure.measurement import Measurement
+from wpinq.plan.format import plan_from_json, plan_to_json
 from wpinq.plan.operator import REGISTRY
 
 edges = wp.source("edges", src=int, dst=int)
@@ -320,3 +322,39 @@ def test_long_lists_of_numbers_are_printed_and_read_back() -> None:
     assert len(text) > 1_000_000
     assert "[1, -2, 3]" in text
     assert parse(text)["q"] == query
+
+
+def test_epochs_of_series_are_printed_by_one_declaration_and_read_back() -> None:
+    views = wp.series(
+        "views", every="day", start="2026-01-01", on="when", page=str, when=datetime.datetime,
+        person="user", at_most=10, distinct="page", strict=True, budget_each="0.5", budget_all=30,
+    )  # fmt: skip
+    terms = wp.series("terms", every=["spring", "a-2"], on="term", term=str, n=int)
+    window = views.between("2026-11-27", "2026-11-29").select(lambda v: v.page)
+    named: dict[str, Query | Measurement] = {
+        "window": window,
+        "both": terms.epoch("a-2").concat(terms.epoch("spring")),
+        "counts": views.epoch("2026-11-27").count(1),
+        "views": views.epoch("2026-11-29"),  # which hides the series
+        "hidden": views.epoch("2026-11-28").count(1),
+        "again": window.noisy_count(1, over=["p"]),
+    }
+    text = unparse(named)
+    assert text.count("source views(") == text.count("source terms(") == 1
+    assert 'views.Epoch("2026-11-27")' in text
+    program = parse(text)
+    assert {name: program[name] for name in named} == named
+    assert str(parse(str(program))) == str(program)
+    for value in named.values():
+        assert plan_from_json(plan_to_json(value.plan)) == value.plan
+    wider = 'source v(d: date) with every = day, start = "2026-01-01", on = d; var w = v.Between("2026-01-01", "{}");'
+    assert parse(wider.format("2026-02-01"))["w"].uses().keys() == {f"v:{day}" for day in days(32)}
+    for other in ("2099-01-01", "2025-12-31", "2026-2-1"):  # a window has a bound, and the calendar a start
+        with pytest.raises(LanguageError):
+            parse(wider.format(other))
+    with pytest.raises(LanguageError, match="Epoch"):
+        parse(wider.replace('Between("2026-01-01", "{}")', "Where(r => true)"))
+
+
+def days(count: int) -> list[str]:
+    return [(datetime.date(2026, 1, 1) + datetime.timedelta(day)).isoformat() for day in range(count)]

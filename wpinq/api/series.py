@@ -54,7 +54,7 @@ def series(
     on : str
         The field of the row's time, `datetime` or `date`, or of the label itself, str. A row whose value is outside of
         the epoch, null or unreadable is left out before anything else is read of it. For rows that come late, declare
-        the time of arrival.
+        the time of arrival. A file that is no sound csv or parquet is refused as a whole.
     start : str
         The label of the first epoch: `2026-01-01T00`, `2026-01-01`, `2026-W01`, `2026-01` or `2026`.
     budget_each : number

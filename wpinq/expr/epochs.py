@@ -72,8 +72,8 @@ class Epoch:
             raise PlanError(f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or all labels")
         if not listed and _moment(str(self.every), _index(str(self.every), self.start)) <= _UNIX:
             raise PlanError(f"series {self.series!r}: the first epoch begins after 1970")  # databases round towards it
-        if not isinstance(self.strict, bool):
-            raise PlanError(f"series {self.series!r}: strict is True or False")
+        if not (isinstance(self.strict, bool) and isinstance(self.on, str) and isinstance(self.distinct, str)):
+            raise PlanError(f"series {self.series!r}: strict is True or False, on and distinct name fields")
         for each in (*(self.every if listed else ()), self.start, *filter(None, (self.label,))):
             self.number(each)
 
