@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ class RunningTotal:
         level = size.bit_length() - 1
         if size != 2**level or (place[0] - 1) % size or place[0] < 1:
             raise PlanError("a node covers 2^k epochs, after a whole number of such")
-        whole = reduce(Query.concat, map(self._of_epoch, self.calendar.labels(*place)))
+        whole = concat_all([*map(self._of_epoch, self.calendar.labels(*place))])
         share = Prepaid(self._tree, level, self.levels)
         return ListedMeasurement(whole.plan, NoisyCount(), self.epsilon, self.keys, whole.reading, None, share)
 
@@ -151,6 +151,12 @@ class RunningTotal:
 
     def _title(self, place: Place) -> str:
         return " to ".join(self.calendar.labels(each, each)[0] for each in place)
+
+
+def concat_all(queries: list[Query]) -> Query:
+    """The Concat of some queries, in a balanced tree: of a chain, each step would look at all sources before it."""
+    middle = len(queries) // 2
+    return concat_all(queries[:middle]).concat(concat_all(queries[middle:])) if middle else queries[0]
 
 
 @lru_cache(maxsize=4096)  # each total reads the nodes of all earlier ones

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
 
 from wpinq.api.query import Query
-from wpinq.api.running import RunningTotal
+from wpinq.api.running import RunningTotal, concat_all
 from wpinq.api.source import source
 from wpinq.errors import PlanError
 from wpinq.expr.epochs import Epoch
@@ -208,4 +207,4 @@ class Series(Query):
     def _together(self, first: int, last: int) -> Query:
         if not first <= last < first + WINDOW_LIMIT:
             raise PlanError(f"a window is of 1 to {WINDOW_LIMIT:,} epochs, the first before the last")
-        return reduce(Query.concat, map(self.epoch, self.calendar.labels(first, last)))
+        return concat_all([*map(self.epoch, self.calendar.labels(first, last))])
