@@ -154,7 +154,10 @@ class RunningTotal:
 
 
 def concat_all(queries: list[Query]) -> Query:
-    """The Concat of some queries, in a balanced tree: of a chain, each step would look at all sources before it."""
+    """The Concat of some queries, in a balanced tree.
+
+    Of a chain, each step would look at all sources before it.
+    """
     middle = len(queries) // 2
     return concat_all(queries[:middle]).concat(concat_all(queries[middle:])) if middle else queries[0]
 
