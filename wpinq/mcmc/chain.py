@@ -16,10 +16,12 @@ from wpinq.engines.delta.compiled.hash_tables.evaluator import FloatWeights
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.mcmc.proposal import Changes, Dataset, EdgeMoves, Swaps, Walk
-from wpinq.mcmc.target import Target
+from wpinq.mcmc.target import Prior, Target
 from wpinq.plan.format import value_from_json, value_to_json
 from wpinq.plan.node import sources
 
+Terms = Sequence[Target | Prior]
+"""The terms of a chain's score: targets, then priors, each with the negated log prior."""
 ChainState = dict[str, NDArray[Any]]
 """All that a chain's future depends on, as named arrays."""
 
@@ -50,7 +52,7 @@ class Chain(Protocol):
 
     @property
     def outputs(self) -> list[FloatWeights]:
-        """The output of each target's plan on it."""
+        """The output of the plan of each target and prior on it."""
 
     def save(self) -> ChainState:
         """The state of the chain; `restore` continues from it exactly.
@@ -68,8 +70,8 @@ class GenericChain:
 
     Parameters
     ----------
-    targets : sequence of Target
-        The targets of the candidate.
+    targets : sequence of Target or Prior
+        The targets of the candidate, and its priors.
     walk : Walk
         How it is changed.
     candidate : mapping
@@ -105,7 +107,7 @@ class GenericChain:
 
     def __init__(
         self,
-        targets: Sequence[Target],
+        targets: Terms,
         walk: Walk,
         candidate: Mapping[str, Mapping[Value, float]],
         *,
@@ -190,7 +192,7 @@ class GenericChain:
 class _PythonScore:
     """The score of a candidate in the python engine, updated by the changes of the outputs."""
 
-    def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
+    def __init__(self, targets: Terms, candidate: Mapping[str, Dataset]) -> None:
         self._evaluator = Evaluator([target.plan for target in targets], candidate)
         self._goals = [target.goal for target in targets]
         self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
@@ -225,7 +227,7 @@ class _PythonScore:
         self.score = self._committed
 
 
-def _compiled_score(targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
+def _compiled_score(targets: Terms, candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
     """The compiled evaluator, which keeps the score itself."""
     evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
     evaluator.set_goals([target.goal for target in targets])
@@ -244,7 +246,7 @@ def _unpacked(array: NDArray[Any]) -> Any:
     return json.loads(array.tobytes().decode())
 
 
-def compiled_walk(targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> SwapWalk | EdgeWalk:
+def compiled_walk(targets: Terms, walk: Swaps | EdgeMoves, edges: Any, seed: int) -> SwapWalk | EdgeWalk:
     """A chain of `Swaps` or `EdgeMoves` as one compiled loop, from undirected edges, each once.
 
     Raises
@@ -267,7 +269,7 @@ Start = Mapping[str, Mapping[Value, float] | NDArray[Any]]
 """Source name to weights, or to an array of undirected edges, each once."""
 
 
-def begin(targets: Sequence[Target], walk: Walk, start: Start, seed: int, compiled: bool = True) -> Chain:
+def begin(targets: Terms, walk: Walk, start: Start, seed: int, compiled: bool = True) -> Chain:
     """A chain on the fastest engine that can run it; its note says which, and why no faster one.
 
     Raises
