@@ -26,8 +26,6 @@ from wpinq.runtime.progress import progress_bar
 from wpinq.runtime.public import public
 
 ChainStatistics = Callable[[Chain], Mapping[str, float]]
-LOG_PRIOR = "log_prior"
-"""The statistic of a trace that a run with a prior adds."""
 _LEAST_DRAWS = 4
 
 
@@ -87,7 +85,7 @@ class Samples:
     @property
     def best(self) -> int:
         """The number of the chain with the least final score, less its log prior, the first of equals."""
-        return int(np.argmin([trace.score[-1] - trace.statistics.get(LOG_PRIOR, [0.0])[-1] for trace in self.traces]))
+        return int(np.argmin([trace.score[-1] - trace.statistics.get("log_prior", [0.0])[-1] for trace in self.traces]))
 
     @property
     def candidate(self) -> dict[str, dict[Value, float]]:
@@ -280,7 +278,7 @@ class _Run:
             return score, {}
         outputs = self.chain.outputs[-len(self.priors) :]
         log_prior = math.fsum(prior.log(output) for prior, output in zip(self.priors, outputs, strict=True))
-        return score + log_prior, {LOG_PRIOR: log_prior}
+        return score + log_prior, {"log_prior": log_prior}
 
 
 def _is_at_rest(scores: Sequence[float]) -> bool:

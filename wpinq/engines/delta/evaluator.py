@@ -407,8 +407,7 @@ class Goal:
 
     def check(self) -> None:
         """Raise PlanError where the price or the width of a distance is negative or not finite."""
-        linear = self.width == math.inf and math.isfinite(self.epsilon)
-        if not (linear or (0 <= self.epsilon < math.inf and 0 <= self.width < math.inf)):
+        if not math.isfinite(self.epsilon) or (self.width != math.inf and not self.epsilon >= 0 <= self.width):
             raise PlanError(
                 f"the price of a unit of distance and the width must be finite and at least 0, "
                 f"not {self.epsilon!r} and {self.width!r}"
