@@ -180,7 +180,7 @@ def draw_levels(path: str, epsilons: Sequence[float], tables: np.ndarray) -> Non
         for column, name in ((1, "H_c x H_c x H_c"), (4, "H_g x H_g x H_g")):
             axes.plot(np.array(epsilons) / 3, tables[:, level, column], marker=".", label=name)
     figure.axes[0].set_ylabel("earth mover's distance")
-    figure.axes[0].legend()
+    figure.axes[2].legend(fontsize=8)
     figure.savefig(path, dpi=80)
 
 

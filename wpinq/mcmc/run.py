@@ -123,9 +123,9 @@ def sample(
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
 ) -> Samples:
-    """Run chains with stationary distribution `(π(A) · exp(−Σ_i score_i(A)))^beta` over candidates A.
+    """Run chains over candidates A, with stationary distribution `(π(A) · exp(−score(A)))^beta`.
 
-    See `Target` for the scores, and `Prior` for the prior π, which is uniform without one.
+    The score is the sum over the targets; see `Target`, and `Prior` for π, which is uniform without a prior.
 
     Parameters
     ----------

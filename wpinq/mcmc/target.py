@@ -133,11 +133,13 @@ def noise_level(targets: Sequence[Target]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """A log prior of candidates A: `weight · Σ_x Q(A)(x)`, or `−weight · Σ_x loss(Q(A)(x) − values[x])`.
+    """A log prior of candidates, up to a constant: the weight of a query, or a desired value.
 
-    The first form, without `values`, is a log-linear model: with Q the triangles of a graph, an exponential random
-    graph. A log probability of a record is a weight in the query, of either sign and at most 1 in size: divide it, and
-    multiply `weight`. The second form is a target of your own. Constants do not matter.
+    It is `weight · Σ_x Q(A)(x)` of a candidate A without `values`, else `−weight · Σ_x loss(Q(A)(x) − values[x])`.
+
+    The first form is a log-linear model: with Q the triangles of a graph, an exponential random graph. A log
+    probability of a record is a weight in the query, of either sign and at most 1 in size: divide it, and multiply
+    `weight`. The second form is a target of your own.
 
     Attributes
     ----------
