@@ -123,7 +123,7 @@ def sample(
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
 ) -> Samples:
-    """Run chains over candidates A, with stationary distribution `(π(A) · exp(−score(A)))^beta`.
+    """Run chains with stationary distribution `(π(A) · exp(−score(A)))^beta` over candidates.
 
     The score is the sum over the targets; see `Target`, and `Prior` for π, which is uniform without a prior.
 
