@@ -84,7 +84,7 @@ class Samples:
 
     @property
     def best(self) -> int:
-        """The number of the chain with the least final score, less its log prior, the first of equals."""
+        """The number of the chain with the least final score less log prior, the first of equals."""
         return int(np.argmin([trace.score[-1] - trace.statistics.get("log_prior", [0.0])[-1] for trace in self.traces]))
 
     @property
