@@ -77,7 +77,8 @@ def test_from_file_to_rows_report_and_page(people: Path, capsys: pytest.CaptureF
     assert [each["name"] for each in report["attributes"]] == list(rows.columns)
     assert report["attributes"][0]["labels"][-2:] == ["missing", "other"]
     assert report["attributes"][1]["labels"] == ["Oslo", "Rome, Italy", "other"]
-    assert len(report["marginals"]) == 10
+    assert len(report["marginals"]) == 15, "each attribute and all pairs"
+    assert "chosen: each attribute and 10 of 10 pairs; noise outweighs none of them" in printed
     assert all(each["half_width"] > 0 for each in report["marginals"] + report["measured"])
     assert report["rows"]["count"] == len(rows)
     assert not report["simulated"]
