@@ -269,7 +269,9 @@ def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float |
     sums = accumulate(parts, initial=sum(math.cbrt(others * (size * noise) ** 2) for size in attributes.sizes))
     errors = [total**3 + _BIAS**2 * (len(pairs) - measured) for measured, total in enumerate(sums)]
     chosen = sorted(pairs[: errors.index(min(errors))])
-    weights = {(place,): max(others, 1) ** 1.5 * size**0.5 for place, size in enumerate(attributes.sizes)}
+    weights: dict[View, float] = {
+        (place,): max(others, 1) ** 1.5 * size**0.5 for place, size in enumerate(attributes.sizes)
+    }
     weights |= {pair: sum(attributes.shape(pair)) ** 0.75 / attributes.cells(pair) ** 0.25 for pair in chosen}
     return {view: round(weight, 6) for view, weight in weights.items()}  # powers differ in their last digit by machine
 
