@@ -467,7 +467,7 @@ def plan_table(
     model: str = "mixture",
     count: int | None = None,
 ) -> MarginalTabulation:
-    """The marginals to measure for synthetic rows: of one attribute and of pairs, by public numbers.
+    """The marginals to measure for synthetic rows, chosen by public numbers.
 
     Parameters
     ----------
