@@ -117,15 +117,18 @@ def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
     edges = first * len(graph) + second
     front: list[FrontEntry] = [(0, _largest_sum(graph))]
     for start, end in _blocks(graph):
-        degree, highest = int(degrees[start]), int(degrees[0])
-        if any(a >= degree and s >= highest + degree for a, s in front):
-            break  # from here on a ≤ degree and s ≤ highest + degree
-        found = (matrix[start:end] @ matrix[:, :end]).tocoo()
-        lower = found.col < found.row + start
-        one, other, common = found.row[lower] + np.int64(start), found.col[lower], found.data[lower]
-        sums, best = degrees[one] + degrees[other], np.zeros(degree + 1, dtype=np.int64)
+        degree = int(degrees[start])
+        best = np.zeros(degree + 1, dtype=np.int64)
         np.maximum.at(best, [min(a, degree) for a, _ in front], [s for _, s in front])
-        near = np.flatnonzero(sums > np.maximum.accumulate(best[::-1])[::-1][common])  # an edge would take 2 from it
+        best = np.maximum.accumulate(best[::-1])[::-1]  # the largest sum of those with as many common neighbours
+        least = int((best >= degrees[0] + degree).sum())  # those with fewer are surpassed, whatever their sum
+        if least > degree:
+            break
+        found = matrix[start:end] @ matrix[:, :end]
+        enough = np.flatnonzero(found.data >= least)
+        one, other = np.searchsorted(found.indptr, enough, side="right") - 1 + start, found.indices[enough]
+        common, sums = found.data[enough], degrees[one] + degrees[other]
+        near = np.flatnonzero((other < one) & (sums > best[common]))  # an edge would take 2 from it
         pairs = one[near] * len(graph) + other[near]
         sums = sums[near] - 2 * (edges[np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)] == pairs)
         front = unsurpassed([*front, *zip(common[near].tolist(), sums.tolist(), strict=True)])
