@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.delta import Evaluator
-from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, SwapWalk, WalkProgress
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, WalkProgress
 from wpinq.engines.delta.compiled.hash_tables.evaluator import FloatWeights
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.mcmc.proposal import Changes, Dataset, EdgeMoves, Swaps, Walk
 from wpinq.mcmc.target import Prior, Target
 from wpinq.plan.format import value_from_json, value_to_json
-from wpinq.plan.node import sources
+from wpinq.plan.node import Node, sources
 
 Terms = Sequence[Target | Prior]
 """The terms of a chain's score: targets, then priors, each with the negated log prior."""
@@ -185,16 +185,16 @@ class GenericChain:
 
     def _load(self) -> None:
         """Evaluate the candidate afresh, in the order of its records."""
-        make = _compiled_score if self._compiled else _PythonScore
-        self._scored: _PythonScore | CompiledEvaluator = make(self._targets, self._candidate)
+        plans, goals = [target.plan for target in self._targets], [target.goal for target in self._targets]
+        make: type[CompiledEvaluator | _PythonScore] = CompiledEvaluator if self._compiled else _PythonScore
+        self._scored = make(plans, self._candidate, goals=goals)
 
 
 class _PythonScore:
     """The score of a candidate in the python engine, updated by the changes of the outputs."""
 
-    def __init__(self, targets: Terms, candidate: Mapping[str, Dataset]) -> None:
-        self._evaluator = Evaluator([target.plan for target in targets], candidate)
-        self._goals = [target.goal for target in targets]
+    def __init__(self, plans: Sequence[Node], candidate: Mapping[str, Dataset], goals: Sequence[Goal]) -> None:
+        self._evaluator, self._goals = Evaluator(plans, candidate), goals
         self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
         self._committed = math.fsum(goal.score(output) for goal, output in zip(self._goals, self._outputs, strict=True))
         self.score = self._committed
@@ -225,13 +225,6 @@ class _PythonScore:
     def rollback(self) -> None:
         self._evaluator.rollback()
         self.score = self._committed
-
-
-def _compiled_score(targets: Terms, candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
-    """The compiled evaluator, which keeps the score itself."""
-    evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
-    evaluator.set_goals([target.goal for target in targets])
-    return evaluator
 
 
 def _floats(weights: Mapping[Value, Any]) -> dict[Any, float]:
@@ -287,10 +280,9 @@ def begin(targets: Terms, walk: Walk, start: Start, seed: int, compiled: bool = 
     if isinstance(walk, Swaps) and walk.triad_share:
         note += "; closing proposals need the compiled walk, so all swaps are drawn uniformly"
     if compiled and not note:
+        named = "the compiled engine, a call a step"
         try:
-            return GenericChain(
-                targets, walk, candidate, seed=seed, compiled=True, note="the compiled engine, a call a step"
-            )
+            return GenericChain(targets, walk, candidate, seed=seed, compiled=True, note=named)
         except CannotCompile as reason:
             note = f" ({reason})"
     return GenericChain(targets, walk, candidate, seed=seed, note=f"the python engine{note}")

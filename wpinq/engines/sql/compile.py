@@ -156,7 +156,8 @@ def _step(
 
 def _source(script: Script, operator: Source, output: Relation) -> Relation:
     columns, weight = column_list(operator.record), ONE if "unit_weights" in operator.facts else None
-    table = SqlTable(_table(operator.source), columns, (frozenset(dict(columns)),), weight=weight)
+    keys, both_ways = (frozenset(dict(columns)),), "symmetric" in operator.facts
+    table = SqlTable(_table(operator.source), columns, keys, weight=weight, mirrored=both_ways)
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)
 
 
