@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Generic
 
@@ -20,7 +21,7 @@ from wpinq.plan.node import Planned
 from wpinq.runtime.public import NO_ARGUMENTS, public
 from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.agg import AGGREGATES
-from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.aggregates import Aggregate, ends_of, measured_together
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
 from wpinq.tables.released import Table as Table
 from wpinq.tables.released import Tabulation as Tabulation
@@ -103,7 +104,14 @@ class Grouping(Generic[R]):
             _check_lister(aggregates)
         bound = {name: aggregate.bound(by.plan.type) for name, aggregate in aggregates.items()}
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
-        lowered = {name: each.measurements(by, epsilons[name], self._reading) for name, each in aggregates.items()}
+        lowered = dict.fromkeys(aggregates, ())
+        for first, names in measured_together(bound, epsilons, by.listing is not None).items():
+            whole = sum((epsilons[name] for name in names), Fraction(0))
+            asked = ends_of(aggregates[first]).measurements(by, whole, self._reading)
+            lowered.update(dict.fromkeys(names, asked))
+            bound.update({name: replace(bound[name], ends=ends_of(bound[first])) for name in names})
+        for name, each in aggregates.items():
+            lowered[name] = lowered[name] or each.measurements(by, epsilons[name], self._reading)
         other = None if by.other is NO_OTHER else (by.other,)
         return Tabulation(by.plan, self._reading, by.traced, by.keys, other, by.listing, bound, epsilons, by, lowered)
 
