@@ -301,21 +301,25 @@ class AdditiveAggregate(Aggregate):
         They are counts where the plan shows how they count.
         """
         measurement = weights.measurement
-        factor = float(self.kind((measurement,)).factor)
+        first, second = self.factors(measurement)
+        number = first * parts[0] + second * parts[-1]
         if measurement.listing is None:
-            return self.combined(parts, [1 / factor] * len(parts), weights.scale, confidence)
-        ends = [measurement.ends(number, weights.scale, confidence) for number in parts[0].tolist()]
-        low, high = np.array(ends).reshape(-1, 2).T / factor
-        return parts[0] / factor, low, high
+            half = half_width_of_two(first, second, weights.scale, confidence)
+            return number, number - half, number + half
+        ends = [measurement.ends(weight, weights.scale, confidence) for weight in parts[0].tolist()]
+        low, high = np.array(ends).reshape(-1, 2).T * first
+        return number, low, high
 
-    @staticmethod
-    def combined(
-        parts: Floats, factors: Sequence[float], scale: float, confidence: float
-    ) -> tuple[Floats, Floats, Floats]:
-        """A weighted sum of one or two parts, with its interval."""
-        number = np.asarray(factors) @ parts
-        half = half_width_of_two(*factors, *[0.0] * (2 - len(factors)), scale, confidence)
-        return number, number - half, number + half
+    def factors(self, measurement: Measurement) -> tuple[float, float]:
+        """The multiple of the first part, and that of the second, which add up to the number."""
+        factor = 1 / float(self.kind((measurement,)).factor)
+        return factor, 0.0 if self.ends is None else factor
+
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        if self.ends is None:
+            return measurement
+        first, second = (factor * float(self.kind((measurement,)).factor) for factor in self.factors(measurement))
+        return replace(measurement, sink=_CountOfEnds(first, second))
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         (measurement,) = measurements
@@ -347,9 +351,6 @@ class Count(AdditiveAggregate):
 
     def bound(self, type_: Type) -> Count:
         return self
-
-    def stand_in(self, measurement: Measurement) -> Measurement:
-        return measurement if self.ends is None else replace(measurement, sink=_CountOfEnds(1.0, 1.0))
 
     def own_plan(self, groups: Groups) -> Node:
         return extended(groups.plan, Select, function=lambda record: groups.label(record, "count", alone=True))
@@ -459,19 +460,15 @@ class Sum(Clamping):
         function = sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
         return extended(groups.plan, SelectMany, function=function)
 
-    def factors(self, plan: Node) -> list[float]:
-        """What the weight of each part is multiplied by."""
-        bounds = [self.sink().factor] if self.ends is None else [Fraction(self.upper), Fraction(self.lower)]
-        return [float(bound / row_weight(plan)) for bound in bounds]
+    def factors(self, measurement: Measurement) -> tuple[float, float]:
+        upper, lower = (self.sink().factor, 0) if self.ends is None else (Fraction(self.upper), Fraction(self.lower))
+        weight = row_weight(measurement.plan)
+        return float(upper / weight), float(lower / weight)
 
     def stand_in(self, measurement: Measurement) -> Measurement:
-        plan = measurement.plan
-        if self.ends is None:
-            return replace(measurement, sink=_SumOfRows(self.lower, self.upper, row_weight(plan)))
-        return replace(measurement, sink=_CountOfEnds(*self.factors(plan)))
-
-    def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
-        return self.combined(parts, self.factors(weights.measurement.plan), weights.scale, confidence)
+        if self.ends is not None:
+            return AdditiveAggregate.stand_in(self, measurement)
+        return replace(measurement, sink=_SumOfRows(self.lower, self.upper, row_weight(measurement.plan)))
 
     @property
     def description(self) -> str:
@@ -498,9 +495,10 @@ class Mean(Clamping):
         return extended(groups.plan, SelectMany, function=function)
 
     def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
-        within = self.sink().within
-        low, high = interval_of_ends(*parts, weights.scale, confidence)
-        return within(mean_of_ends(*parts)), within(low), within(high)
+        upper, lower = parts
+        shares = mean_of_ends(upper, lower), *interval_of_ends(upper, lower, weights.scale, confidence)
+        mean, low, high = map(self.sink().within, shares)
+        return mean, low, high
 
     @property
     def description(self) -> str:
@@ -543,9 +541,9 @@ def _gains(aggregate: Aggregate, share: Fraction) -> bool:
     """Whether it is off by less from both ends at epsilon than by a measurement of its own at a share of it."""
     if isinstance(aggregate, Mean):
         return True
-    factors = [aggregate.upper, aggregate.lower] if isinstance(aggregate, Sum) else [1.0, 1.0]
-    alone = half_width(max(map(abs, factors)), CONFIDENCE) / float(share)
-    return half_width_of_two(*factors, 1.0, CONFIDENCE) < alone
+    first, second = (aggregate.upper, aggregate.lower) if isinstance(aggregate, Sum) else (1.0, 1.0)
+    alone = half_width(max(abs(first), abs(second)), CONFIDENCE) / float(share)
+    return half_width_of_two(first, second, 1.0, CONFIDENCE) < alone
 
 
 # Aggregates that are choices: one a group, over the parts of a partition, which cost the largest of them.

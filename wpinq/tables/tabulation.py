@@ -14,6 +14,7 @@ from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.types import Type
 from wpinq.expr.values import presenter
 from wpinq.measure.group import R
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan import format
@@ -104,7 +105,7 @@ class Grouping(Generic[R]):
             _check_lister(aggregates)
         bound = {name: aggregate.bound(by.plan.type) for name, aggregate in aggregates.items()}
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
-        lowered = dict.fromkeys(aggregates, ())
+        lowered: dict[str, tuple[Measurement, ...]] = dict.fromkeys(aggregates, ())
         for first, names in measured_together(bound, epsilons, by.listing is not None).items():
             whole = sum((epsilons[name] for name in names), Fraction(0))
             asked = ends_of(aggregates[first]).measurements(by, whole, self._reading)
