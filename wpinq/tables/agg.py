@@ -12,8 +12,8 @@ from wpinq.tables.aggregates import Count, CountDistinct, Mean, Median, MostComm
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:
     """The mean of a column in each group; values are clamped to a public range.
 
-    It is a noisy sum around the middle of the range over a noisy count, as in `noisy_average`, for all groups at once.
-    Records with a null value are left out.
+    It is read off the noisy weights of the two ends of the range, as in `noisy_average`, for all groups at once. A
+    count in the same table is their sum. Records with a null value are left out.
 
     Parameters
     ----------

@@ -70,7 +70,8 @@ class Grouping(Generic[R]):
         Notes
         -----
         Privacy cost: epsilon times the uses of each source times its unit weight, once, however many groups there are:
-        a record is in one group.
+        a record is in one group. A count, a sum and a mean of one range are read off one measurement with all of their
+        epsilon, where each is expected to be off by less.
 
         Examples
         --------
@@ -81,8 +82,8 @@ class Grouping(Generic[R]):
         ... )
         >>> print(wanted)
         Tabulation by city: 2 groups, epsilon 1
-          rows    count                                     0.25
-          salary  mean of salary, clamped to 0 to 200000    0.75
+          rows    count                                     1 together
+          salary  mean of salary, clamped to 0 to 200000    1 together
         """
         if unnamed:
             raise PlanError(
