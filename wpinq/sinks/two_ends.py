@@ -167,7 +167,7 @@ class NoisyAverage(ClampedSink):
     def __post_init__(self) -> None:
         ClampedSink.__post_init__(self)
         if self.lower == self.upper:
-            raise PlanError("a mean needs lower < upper")
+            raise PlanError("a mean or a moment needs lower < upper")
 
 
 def _both(numbers: Mapping[Value, float]) -> tuple[Floats, Floats]:

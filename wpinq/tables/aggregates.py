@@ -215,15 +215,17 @@ class OfColumn(Aggregate):
 
     def bound(self, type_: Type) -> OfColumn:
         try:
-            return replace(self, column=trace(self.column, (type_,)))
+            columns = (name for name, kind in self.parameters if kind == "function")
+            traced: dict[str, Any] = {name: trace(getattr(self, name), (type_,)) for name in columns}
+            return replace(self, **traced)
         except ExpressionError as error:
             raise type(error)(f"{self.name}: {error}") from None
 
     def _argument(self, name: str, kind: ParameterKind) -> Any:
-        assert isinstance(self.column, Lambda)
         if kind == "function":
-            return expression_to_json(self.column)
+            return expression_to_json(getattr(self, name))
         if kind == "keys":
+            assert isinstance(self.column, Lambda)
             type_ = self.column.type
             return [value_to_json(key, type_) for key in check_domain(getattr(self, name), type_)]
         return Aggregate._argument(self, name, kind)
@@ -236,9 +238,14 @@ class OfColumn(Aggregate):
     @property
     def of(self) -> str:
         """The column, in words."""
-        if isinstance(self.column, Lambda):
-            return column_name(self.column) or write(self.column)
-        return self.column if isinstance(self.column, str) else "a function"
+        return words_of(self.column)
+
+
+def words_of(column: RecordFunction | Lambda) -> str:
+    """A column, in words."""
+    if isinstance(column, Lambda):
+        return column_name(column) or write(column)
+    return column if isinstance(column, str) else "a function"
 
 
 def column_name(function: Lambda) -> str | None:

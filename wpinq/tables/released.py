@@ -221,12 +221,15 @@ class Table(Saved, Framed):
         column = names[0] if column is None and names else column
         if column not in names:
             raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
-        if not len(self):
+        held = [
+            (key, e) for key, e in zip(self.keys, self._estimates(column, confidence), strict=True) if e.low is not None
+        ]
+        if not held:
             raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
-        cells = self._estimates(column, confidence)
+        keys, cells = zip(*held, strict=True)
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
-        drawn = plot_estimates(self.keys if by else None, cells, by or column, title, axes)
+        drawn = plot_estimates(keys if by else None, cells, by or column, title, axes)
         drawn.set_title(f"epsilon {format_epsilon(self.tabulation.epsilon)}")
         stamp(drawn, self.simulated)
         return drawn
