@@ -85,9 +85,7 @@ else:
             'a noisy extreme is a quantile, such as wp.quantile("age", 0.99, candidates=range(100)); of two values or '
             "of a list, functions.max and functions.min",
         ),
-        **dict.fromkeys(
-            ("var", "variance", "std", "cov", "corr", "ols"), "it is in wp.stats: wp.stats.var"
-        ),
+        **dict.fromkeys(("var", "variance", "std", "cov", "corr", "ols"), "it is in wp.stats: wp.stats.var"),
         **dict.fromkeys(("avg", "average"), 'write wp.mean("salary", lower=0, upper=100_000)'),
         **dict.fromkeys(("DataFrame", "read_csv", "from_pandas"), "session.protect(source, data, budget=1) takes data"),
     }

@@ -65,9 +65,10 @@ class Estimate:
     Attributes
     ----------
     estimate : value
-        The number, or the candidate that was chosen.
+        The number, or the candidate that was chosen; None where a statistic has no positive variance to go by.
     low, high : float or None
-        The interval that holds the noiseless number with the confidence that was asked for; None for a choice.
+        The interval that holds the noiseless number with the confidence that was asked for; None for a choice, and
+        where there is none.
 
     Notes
     -----
