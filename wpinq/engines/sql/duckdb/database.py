@@ -365,7 +365,9 @@ class Database(SqlEngine):
             self._instance.tables.trim()
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-        load(self._opened().connection, table, source, weights)
+        instance = self._opened()
+        load(instance.connection, table, source, weights)
+        instance.tables.source_rows[table] = len(weights)
 
     def _drop(self, table: str, weights: object) -> None:
         instance = self._opened()

@@ -167,7 +167,9 @@ class TableCache:
     last : str
         The table of the last of them.
     tried : set of str
-        The queries that were run to see that they can be, while the tables that they read were there.
+        The programs that were run to see that they can be, while the tables of their sources were there.
+    source_rows : dict of str to int
+        The rows of the tables of sources.
     """
 
     connection: Any
@@ -177,6 +179,7 @@ class TableCache:
     results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
     tried: set[str] = field(default_factory=set)
+    source_rows: dict[str, int] = field(default_factory=dict)
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
     _queries: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None
@@ -208,10 +211,12 @@ class TableCache:
 
     def trim(self) -> None:
         """Let go of what nothing keeps."""
-        total = sum(self.tables[name].size or 0 for name in self.idle)
-        for name in list(self.idle):
-            size = self.tables[name].size
-            if (size is None or total > self.room or len(self.idle) > KEPT_TABLES) and not self.wanted(name):
+        sizes, room = {name: self.tables[name].size for name in self.idle}, self.room
+        total = sum(filter(None, sizes.values()))
+        if total <= room and len(sizes) <= KEPT_TABLES and None not in sizes.values():
+            return
+        for name, size in sizes.items():
+            if (size is None or total > room or len(self.idle) > KEPT_TABLES) and not self.wanted(name):
                 total -= size or 0
                 self._remove(name)
 
@@ -227,12 +232,15 @@ class TableCache:
             self._remove(name)
             del self._below[name]
         self._queries.clear()
+        self.tried.clear()
+        self.source_rows.pop(source, None)
         self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
         self.idle.pop(table, None)
-        self.results = {plan: held for plan, held in self.results.items() if held.table != table}
+        for plan in [plan for plan, held in self.results.items() if held.table == table]:
+            del self.results[plan]
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -300,9 +308,11 @@ class TableCache:
 
     def _trim_results(self) -> None:
         """Drop the oldest results in Python until the others fit the room."""
-        total = sum(held.size for held in self.results.values() if held.weights)
-        for plan, held in list(self.results.items())[:-1]:
-            if total <= self.room:
+        total, room = sum(held.size for held in self.results.values() if held.weights), self.room
+        while len(self.results) > KEPT_TABLES:
+            total -= self.results.pop(next(iter(self.results))).size
+        for plan, held in list(self.results.items())[:-1] if total > room else ():
+            if total <= room:
                 break
             if held.weights and held.table:  # it can be read from there
                 total -= held.size
@@ -312,7 +322,8 @@ class TableCache:
                 del self.results[plan]
 
     def _is_small(self, table: str) -> bool:
-        return table in self.tables and self.tables[table].rows <= KEPT_RECORDS
+        rows = self.tables[table].rows if table in self.tables else self.source_rows.get(table)
+        return rows is not None and rows <= KEPT_RECORDS
 
     def _sources(self, reads: Sequence[str]) -> frozenset[str]:
         """The sources that tables come from."""
@@ -364,7 +375,9 @@ QUERIES_BEFORE_STORING = 16
 TRIED = 1024
 """How many queries are remembered that were run to see that they can be."""
 
-_NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
+_NUMBERS = re.compile(r"(CAST\(|// |% |ELSE )-?[0-9]{1,9}(?:\.[0-9]{1,9})?(?=[ )])")
+_LISTS = re.compile(r"\brange\(|list(?!_con)")
+_TABLES = re.compile(r"\bt[0-9a-f]{40}\b")
 
 
 def query_keys(
@@ -388,19 +401,17 @@ def query_keys(
     before = tables.count_query(of_plan)
     few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
     compiled = replace(plan, keyed=few).program()
-    run(compiled, tables, on_step)
     output: Weights = {}
     alike = batch.alike(plan.root) if batch is not None else []
+    if not keys and len(alike) < 2:
+        _try(tables, compiled)
+        if compiled.narrowed:
+            _try(tables, plan.program())
+        return output
+    run(compiled, tables, on_step)
     if len(alike) > 1:
         added: dict[Hashable, RowsToSum | None] = {(each.root, each.rewrites): each.program().added for each in alike}
         output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
-    elif not keys:
-        _try(tables, compiled.output)
-        if compiled.narrowed:
-            tables.release(compiled.reads)
-            compiled = plan.program()
-            run(compiled, tables, None)
-            _try(tables, compiled.output)
     elif compiled.narrowed or (batch is not None and compiled.grows and before == 0):
         output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.narrowed)
     else:
@@ -409,15 +420,19 @@ def query_keys(
     return output
 
 
-def _try(tables: TableCache, query: str) -> None:
-    """Run a query as a test, unless one was run that differs in small whole numbers alone.
+def _try(tables: TableCache, compiled: Compiled) -> None:
+    """Run a program as a test, unless one was run that differs in small numbers and names of tables alone.
 
     Whether DuckDB can run it does not depend on these, except that they may be the length of a list. So queries that
     make lists are always run.
     """
-    shape = query if "range(" in query or "list" in query else _NUMBERS.sub("CAST(0 AS BIGINT)", query)
-    if shape not in tables.tried:
-        tables.connection.execute(query, narrowing(query, {}) or None)
+    text = ";".join([*(statement.query for statement in compiled.statements), compiled.output])
+    names = {name: f"t{number}" for number, name in enumerate(dict.fromkeys(_TABLES.findall(text)))}
+    shape = _TABLES.sub(lambda found: names[found[0]], _NUMBERS.sub(r"\1 0", text))
+    if _LISTS.search(text) or shape not in tables.tried:
+        run(compiled, tables, None)
+        tables.connection.execute(compiled.output, narrowing(compiled.output, {}) or None)
+        tables.release(compiled.reads)
         if len(tables.tried) >= TRIED:
             tables.tried.clear()
         tables.tried.add(shape)
