@@ -128,26 +128,39 @@ class Releaser:
             self._evaluator.check(each, each.keys_at_once)
         self._evaluator.get_ready(batch.prepared)
         # of which there can be no answers yet
-        new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst, batch.plan))
+        new = self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst, batch.plan)
 
         def answered() -> Any:
-            together = [each.measurement.plan for each, _ in evaluated if each.digest in new]
-            released = []
-            with self._evaluator.batch(together):
-                for each in batch.prepared:
-                    released.append(self._release(each, each.digest in new, analyst))
-                    new.discard(each.digest)
+            first = [*{each.digest: each for each, _ in evaluated if each.digest in new}.values()]
+            with self._evaluator.batch([each.measurement.plan for each in first]):
+                standing = self._first_answers(first)
+                released = [self._release(each, standing.get(each.digest), analyst) for each in batch.prepared]
             return regrouped(measurements, batch.items, released)  # a table is read at the keys that it listed
 
         return self._evaluator.asking(evaluated, answered)
 
-    def _release(self, prepared: PreparedMeasurement, new: bool, analyst: str | None) -> Answers | Release:
+    def _first_answers(self, new: Iterable[PreparedMeasurement]) -> dict[str, dict[bytes, float]]:
+        """The answers that stand to measurements without any, by digest: drawn one by one, and stored together."""
+        drawn = dict[str, dict[bytes, float]]()
+        try:
+            for each in new:
+                m = each.measurement
+                if m.domain is not None and m.listing is None:
+                    codes = m.sink.codes(m.domain, m.key_type)
+                    drawn[each.digest] = dict(zip(codes, self._evaluator.draw(each, m.domain, []), strict=True))
+        finally:  # also where a later one fails
+            standing = self._ledger.store_together(drawn) if drawn else {}
+        return standing
+
+    def _release(
+        self, prepared: PreparedMeasurement, standing: Mapping[bytes, float] | None, analyst: str | None
+    ) -> Answers | Release:
         measurement = prepared.measurement
         if measurement.listing is not None:
             return self._shown(prepared, self._count_above(prepared, measurement.listing), analyst)
         if measurement.domain is None:
             return Release(measurement, lambda keys: self._ask(prepared, keys, analyst))
-        return self._shown(prepared, self._answer(prepared, measurement.domain, new), analyst)
+        return self._shown(prepared, self._answer(prepared, measurement.domain, standing), analyst)
 
     def _shown(self, prepared: PreparedMeasurement, answers: Answers, analyst: str | None) -> Answers:
         """Shown answers; to an analyst only while the data are those that were paid for.
@@ -169,24 +182,22 @@ class Releaser:
 
         return self._evaluator.asking([(prepared, keys)], answered)
 
-    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], new: bool = False) -> Answers:
+    def _answer(
+        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], standing: Mapping[bytes, float] | None = None
+    ) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink
-        codes = sink.codes(keys, measurement.key_type)
-        while True:
-            listings = [] if new else self._ledger.listings(prepared.digest)
-            stored = {} if new else self._ledger.answers(prepared.digest, codes)
+        codes, stored = sink.codes(keys, measurement.key_type), dict(standing or {})
+        while any(code not in stored for code in codes):
+            listings = self._ledger.listings(prepared.digest)
+            stored = self._ledger.answers(prepared.digest, codes)
             missing = [place for place, code in enumerate(codes) if code not in stored]
-            if not missing:
-                break
-            wanted = keys if sink.chooses else [keys[place] for place in missing]
-            noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
-            drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
-            standing = self._ledger.store_answers(prepared.digest, drawn, len(listings))
-            if standing is not None:
-                stored |= standing
-                break
-            new = False  # a listing came in between: the draw is for nobody
+            if missing:
+                wanted = keys if sink.chooses else [keys[place] for place in missing]
+                noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
+                drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
+                # none where a listing came in between: the draw is for nobody
+                stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings)) or {}
         values = sink.answers([*map(stored.__getitem__, codes)], len(keys))
         shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
         return Answers(shown, sink.answer_scale(prepared.scale), values)

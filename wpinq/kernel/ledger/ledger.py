@@ -426,17 +426,32 @@ class Ledger:
         LedgerError
             When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
-        if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
-            raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
+        return self.store_together({measurement: answers}, listings).get(measurement)
 
-        def standing(transaction: Transaction) -> dict[bytes, float] | None:
-            stored = self._paid_for(transaction, measurement)
-            if len(stored.listings) != listings:
-                return None
-            stored.add(transaction, measurement, answers, {})
-            first = {key: stored.answers[key] for key in stored.answers.keys() & answers.keys()}
-            return {**dict(zip(answers, map(float, answers.values()), strict=True)), **first}
+    def store_together(
+        self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0
+    ) -> dict[str, dict[bytes, float]]:
+        """Store the answers of several measurements as `store_answers` does, in one transaction.
+
+        Returns
+        -------
+        dict
+            Digest -> the answers that stand; without those of a measurement with further listings by now.
+        """
+        for answers in drawn.values():
+            floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
+            if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
+                raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
+
+        def standing(transaction: Transaction) -> dict[str, dict[bytes, float]]:
+            found = {}
+            for measurement, answers in drawn.items():
+                stored = self._paid_for(transaction, measurement)
+                if len(stored.listings) == listings:
+                    stored.add(transaction, measurement, answers, {})
+                    first = {key: stored.answers[key] for key in stored.answers.keys() & answers.keys()}
+                    found[measurement] = {**dict(zip(answers, map(float, answers.values()), strict=True)), **first}
+            return found
 
         return self._store.write(standing)
 
