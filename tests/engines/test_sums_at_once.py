@@ -86,9 +86,9 @@ def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -
     ]
     first = SUMS["lines"](LINES)
     batch = Batch([query.plan for query in (first, same, *others)])
-    assert [plan.root for plan in batch.alike(first.plan)] == [first.plan, same.plan]
+    assert [plan.root for plan in batch.alike(first.plan, "rows")] == [first.plan, same.plan]
     batch.begin(first.plan)
-    assert [plan.root for plan in batch.alike(same.plan)] == [same.plan]
+    assert [plan.root for plan in batch.alike(same.plan, "rows")] == [same.plan]
 
 
 def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_no_statement_takes_more_sums_than_a_limit() -> None:
         for i in range(AT_ONCE + 5)
     ]
     batch = Batch(plans)
-    found = batch.alike(plans[-1])
+    found = batch.alike(plans[-1], "rows")
     assert len(found) == AT_ONCE
     assert found[0].root == plans[-1]
 

@@ -263,6 +263,9 @@ class Database(SqlEngine):
             check_nesting(plan)
             work = Work(root, plan, batch, sources([step]), data, on_step, keys, within, in_rows)
             output, fault = self._attempt(work)
+            if output is None and batch is not None:
+                batch.one_by_one()
+                output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output
 
         return self._in_turn(attempt)

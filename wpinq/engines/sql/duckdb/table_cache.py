@@ -12,7 +12,7 @@ size. So does, while plans are evaluated together, what those read that are stil
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from sys import getsizeof
@@ -21,7 +21,7 @@ from typing import Any
 from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import at_keys
-from wpinq.engines.sql.compile import Compiled, Plan
+from wpinq.engines.sql.compile import Compiled, Plan, in_one
 from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.engine import Batch, run
 from wpinq.engines.sql.script import RowsToSum, SqlStatement, at_once, table_name
@@ -293,6 +293,37 @@ class TableCache:
         self._set_last(statement.creates)
         return self.results[of_plan]
 
+    def keep_similar(
+        self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: Callable[[str], None], tried: bool
+    ) -> Result | None:
+        """Hold the outputs of similar plans over small sources in Python, and return the result of one of them.
+
+        With `tried`, the statement is but run as a test.
+        """
+        whole = in_one(plans)
+        if whole is not None and tried:
+            _try(self, whole)
+        small = whole is not None and all(map(self._is_small, whole.sources.values()))
+        if whole is None or tried or not small or self._queries[whole.similar]:
+            return None
+        self._queries[whole.similar] = 1  # were it more than Python may hold, the others would not be asked so
+        run(whole, self, on_step)
+        found = defaultdict[int, list[Any]](list)
+        if all(map(self._is_small, whole.reads)):
+            most = len(plans) * KEPT_RECORDS // 16
+            rows = self.connection.execute(f"SELECT * FROM ({whole.output}) LIMIT {most + 1}").fetchall()
+            for row in rows:
+                found[row[-1]].append(row)
+            for number, plan in enumerate(plans) if len(rows) <= most else ():
+                held = Result(self._sources(whole.reads))
+                held.hold(read_rows(plan.root.type, found[number], -2), self.room)
+                if held.weights is not None:
+                    self.results[plan.root, plan.rewrites] = held
+                    self._queries[whole.similar] = 0
+            self._trim_results()
+        self.release(whole.reads)
+        return self.results.get(of_plan)
+
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """The weights of some records in a result.
 
@@ -375,10 +406,6 @@ QUERIES_BEFORE_STORING = 16
 TRIED = 1024
 """How many queries are remembered that were run to see that they can be."""
 
-_NUMBERS = re.compile(r"(CAST\(|// |% |ELSE )-?[0-9]{1,9}(?:\.[0-9]{1,9})?(?=[ )])")
-_LISTS = re.compile(r"\brange\(|list(?!_con)")
-_TABLES = re.compile(r"\bt[0-9a-f]{40}\b")
-
 
 def query_keys(
     tables: TableCache, plan: Plan, keys: Sequence[Value], on_step: Callable[[str], None], batch: Batch | None
@@ -396,13 +423,15 @@ def query_keys(
     """
     of_plan, type_ = (plan.root, plan.rewrites), plan.root.type
     result = tables.result(of_plan)
+    if result is None and batch is not None and len(similar := batch.alike(plan.root, "similar")) > 1:
+        result = tables.keep_similar(of_plan, similar, on_step, not keys)
     if result is not None:
         return tables.at_keys(result, type_, keys)
     before = tables.count_query(of_plan)
     few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
     compiled = replace(plan, keyed=few).program()
     output: Weights = {}
-    alike = batch.alike(plan.root) if batch is not None else []
+    alike = batch.alike(plan.root, "rows") if batch is not None else []
     if not keys and len(alike) < 2:
         _try(tables, compiled)
         if compiled.narrowed:
@@ -421,18 +450,11 @@ def query_keys(
 
 
 def _try(tables: TableCache, compiled: Compiled) -> None:
-    """Run a program as a test, unless one was run that differs in small numbers and names of tables alone.
-
-    Whether DuckDB can run it does not depend on these, except that they may be the length of a list. So queries that
-    make lists are always run.
-    """
-    text = ";".join([*(statement.query for statement in compiled.statements), compiled.output])
-    names = {name: f"t{number}" for number, name in enumerate(dict.fromkeys(_TABLES.findall(text)))}
-    shape = _TABLES.sub(lambda found: names[found[0]], _NUMBERS.sub(r"\1 0", text))
-    if _LISTS.search(text) or shape not in tables.tried:
+    """Run a program as a test, unless one of its shape was run."""
+    if compiled.shape not in tables.tried:
         run(compiled, tables, None)
         tables.connection.execute(compiled.output, narrowing(compiled.output, {}) or None)
         tables.release(compiled.reads)
         if len(tables.tried) >= TRIED:
             tables.tried.clear()
-        tables.tried.add(shape)
+        tables.tried.update(filter(None, [compiled.shape]))
