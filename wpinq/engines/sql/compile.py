@@ -308,10 +308,9 @@ def in_one(plans: tuple[Plan, ...]) -> Compiled | None:
     Its output has, after the weight of a record, the number of the plan.
     """
     programs = [plan.program() for plan in plans]
-    made = [{statement.creates for statement in each.statements} for each in programs]
-    common, first = set.intersection(*made), programs[0]
-    texts = [_written_out(each, common) for each in programs]
-    apart = [numbers_apart(text) for text in texts if text is not None]
+    common = set.intersection(*({statement.creates for statement in each.statements} for each in programs))
+    written = [each for program in programs if (each := written_out(program, common)) is not None]
+    apart = [numbers_apart(each.output) for each in written]
     if len(apart) < len(plans) or len({around for around, _ in apart}) > 1:
         return None
     places = [*zip(*(numbers for _, numbers in apart), strict=True)]
@@ -321,22 +320,20 @@ def in_one(plans: tuple[Plan, ...]) -> Compiled | None:
     rows = zip(map(str, range(len(plans))), *([_typed(number) for number in each] for each in varied), strict=True)
     names = ", ".join(["p", *(f"x{i}" for i in range(len(varied)))])
     values = f"(VALUES ({'), ('.join(map(', '.join, rows))})) AS constants({names})"
-    statements = tuple(each for each in first.statements if each.creates in common)
-    others = [each.reads for each in first.statements if each.creates not in common]
-    reads = {name for names in (first.reads, *others) for name in names} - (made[0] - common)
-    output = f"SELECT q.*, constants.p FROM {values}, LATERAL ({body}) AS q"
-    return replace(first, statements=statements, output=output, reads=tuple(sorted(reads)))
+    return replace(written[0], output=f"SELECT q.*, constants.p FROM {values}, LATERAL ({body}) AS q")
 
 
-def _written_out(program: Compiled, common: Container[str]) -> str | None:
-    """The query of an output with those of its own tables in it; None where one is read twice."""
-    sql = program.output
+def written_out(program: Compiled, kept: Container[str]) -> Compiled | None:
+    """A program whose tables, but some, are queries inside of its output; None where one of them is read twice."""
+    sql, reads = program.output, {*program.reads}
     for statement in reversed(program.statements):
-        if statement.creates not in common:
+        if statement.creates not in kept and statement.creates in reads:
             if sql.count(statement.creates) > 1:
                 return None
             sql = sql.replace(statement.creates, f"({statement.query})")
-    return sql
+            reads = reads - {statement.creates} | {*statement.reads}
+    statements = tuple(each for each in program.statements if each.creates in kept)
+    return replace(program, statements=statements, output=sql, reads=tuple(sorted(reads)))
 
 
 def _typed(number: str) -> str:

@@ -225,10 +225,6 @@ class Batch:
         others = [other for other in roots if other != root and other in self._waiting]
         return (self.plan(root), *map(self.plan, others[: AT_ONCE - 1]))
 
-    def one_by_one(self) -> None:
-        """Have similar plans evaluated one by one."""
-        self._alike["similar"] = defaultdict(list)
-
     def begin(self, root: Node) -> None:
         """Begin the evaluation of one of the plans.
 

@@ -35,9 +35,10 @@ from wpinq.runtime.signals import interruptible
 
 @dataclass(slots=True)
 class Work:
-    """One evaluation of a plan, which may be attempted twice, with its data and options.
+    """One evaluation of a plan, which may be attempted again, with its data and options.
 
-    `plan` is that of all parts where `root` is over one of many.
+    `plain` is whether its statements are those that were tried. `plan` is that of all parts where `root` is over one of
+    many.
     """
 
     root: Node
@@ -49,6 +50,7 @@ class Work:
     keys: Sequence[Value] | None
     within: WantedRanges
     in_rows: bool = False
+    plain: bool = False
     announced: int = 0
 
     def announcer(self) -> Callable[[str], None]:
@@ -263,8 +265,8 @@ class Database(SqlEngine):
             check_nesting(plan)
             work = Work(root, plan, batch, sources([step]), data, on_step, keys, within, in_rows)
             output, fault = self._attempt(work)
-            if output is None and batch is not None:
-                batch.one_by_one()
+            if output is None and keys is not None:
+                work.plain = True
                 output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output
 
@@ -329,7 +331,7 @@ class Database(SqlEngine):
             output = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
             tables.release(compiled.reads)
         else:
-            output = query_keys(tables, plan, work.keys, work.announcer(), batch)
+            output = query_keys(tables, plan, work.keys, work.announcer(), batch, work.plain)
         if batch is not None:
             batch.end(tables.tables.__contains__)
             tables.trim()

@@ -21,7 +21,7 @@ from typing import Any
 from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import at_keys
-from wpinq.engines.sql.compile import Compiled, Plan, in_one
+from wpinq.engines.sql.compile import Compiled, Plan, in_one, written_out
 from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.engine import Batch, run
 from wpinq.engines.sql.script import RowsToSum, SqlStatement, at_once, table_name
@@ -324,6 +324,15 @@ class TableCache:
         self.release(whole.reads)
         return self.results.get(of_plan)
 
+    def without_tables(self, compiled: Compiled) -> Compiled:
+        """A program over small sources without the tables that no plan had before: queries inside of its own."""
+        made = [statement.creates for statement in compiled.statements]
+        if not made or not all(map(self._is_small, compiled.sources.values())):
+            return compiled
+        kept = {name for name in made if self._queries[name] or name in self.tables}
+        self._queries.update(made)
+        return written_out(compiled, kept) or compiled
+
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """The weights of some records in a result.
 
@@ -408,7 +417,12 @@ TRIED = 1024
 
 
 def query_keys(
-    tables: TableCache, plan: Plan, keys: Sequence[Value], on_step: Callable[[str], None], batch: Batch | None
+    tables: TableCache,
+    plan: Plan,
+    keys: Sequence[Value],
+    on_step: Callable[[str], None],
+    batch: Batch | None,
+    plain: bool,
 ) -> Weights:
     """The weights of some records.
 
@@ -419,11 +433,14 @@ def query_keys(
     plan, keys
         The plan, and the records. Without any, the query is run in each of its ways, to see that it can be.
     batch
-        The plans that are evaluated together with it: those of them that add up the same rows are answered at once.
+        The plans that are evaluated together with it: those of them that add up the same rows, or are similar, are
+        answered at once.
+    plain
+        Whether similar plans are not, and tables are made by statements of their own, as when it was tried.
     """
     of_plan, type_ = (plan.root, plan.rewrites), plan.root.type
     result = tables.result(of_plan)
-    if result is None and batch is not None and len(similar := batch.alike(plan.root, "similar")) > 1:
+    if result is None and batch is not None and not plain and len(similar := batch.alike(plan.root, "similar")) > 1:
         result = tables.keep_similar(of_plan, similar, on_step, not keys)
     if result is not None:
         return tables.at_keys(result, type_, keys)
@@ -437,6 +454,7 @@ def query_keys(
         if compiled.narrowed:
             _try(tables, plan.program())
         return output
+    compiled = compiled if len(alike) > 1 or plain else tables.without_tables(compiled)
     run(compiled, tables, on_step)
     if len(alike) > 1:
         added: dict[Hashable, RowsToSum | None] = {(each.root, each.rewrites): each.program().added for each in alike}
