@@ -15,6 +15,7 @@ from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
+from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.engines.sql.engine import AT_ONCE, Batch
@@ -97,6 +98,7 @@ def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) 
         visits.select_many(lambda r, part=part: [F.weighted(F.month(r.day), r.size / part)]).plan for part in (3.0, 7)
     ]
     made: list[SqlStatement] = []
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", 0)
     monkeypatch.setattr(Database, "admit", lambda *_: None)
     create = TableCache.create
     monkeypatch.setattr(TableCache, "create", lambda *given: (made.append(given[1]), create(*given)))
