@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
-from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Answered, Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
@@ -131,36 +131,34 @@ class Releaser:
         new = self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst, batch.plan)
 
         def answered() -> Any:
-            first = [*{each.digest: each for each, _ in evaluated if each.digest in new}.values()]
-            with self._evaluator.batch([each.measurement.plan for each in first]):
+            first = {each.digest: each for each, _ in evaluated if each.digest in new}
+            with self._evaluator.batch([each.measurement.plan for each in first.values()]):
                 standing = self._first_answers(first)
                 released = [self._release(each, standing.get(each.digest), analyst) for each in batch.prepared]
             return regrouped(measurements, batch.items, released)  # a table is read at the keys that it listed
 
         return self._evaluator.asking(evaluated, answered)
 
-    def _first_answers(self, new: Iterable[PreparedMeasurement]) -> dict[str, dict[bytes, float]]:
+    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, Answered]:
         """The answers that stand to measurements without any, by digest: drawn one by one, and stored together."""
-        drawn = dict[str, dict[bytes, float]]()
+        drawn = dict[str, Answered]()
         try:
-            for each in new:
+            for digest, each in new.items():
                 m = each.measurement
                 if m.domain is not None and m.listing is None:
-                    codes = m.sink.codes(m.domain, m.key_type)
-                    drawn[each.digest] = dict(zip(codes, self._evaluator.draw(each, m.domain, []), strict=True))
+                    noisy = self._evaluator.draw(each, m.domain, [])
+                    drawn[digest] = dict(zip(m.sink.codes(m.domain, m.key_type), noisy, strict=True))
         finally:  # also where a later one fails
             standing = self._ledger.store_together(drawn) if drawn else {}
         return standing
 
-    def _release(
-        self, prepared: PreparedMeasurement, standing: Mapping[bytes, float] | None, analyst: str | None
-    ) -> Answers | Release:
+    def _release(self, prepared: PreparedMeasurement, found: Answered | None, analyst: str | None) -> Answers | Release:
         measurement = prepared.measurement
         if measurement.listing is not None:
             return self._shown(prepared, self._count_above(prepared, measurement.listing), analyst)
         if measurement.domain is None:
             return Release(measurement, lambda keys: self._ask(prepared, keys, analyst))
-        return self._shown(prepared, self._answer(prepared, measurement.domain, standing), analyst)
+        return self._shown(prepared, self._answer(prepared, measurement.domain, found), analyst)
 
     def _shown(self, prepared: PreparedMeasurement, answers: Answers, analyst: str | None) -> Answers:
         """Shown answers; to an analyst only while the data are those that were paid for.
@@ -183,16 +181,15 @@ class Releaser:
         return self._evaluator.asking([(prepared, keys)], answered)
 
     def _answer(
-        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], standing: Mapping[bytes, float] | None = None
+        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], standing: Answered | None = None
     ) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink
-        codes, stored = sink.codes(keys, measurement.key_type), dict(standing or {})
-        while any(code not in stored for code in codes):
+        codes, stored = sink.codes(keys, measurement.key_type), standing or {}
+        while not stored.keys() >= {*codes}:
             listings = self._ledger.listings(prepared.digest)
             stored = self._ledger.answers(prepared.digest, codes)
-            missing = [place for place, code in enumerate(codes) if code not in stored]
-            if missing:
+            if missing := [place for place, code in enumerate(codes) if code not in stored]:
                 wanted = keys if sink.chooses else [keys[place] for place in missing]
                 noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
                 drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
