@@ -280,7 +280,7 @@ class Compiled:
 
 _NUMBERS = re.compile(
     r"""'(?:[^']|'')*'|"[^"]*"|"""  # what is quoted has no numbers
-    r"(?:CAST\((?=[^ ]+ AS (?:BIGINT|DOUBLE)\))|// |% |ELSE )(?!-0(?:\.0)?[ )])(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)(?=[ )])"
+    r"(?:CAST\((?=[^ ]+ AS (?:BIGINT|DOUBLE)\))|// |% |ELSE )(?!-0(?:\.0)?[ )])(-?[0-9]{1,9}(?:\.[0-9]{1,17})?)(?=[ )])"
 )
 _LISTS, _TABLES = re.compile(r"\brange\(|list(?!_con)"), re.compile(r"\bt[0-9a-f]{40}\b")
 _CONSTANTS = re.compile(r"\(VALUES .*\) AS constants")
