@@ -174,18 +174,13 @@ class Releaser:
         self.check_open()
         self._evaluator.check(prepared, keys)
         self._evaluator.get_ready([prepared])
+        evaluated = [(prepared, keys)]
+        return self._evaluator.asking(evaluated, lambda: self._shown(prepared, self._answer(prepared, keys), analyst))
 
-        def answered() -> Answers:
-            return self._shown(prepared, self._answer(prepared, keys), analyst)
-
-        return self._evaluator.asking([(prepared, keys)], answered)
-
-    def _answer(
-        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], standing: Answered | None = None
-    ) -> Answers:
+    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: Answered | None = None) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink
-        codes, stored = sink.codes(keys, measurement.key_type), standing or {}
+        codes, stored = sink.codes(keys, measurement.key_type), found or {}
         while not stored.keys() >= {*codes}:
             listings = self._ledger.listings(prepared.digest)
             stored = self._ledger.answers(prepared.digest, codes)
@@ -205,13 +200,12 @@ class Releaser:
         written = listing.to_json(type_)
         while True:
             listings = self._ledger.listings(prepared.digest)
-            answers = self._ledger.answers(prepared.digest)
-            stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
+            stored = {from_canonical_bytes(key, type_): n for key, n in self._ledger.answers(prepared.digest).items()}
             if written in listings:
                 break
             rows = self._evaluator.draw_above(prepared, listing, stored, prepared.past(listings))
             coded = dict(zip(canonical_bytes_of(list(rows), type_), rows.values(), strict=True))
-            self._ledger.store_listing(prepared.digest, coded, written, listings=len(listings), answers=len(answers))
+            self._ledger.store_listing(prepared.digest, coded, written, listings=len(listings), answers=len(stored))
         keys = shown_keys(sink, listing, stored)
         values = sink.answers([stored[key] for key in keys], len(keys))
         return Answers(replace(measurement, domain=keys), sink.answer_scale(prepared.scale), values)
