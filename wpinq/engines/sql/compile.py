@@ -286,6 +286,7 @@ _LISTS, _TABLES = re.compile(r"\brange\(|list(?!_con)"), re.compile(r"\bt[0-9a-f
 _CONSTANTS = re.compile(r"\(VALUES .*\) AS constants")
 
 
+@lru_cache(maxsize=256)
 def numbers_apart(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The text around the small numbers of a query, and these.
 

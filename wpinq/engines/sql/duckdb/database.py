@@ -17,7 +17,7 @@ from wpinq.columns.records import fetch, fetch_rows, leaf_types
 from wpinq.engines.contract import OnStep, WantedRanges, at_keys
 from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
-from wpinq.engines.sql.duckdb.table_cache import query_keys
+from wpinq.engines.sql.duckdb.table_cache import are_small, query_keys
 from wpinq.engines.sql.emit import in_ranges
 from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
@@ -263,9 +263,11 @@ class Database(SqlEngine):
             batch = batch or next((one for one in batches if step in one), None)
             plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            work = Work(root, plan, batch, sources([step]), data, on_step, keys, within, in_rows)
+            declared = sources([step])
+            plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in declared)
+            work = Work(root, plan, batch, declared, data, on_step, keys, within, in_rows, plain)
             output, fault = self._attempt(work)
-            if output is None and keys is not None:
+            if output is None and not work.plain:
                 work.plain = True
                 output, fault = self._attempt(work)
             return self._attempt(work, cautious=True)[0] if fault else output

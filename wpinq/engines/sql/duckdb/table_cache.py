@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import Any
@@ -296,15 +296,14 @@ class TableCache:
     def keep_similar(
         self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: Callable[[str], None], tried: bool
     ) -> Result | None:
-        """Hold the outputs of similar plans over small sources in Python, and return the result of one of them.
+        """Hold the outputs of similar plans in Python, and return the result of one of them.
 
         With `tried`, the statement is but run as a test.
         """
         whole = in_one(plans)
         if whole is not None and tried:
             _try(self, whole)
-        small = whole is not None and all(map(self._is_small, whole.sources.values()))
-        if whole is None or tried or not small or self._queries[whole.similar]:
+        if whole is None or tried or self._queries[whole.similar]:
             return None
         self._queries[whole.similar] = 1  # were it more than Python may hold, the others would not be asked so
         run(whole, self, on_step)
@@ -325,10 +324,8 @@ class TableCache:
         return self.results.get(of_plan)
 
     def without_tables(self, compiled: Compiled) -> Compiled:
-        """A program over small sources without the tables that no plan had before: queries inside of its own."""
+        """A program without the tables that no plan had before: queries inside of its own."""
         made = [statement.creates for statement in compiled.statements]
-        if not made or not all(map(self._is_small, compiled.sources.values())):
-            return compiled
         kept = {name for name in made if self._queries[name] or name in self.tables}
         self._queries.update(made)
         return written_out(compiled, kept) or compiled
@@ -414,6 +411,11 @@ QUERIES_BEFORE_STORING = 16
 
 TRIED = 1024
 """How many queries are remembered that were run to see that they can be."""
+
+
+def are_small(data: Iterable[Sized]) -> bool:
+    """Whether datasets have so few records each that DuckDB takes longer to plan a query than to answer it."""
+    return all(len(each) <= KEPT_RECORDS for each in data)
 
 
 def query_keys(
