@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -268,7 +268,7 @@ class Compiled:
         return "0".join(numbers_apart(text)[0])
 
     @cached_property
-    def similar(self) -> object:
+    def similar(self) -> Hashable:
         """What programs have in common that can be one statement: see `in_one`."""
         return None if self.shape is None else (self.shape, self.type, *self.sources)
 

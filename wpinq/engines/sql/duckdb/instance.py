@@ -167,7 +167,7 @@ class DryRun:
                     batch.begin(root)
                 query_keys(self._tables, plan, (), _untold, batch, False)
         finally:
-            self._tables.results.clear()
+            self._tables.forget_queries()
         return True
 
     def _stand(self, table: str, source: Source) -> None:

@@ -258,6 +258,11 @@ class TableCache:
         self._queries[of_plan] += 1
         return before
 
+    def forget_queries(self) -> None:
+        """Let go of all results, and of what was asked."""
+        self.results.clear()
+        self._queries.clear()
+
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""
         held = Result(self._sources(compiled.reads))
@@ -300,12 +305,14 @@ class TableCache:
 
         With `tried`, the statement is but run as a test.
         """
-        whole = in_one(plans)
+        similar = plans[0].program().similar
+        whole = (
+            None if self.count_query(similar) else in_one(plans)
+        )  # once for a batch, and not again where it is large
         if whole is not None and tried:
             _try(self, whole)
-        if whole is None or tried or self._queries[whole.similar]:
+        if whole is None or tried:
             return None
-        self._queries[whole.similar] = 1  # were it more than Python may hold, the others would not be asked so
         run(whole, self, on_step)
         found = defaultdict[int, list[Any]](list)
         if all(map(self._is_small, whole.reads)):
@@ -318,7 +325,7 @@ class TableCache:
                 held.hold(read_rows(plan.root.type, found[number], -2), self.room)
                 if held.weights is not None:
                     self.results[plan.root, plan.rewrites] = held
-                    self._queries[whole.similar] = 0
+                    self._queries[similar] = 0
             self._trim_results()
         self.release(whole.reads)
         return self.results.get(of_plan)
