@@ -267,10 +267,10 @@ class Database(SqlEngine):
             plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in declared)
             work = Work(root, plan, batch, declared, data, on_step, keys, within, in_rows, plain)
             output, fault = self._attempt(work)
-            if output is None and not work.plain:
+            if output is None and (fault or not work.plain):
                 work.plain = True
-                output, fault = self._attempt(work)
-            return self._attempt(work, cautious=True)[0] if fault else output
+                output, _ = self._attempt(work, cautious=fault)
+            return output
 
         return self._in_turn(attempt)
 
