@@ -140,7 +140,7 @@ class Releaser:
         return self._evaluator.asking(evaluated, answered)
 
     def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, Answered]:
-        """The answers that stand to measurements without any, by digest: drawn one by one, and stored together."""
+        """The first answers to measurements, by digest: drawn one by one, and stored together."""
         drawn = dict[str, Answered]()
         try:
             for digest, each in new.items():

@@ -325,7 +325,10 @@ def in_one(plans: tuple[Plan, ...]) -> Compiled | None:
 
 
 def written_out(program: Compiled, kept: Container[str]) -> Compiled | None:
-    """A program whose tables, but some, are queries inside of its output; None where one of them is read twice."""
+    """A program with its tables, but some, inside of its output.
+
+    None where one of them is read twice.
+    """
     sql, reads = program.output, {*program.reads}
     for statement in reversed(program.statements):
         if statement.creates not in kept and statement.creates in reads:

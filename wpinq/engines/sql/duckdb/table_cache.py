@@ -421,7 +421,7 @@ TRIED = 1024
 
 
 def are_small(data: Iterable[Sized]) -> bool:
-    """Whether datasets have so few records each that DuckDB takes longer to plan a query than to answer it."""
+    """Whether datasets have few records each: planning a query takes longer than answering it."""
     return all(len(each) <= KEPT_RECORDS for each in data)
 
 
