@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -15,7 +15,9 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
+from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node
+from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.laplace import LaplaceSink
 from wpinq.sinks.sink import register
@@ -163,6 +165,12 @@ class NoisySum(ClampedSink):
     @property
     def factor(self) -> Fraction:
         return Fraction(max(abs(self.lower), abs(self.upper)))
+
+    def kind(self, plan: Node) -> Kind:
+        kind, things = ClampedSink.kind(self, plan), counted(plan.inputs[0])
+        if not isinstance(things, Counted) or things.factor == 1:
+            return kind
+        return replace(kind, words=f"{kind.words}, each times the weight {things.factor} of its row")
 
     def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
         scale = self.answer_scale(self.scales(plan, epsilon)[0])

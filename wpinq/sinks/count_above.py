@@ -79,6 +79,10 @@ class Listing:
         """The selection of its keys and their domain, in words."""
         return f"{self.selection}, from {self.domain}"
 
+    def words_in(self, factor: Fraction) -> str:
+        """The same in the things that weigh a factor, as answers are shown."""
+        return self.words if factor == 1 else replace(self, above=float(Fraction(self.above) / factor)).words
+
     def expected_by_noise(self, sink: Sink, scale: float) -> float:
         """The expected number of listed keys if all were absent; the scale is that of answers."""
         return self.domain.size * sink.chance_above(self.above, scale)
