@@ -25,10 +25,19 @@ class TableOfPeople:
     by: str
     keep: str
     distinct: str
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 def table(
-    schema: object = None, /, *, at_most: int, keep: str = "", by: str = "", distinct: str = "", **fields: object
+    schema: object = None,
+    /,
+    *,
+    at_most: int,
+    keep: str = "",
+    by: str = "",
+    distinct: str = "",
+    columns: Mapping[str, str] | None = None,
+    **fields: object,
 ) -> TableOfPeople:
     """Declare one table of people, for `people`.
 
@@ -47,6 +56,9 @@ def table(
         The field for `keep`.
     distinct : str, optional
         A field of which each value counts once for a person, before the cut.
+    columns : mapping, optional
+        From fields, or the column of the ids, to the columns of the data that hold them, where the names differ, as in
+        `source`: `{"day": "visit_start_date"}`.
 
     Returns
     -------
@@ -68,7 +80,10 @@ def table(
     """
     if (schema is None) == (not fields):
         raise PlanError("table: give a schema or fields such as day=datetime.date, ward=str, one of the two")
-    return TableOfPeople(type_from_annotation(fields if schema is None else schema), at_most, by, keep, distinct)
+    if not isinstance(columns or {}, Mapping):
+        raise PlanError('table: columns gives fields their columns: columns={"day": "visit_start_date"}')
+    row = type_from_annotation(fields if schema is None else schema)
+    return TableOfPeople(row, at_most, by, keep, distinct, tuple((columns or {}).items()))
 
 
 def people(
@@ -139,7 +154,7 @@ def people(
     for field, given in tables.items():
         if not isinstance(given, TableOfPeople):
             raise PlanError(f"people {name!r}: {field} is {described(given)}; a table is wp.table(day=..., at_most=50)")
-    rules = [PersonTable(field, t.at_most, t.by, t.keep, t.distinct) for field, t in tables.items()]
+    rules = [PersonTable(field, t.at_most, t.by, t.keep, t.distinct, t.columns) for field, t in tables.items()]
     rows = {field: given.row for field, given in tables.items()}
     return declared_people(name, rows, rules, id[0], kinds[id[1]], unit, cap, records_at_most)
 
@@ -173,12 +188,12 @@ def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query
     """The source of people as a text program declares it.
 
     Bounds are those of the lists in the record. Of the options, `first` and `last` give tables the field by which rows
-    are kept, and `distinct` that of which each value counts once.
+    are kept, and `distinct` that of which each value counts once; `columns` gives tables the columns of their fields.
     """
     given = dict(options)
     by = {**dict.fromkeys(given.get("first", ()), "first"), **dict.fromkeys(given.get("last", ()), "last")}
     ordered, distinct = {**given.pop("first", {}), **given.pop("last", {})}, given.pop("distinct", {})
-    column, id_type = given.pop("person", ""), given.pop("ids", "")
+    column, id_type, columns = given.pop("person", ""), given.pop("ids", ""), given.pop("columns", {})
     if twice := {*options.get("first", ())} & {*options.get("last", ())}:
         raise PlanError(f"table {min(twice)!r}: keep its first rows or its last")
     if other := {*given} - {"unit", "cap", "records_at_most"}:
@@ -194,8 +209,9 @@ def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query
             raise PlanError(
                 f"table {table!r}: declare list[(...), 50] with a bound of 2 or more, or (...)? for one row"
             )
-        rules.append(PersonTable(table, bound, ordered.get(table, ""), by.get(table, ""), distinct.get(table, "")))
-    if unknown := sorted(({*ordered} | {*distinct}) - {*rows}):
+        kept = ordered.get(table, ""), by.get(table, ""), distinct.get(table, "")
+        rules.append(PersonTable(table, bound, *kept, tuple(columns.get(table, {}).items())))
+    if unknown := sorted(({*ordered} | {*distinct} | {*columns}) - {*rows}):
         raise PlanError(f"people {name!r}: there is no table {unknown[0]!r}")
     return declared_people(name, rows, rules, column, id_type, **given)
 

@@ -197,9 +197,7 @@ def rows_per_person(
 
 
 @overload
-def rows_per_person(
-    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: None = None
-) -> ListedMeasurement: ...
+def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: None = None) -> Any: ...
 
 
 def rows_per_person(
@@ -218,13 +216,14 @@ def rows_per_person(
     quantile : number
         Between 0 and 1: the share of people with all their rows kept.
     tables : iterable of str, optional
-        Of a source made by `people`, the tables whose bounds are to be chosen; each gets an equal share of epsilon.
+        Of a source made by `people`, the tables whose bounds are to be chosen, by default all; each gets an equal share
+        of epsilon.
 
     Returns
     -------
     Measurement
-        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number. With `tables`, a dict of
-        one for each.
+        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number. Of a source made by
+        `people`, a dict of one for each table.
 
     Raises
     ------
@@ -248,9 +247,9 @@ def rows_per_person(
     person = declared.person if isinstance(declared, Source) else None
     if isinstance(person, PersonTables):
         bounds = {table.name: table.at_most for table in person.tables if table.at_most > 1}
-        wanted = [*bounds] if tables is None else [*check_listed(tables)]
-        if not wanted or not {*wanted} <= {*bounds} or tables is None:
-            raise PlanError(f"rows_per_person: choose tables of {', '.join(bounds) or 'lists'}: tables={[*bounds]}")
+        wanted = [*bounds] if tables is None else [*tables]
+        if isinstance(tables, str) or not wanted or not {*wanted} <= {*bounds}:
+            raise PlanError(f"rows_per_person: tables is a list of names out of {', '.join(bounds) or 'no tables'}")
         share = parse_epsilon(epsilon) / len(wanted)
         return {
             name: source.select(_count_of(name)).quantile(
