@@ -80,16 +80,41 @@ RULES |= {
     "min_list": _plain("list_min"),
     "max_list": _plain("list_max"),
     "concatenate": lambda node, shapes: t.call("concatenate", *_as(node, shapes, STR), t.literal(str(TEXT_LIMIT))),
-    "flatten": lambda node, shapes: t.call("flatten", t.as_term(shapes[0]), t.literal(str(LIST_LIMIT))),
     "length": lambda node, shapes: t.call(
         f"{'text' if node.arguments[0].type == STR else 'list'}_length", t.as_term(shapes[0])
-    ),
-    "sum_list": lambda node, shapes: t.call(
-        f"{'float' if node.type == FLOAT else 'int'}_list_sum", t.as_term(shapes[0])
     ),
     "is_null": lambda node, shapes: t.is_null(shapes[0]),
     "record": lambda node, shapes: t.RecordShape(None, shapes),
 }
+
+
+@_rule("sum_list")
+def _sum_list(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
+    """The sum, and of integers whether there is a list: that of the list whose elements are mapped, which is shorter.
+
+    A database computes the two terms by themselves, and does so again at each level of lists in lists.
+    """
+    items = held = t.as_term(shapes[0])
+    if node.type == FLOAT:
+        return t.call("float_list_sum", items)
+    while held.text in ("map", "filter", "first"):
+        held = held.arguments[0]
+    return t.call("int_list_sum", items, t.call("is_present", held) if held.nullable else t.TRUE)
+
+
+@_rule("flatten")
+def _flatten(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
+    """All elements; a filter, where each list is of the one element that it comes from, or null."""
+    items, limit = t.as_term(shapes[0]), t.literal(str(LIST_LIMIT))
+    function = items.arguments[1].arguments[0] if items.text == "map" else items
+    if function.text == "where" and isinstance(node.type, ListOf):
+        condition, yes, no = function.arguments
+        name, type_ = items.arguments[1].text, type_name(node.type)
+        one = t.call("list:1", t.pack(t.unpack(t.parameter(name), node.type.element)))
+        if yes == t.call(f"cast:{type_}", one) and no == t.null(node.type):
+            kept = t.call("filter", items.arguments[0], t.function(name, condition))
+            return t.call("first", kept, limit)
+    return t.call("flatten", items, limit)
 
 
 @_rule("divide")
