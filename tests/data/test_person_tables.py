@@ -250,8 +250,12 @@ def test_the_bounds_of_all_tables_are_bought_together() -> None:
         session.protect(source, named(source, tables), budget=3)
         bought = session.release(asked)
     assert {name: 1 <= answers.value <= 3 for name, answers in bought.items()} == dict.fromkeys(asked, True)
-    with pytest.raises(PlanError, match="tables"):
-        wp.rows_per_person(source, 3)
+    assert {name: asked.digest for name, asked in wp.rows_per_person(source, 3).items()} == {
+        name: one.digest for name, one in asked.items()
+    }
+    for tables in ("visits", ["home"], []):
+        with pytest.raises(PlanError, match="tables is a list of names out of visits, drugs, tests"):
+            wp.rows_per_person(source, 3, tables=tables)
 
 
 def test_a_join_of_tables_of_one_account_says_what_to_write() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, positive
 from wpinq.errors import PlanError, described
+from wpinq.expr.declarations import is_column_name
 from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import ListOf, TupleOf, Type, type_from_annotation
 from wpinq.plan.domain import sizes_of
@@ -21,11 +22,7 @@ class TableOfPeople:
     """The declaration of one table of people, without its name: see `table`."""
 
     row: Type
-    at_most: int
-    by: str
-    keep: str
-    distinct: str
-    columns: tuple[tuple[str, str], ...] = ()
+    rule: PersonTable
 
 
 def table(
@@ -75,15 +72,13 @@ def table(
     >>> import wpinq as wp
     >>> import datetime
     >>> visits = wp.table(day=datetime.date, ward=str, at_most=50, keep="last", by="day")
-    >>> visits.at_most
-    50
+    >>> visits.rule.words.strip()
+    'at most 50, the last by day'
     """
     if (schema is None) == (not fields):
         raise PlanError("table: give a schema or fields such as day=datetime.date, ward=str, one of the two")
-    if not isinstance(columns or {}, Mapping):
-        raise PlanError('table: columns gives fields their columns: columns={"day": "visit_start_date"}')
-    row = type_from_annotation(fields if schema is None else schema)
-    return TableOfPeople(row, at_most, by, keep, distinct, tuple((columns or {}).items()))
+    rule = PersonTable("", at_most, by, keep, distinct, tuple((columns or {}).items()))
+    return TableOfPeople(type_from_annotation(fields if schema is None else schema), rule)
 
 
 def people(
@@ -154,7 +149,7 @@ def people(
     for field, given in tables.items():
         if not isinstance(given, TableOfPeople):
             raise PlanError(f"people {name!r}: {field} is {described(given)}; a table is wp.table(day=..., at_most=50)")
-    rules = [PersonTable(field, t.at_most, t.by, t.keep, t.distinct, t.columns) for field, t in tables.items()]
+    rules = [replace(given.rule, name=field) for field, given in tables.items()]
     rows = {field: given.row for field, given in tables.items()}
     return declared_people(name, rows, rules, id[0], kinds[id[1]], unit, cap, records_at_most)
 
@@ -177,6 +172,11 @@ def declared_people(
         row = rows[rule.name]
         rule.check(row, column)
         assert isinstance(row, TupleOf)
+        held = {name: name for name in (*row.names, column)} | dict(rule.columns)
+        if not len({*held.values()}) == len(held) == len(row.names) + 1 or not all(map(is_column_name, held.values())):
+            raise PlanError(
+                f"table {rule.name!r}: columns gives fields, or {column!r}, each a column of its own, a text"
+            )
         fields[rule.name] = row
     person = PersonTables(column, sum(rule.at_most for rule in rules), True, "", tuple(rules), id_type)
     record, bound = person.table_record(fields), positive(cap, f"people {name!r}: cap")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any, overload
+from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError, described
@@ -15,7 +15,6 @@ from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
-from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.domain import sizes_of
@@ -190,19 +189,9 @@ def _count_of(table: str) -> RecordFunction:
     return lambda person: count(getattr(person, table))
 
 
-@overload
-def rows_per_person(
-    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str]
-) -> dict[str, ListedMeasurement]: ...
-
-
-@overload
-def rows_per_person(source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: None = None) -> Any: ...
-
-
 def rows_per_person(
     source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str] | None = None
-) -> ListedMeasurement | dict[str, ListedMeasurement]:
+) -> Any:
     """A noisy quantile of the rows per person, to choose `at_most`, at a cost in epsilon.
 
     Parameters

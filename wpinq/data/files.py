@@ -432,8 +432,7 @@ def parquet_columns(
         (columns, counted), names = schema, [name for name, _ in schema[0]]
         read = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false, int96_as='struct')"
         types = connection.sql(f"SELECT * FROM {read} LIMIT 0").types
-        named = zip(names, types, strict=True)
-        kinds = [with_durations(kind, counted[name]) if name in counted else kind for name, kind in named]
+        kinds = [with_durations(kind, counted.get(name)) for name, kind in zip(names, types, strict=True)]
         return f"{read} AS t({', '.join(f'g{i}' for i in range(len(columns)))})", names, kinds
     raise SourceRejected(f"{path} is not a sound parquet file: write it again")
 

@@ -74,12 +74,10 @@ def durations(note: bytes) -> dict[str, Any]:
 
 def with_durations(kind: Any, arrow: Any) -> Any:
     """A type of DuckDB with the units of the durations in it, which are integers to DuckDB."""
-    if str(arrow).startswith("duration"):
-        return counted_kind(arrow)
-    if str(kind.id) not in ("struct", "list"):
-        return kind
-    inside = enumerate(kind.children)
-    return StandIn(kind.id, [(name, with_durations(child, arrow.field(i).type)) for i, (name, child) in inside])
+    if arrow is None or str(kind.id) not in ("struct", "list"):
+        return counted_kind(arrow) if str(arrow).startswith("duration") else kind
+    children = [(name, with_durations(child, arrow.field(i).type)) for i, (name, child) in enumerate(kind.children)]
+    return StandIn(kind.id, children)
 
 
 def counts(batch: Any, kinds: Sequence[StandIn | None]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from wpinq.errors import PlanError
-from wpinq.expr.declarations import AT_MOST_LIMIT, INT_ID, STR_ID, Person, is_column_name
+from wpinq.expr.declarations import AT_MOST_LIMIT, INT_ID, STR_ID, Person
 from wpinq.expr.types import CategoryOf, ListOf, Scalar, TupleOf, Type
 
 
@@ -41,11 +41,7 @@ class PersonTable:
     def check(self, row: Type, column: str) -> None:
         """Refuse a rule that does not fit the rows; `column` has the ids."""
         where = f"table {self.name!r}"
-        if (
-            isinstance(self.at_most, bool)
-            or not isinstance(self.at_most, int)
-            or not 1 <= self.at_most <= AT_MOST_LIMIT
-        ):
+        if type(self.at_most) is not int or not 1 <= self.at_most <= AT_MOST_LIMIT:
             raise PlanError(f"{where}: at_most is the number of rows of one person: 1 to {AT_MOST_LIMIT:,}")
         if not isinstance(row, TupleOf) or not row.names or None in row.names:
             raise PlanError(f"{where}: declare its fields, as in wp.table(day=datetime.date, at_most=50)")
@@ -58,18 +54,6 @@ class PersonTable:
                 raise PlanError(f"{where}: {name!r} is no field of single values: {', '.join(map(str, row.names))}")
         if self.by and isinstance(row.elements[row.names.index(self.by)], CategoryOf):
             raise PlanError(f"{where}: categories are in no order; keep rows by another field")
-        fields = (*row.names, column)
-        offered = [*map(self.column, fields)]
-        unknown = {*dict(self.columns)} - {*fields}
-        if unknown or not all(map(is_column_name, offered)) or len({*offered}) < len(fields):
-            raise PlanError(
-                f"{where}: columns gives fields ({', '.join(map(str, fields))}) a column of the data each, a text: "
-                'columns={"day": "visit_date"}'
-            )
-
-    def column(self, field: str | None) -> str:
-        """The column of the data that holds a field, or the ids."""
-        return dict(self.columns).get(str(field), str(field))
 
     @property
     def words(self) -> str:
@@ -112,9 +96,7 @@ class PersonTables(Person):
             row = held.with_nullable(False) if table.at_most == 1 else getattr(held, "element", None)
             bounded = held.nullable if table.at_most == 1 else getattr(held, "bound", None) == table.at_most
             if not isinstance(row, TupleOf) or row.nullable or not bounded or (held.nullable and table.at_most > 1):
-                raise PlanError(
-                    f"table {table.name!r}: its field holds a row that may be null, or at most at_most rows"
-                )
+                raise PlanError(f"table {table.name!r}: its field is a row that may be null, or at most at_most rows")
             table.check(row, self.column)
             rows[table.name] = row
         return rows
@@ -129,8 +111,9 @@ class PersonTables(Person):
 
     def offered(self, table: PersonTable, row: TupleOf) -> tuple[TupleOf, PersonTables]:
         """The row of a table and the person by the names of the columns of its data."""
-        names = tuple(map(table.column, row.names))
-        return replace(row, names=names), replace(self, column=table.column(self.column))
+        held = dict(table.columns)
+        names = tuple(held.get(str(name), name) for name in row.names)
+        return replace(row, names=names), replace(self, column=held.get(self.column, self.column))
 
     def identified(self, row: Type) -> TupleOf:
         """The type of a row of one table as it is offered: with the ids as its last field."""

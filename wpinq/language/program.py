@@ -309,9 +309,7 @@ class _Interpreter:
 
     def _source(self, statement: syntax.SourceStatement) -> Query:
         options: dict[str, Any] = {}
-        people = False
         for name, position, value in statement.options:
-            people |= name in ("ids", "first", "last", "distinct")
             if name not in _OPTIONS:
                 raise self.text.error(f"a source has no option `{shorten(name)}`; {suggest(name, _OPTIONS)}", position)
             if name in options:
@@ -327,7 +325,6 @@ class _Interpreter:
                 options[name] = self._keys(value)
             elif name == "columns":
                 options[name] = self._columns(value)
-                people |= isinstance(next(iter(options[name].values())), dict)
             elif name in ("first", "last", "distinct"):
                 options[name] = self._fields_of_tables(name, value)
             elif name == "ids":
@@ -337,7 +334,7 @@ class _Interpreter:
             else:
                 options[name] = self.values.number(value)
         try:
-            if people:
+            if not {"ids", "first", "last", "distinct"}.isdisjoint(options):
                 return people_of_type(statement.name, statement.type, options)
             return source(statement.name, statement.type, **options)
         except WpinqError as error:
@@ -375,8 +372,8 @@ class _Interpreter:
     def _columns(self, node: syntax.Syntax) -> dict[str | None, Any]:
         """The columns of fields, `{first_name = "First Name"}`; of tables, `{visits = {day = "date"}}`."""
         fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
-        inside = [isinstance(field.value, syntax.RecordLiteral) for field in fields]
-        read = self._columns if all(inside) else self.values.scalar
+        tables = all(isinstance(field.value, syntax.RecordLiteral) for field in fields)
+        read = self._columns if tables else self.values.scalar
         columns = {field.name: read(field.value) for field in fields}
         if not columns or None in columns or len(columns) < len(fields):
             raise self.text.error('columns gives fields their columns: {first_name = "First Name"}', node.position)

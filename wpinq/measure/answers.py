@@ -340,11 +340,9 @@ class Answers(Saved, Framed):
         ]
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
-        lines += [*["  …"] * (len(shown) > _SHOWN), f"  {self.kind}"]
-        if self.listing:
-            words = self.listing.words_in(self.kind.factor)
-            lines.append(f"  {words}; intervals are conditional on the selection")
-        return "\n".join(lines)
+        words = self.kind.selection(self.listing) if self.listing else ""
+        selected = [f"  {words}; intervals are conditional on the selection"] * bool(words)
+        return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
 
     def _repr_html_(self) -> str:
         return answer_rows.answers_html(self, STAMP if self.simulated else "")

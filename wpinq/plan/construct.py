@@ -12,7 +12,7 @@ from wpinq.expr.types import Type, is_record_type
 from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import Operator, Parameter
-from wpinq.plan.operators import Intersect, SelectMany, Union
+from wpinq.plan.operators import Intersect, Union
 from wpinq.plan.work import counted
 
 Convert = Callable[[Any, tuple[Type, ...]], Lambda]
@@ -53,12 +53,9 @@ def construct(
 def _check_rows(name: str, inputs: tuple[Node, ...]) -> None:
     """Refuse to compare the weights of records with those of rows that weigh less."""
     weights = {found.factor for found in map(counted, inputs) if isinstance(found, Counted)}
-    operators = (node.operator for node in topological(inputs))
-    if len(weights) > 1 and any(isinstance(each, SelectMany) and each.divisor for each in operators):
-        raise PlanError(
-            f"{name} compares weights, and its rows weigh {' and '.join(map(str, sorted(weights)))}: compare the lists "
-            "within a record, or declare tables of one at_most"
-        )
+    if len(weights) > 1 and any(getattr(node.operator, "divisor", None) for node in topological(inputs)):
+        each = " and ".join(map(str, sorted(weights)))
+        raise PlanError(f"{name} compares weights, and its rows weigh {each}: compare lists within a record instead")
 
 
 def _argument(

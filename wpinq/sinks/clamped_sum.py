@@ -15,7 +15,6 @@ from wpinq.expr import build, catalogue
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
-from wpinq.plan.domain import Counted
 from wpinq.plan.node import Node
 from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import Kind
@@ -167,10 +166,8 @@ class NoisySum(ClampedSink):
         return Fraction(max(abs(self.lower), abs(self.upper)))
 
     def kind(self, plan: Node) -> Kind:
-        kind, things = ClampedSink.kind(self, plan), counted(plan.inputs[0])
-        if not isinstance(things, Counted) or things.factor == 1:
-            return kind
-        return replace(kind, words=f"{kind.words}, each times the weight {things.factor} of its row")
+        kind, factor = ClampedSink.kind(self, plan), getattr(counted(plan.inputs[0]), "factor", 1)
+        return kind if factor == 1 else replace(kind, words=f"{kind.words}, each times the weight {factor} of its row")
 
     def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
         scale = self.answer_scale(self.scales(plan, epsilon)[0])

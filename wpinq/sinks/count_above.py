@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from numbers import Real
@@ -78,10 +78,6 @@ class Listing:
     def words(self) -> str:
         """The selection of its keys and their domain, in words."""
         return f"{self.selection}, from {self.domain}"
-
-    def words_in(self, factor: Fraction) -> str:
-        """The same in the things that weigh a factor, as answers are shown."""
-        return self.words if factor == 1 else replace(self, above=float(Fraction(self.above) / factor)).words
 
     def expected_by_noise(self, sink: Sink, scale: float) -> float:
         """The expected number of listed keys if all were absent; the scale is that of answers."""

@@ -117,9 +117,9 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 def count_distinct(column: RecordFunction) -> CountDistinct:
     """The number of different values of a column in each group, without null.
 
-    The result is `Σ_v min(w, A(group, v)) / w` plus Laplace noise of scale 1/(wε), where each row weighs w, or 1 if that
-    is less: the weight of an unnested row is 1 over the bound of its table. A Shave cuts one piece of weight w off each
-    value. Where weights are no counts, w is 1.
+    The result is `Σ_v min(w, A(group, v)) / w` plus Laplace noise of scale 1/(wε). Here w is the weight of a row, at
+    most 1: for unnested rows, 1 over the bound of their table. Where weights are no counts, it is 1. A Shave cuts one
+    piece of weight w off each value.
 
     Parameters
     ----------

@@ -25,9 +25,6 @@ from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound
 PIECES_LIMIT = 2**40
 """The most pieces, cap over width, into which a plan may cut one record."""
 
-_DENOMINATORS = 10**6
-"""Up to which fractions are known by their floats: rows of a person weigh 1 over as many as there may be."""
-
 
 @register
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class Shave(RecordKeyed):
     def width(self) -> Fraction:
         """The constant width."""
         assert not isinstance(self.widths, Lambda)
-        short = Fraction(self.widths).limit_denominator(_DENOMINATORS)
+        short = Fraction(self.widths).limit_denominator(10**6)
         return short if float(short) == self.widths else Fraction(self.widths)
 
     @property
@@ -122,9 +119,8 @@ class Shave(RecordKeyed):
 
     def rounding_units(self) -> Fraction:
         # The remainder of a division is exact; pieces of widths of each record are put on a grid and rounded twice.
-        if isinstance(self.widths, Lambda):
-            return Fraction(3)
-        return Fraction(0 if self.width == self.widths else 2)  # a rounded width moves its pieces, and what is left
+        # A rounded width moves its pieces, and what is left.
+        return Fraction(3 if isinstance(self.widths, Lambda) else 0 if self.width == self.widths else 2)
 
     def nonnegative(self, *inputs: bool) -> bool:
         return True  # negative weights count as 0

@@ -95,11 +95,10 @@ def _sum_list(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
     A database computes the two terms by themselves, and does so again at each level of lists in lists.
     """
     items = held = t.as_term(shapes[0])
-    if node.type == FLOAT:
-        return t.call("float_list_sum", items)
     while held.text in ("map", "filter", "first"):
         held = held.arguments[0]
-    return t.call("int_list_sum", items, t.call("is_present", held) if held.nullable else t.TRUE)
+    there = t.call("is_present", held) if held.nullable else t.TRUE
+    return t.call("float_list_sum", items) if node.type == FLOAT else t.call("int_list_sum", items, there)
 
 
 @_rule("flatten")
@@ -108,12 +107,11 @@ def _flatten(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
     items, limit = t.as_term(shapes[0]), t.literal(str(LIST_LIMIT))
     function = items.arguments[1].arguments[0] if items.text == "map" else items
     if function.text == "where" and isinstance(node.type, ListOf):
-        condition, yes, no = function.arguments
-        name, type_ = items.arguments[1].text, type_name(node.type)
+        condition, name = function.arguments[0], items.arguments[1].text
         one = t.call("list:1", t.pack(t.unpack(t.parameter(name), node.type.element)))
-        if yes == t.call(f"cast:{type_}", one) and no == t.null(node.type):
-            kept = t.call("filter", items.arguments[0], t.function(name, condition))
-            return t.call("first", kept, limit)
+        one = t.call(f"cast:{type_name(node.type)}", one)
+        if function == t.choose(condition, one, t.null(node.type)):
+            return t.call("first", t.call("filter", items.arguments[0], t.function(name, condition)), limit)
     return t.call("flatten", items, limit)
 
 
