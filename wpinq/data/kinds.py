@@ -59,7 +59,7 @@ def counted_kind(type_: Any) -> StandIn | None:
 
 
 def durations(note: bytes) -> dict[str, Any]:
-    """The Arrow types of the columns that hold durations, by name, from the Arrow schema in a note of a file.
+    """The Arrow types of columns with durations, by name, from a note in a file of parquet.
 
     The file is parquet, which itself has no durations, only integers. pyarrow reads the note, and of it the types
     alone. Without pyarrow, such columns are the integers that they are, as they are in a file without the note.

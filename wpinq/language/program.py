@@ -370,7 +370,7 @@ class _Interpreter:
         )
 
     def _columns(self, node: syntax.Syntax) -> dict[str | None, Any]:
-        """The columns of fields, `{first_name = "First Name"}`; of tables, `{visits = {day = "date"}}`."""
+        """The columns of fields, `{day = "Day"}`; of tables, `{visits = {day = "date"}}`."""
         fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
         tables = all(isinstance(field.value, syntax.RecordLiteral) for field in fields)
         read = self._columns if tables else self.values.scalar
@@ -404,7 +404,7 @@ class _Interpreter:
 
 
 def _field_name(node: syntax.Syntax) -> str:
-    """The name of a field, which may be a word that is a value elsewhere; empty where it is none."""
+    """The name of a field, which may be a word of a value; empty where it is none."""
     if isinstance(node, syntax.Literal) and (node.value is None or isinstance(node.value, bool)):
         return {None: "null", True: "true", False: "false"}[node.value]
     return node.name if isinstance(node, syntax.Name) else ""

@@ -90,9 +90,10 @@ RULES |= {
 
 @_rule("sum_list")
 def _sum_list(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
-    """The sum, and of integers whether there is a list: that of the list whose elements are mapped, which is shorter.
+    """The sum, null where there is no list.
 
-    A database computes the two terms by themselves, and does so again at each level of lists in lists.
+    Whether there is one is said of the list whose elements are mapped or filtered. A database computes both terms by
+    themselves, and does so again at each level of lists in lists.
     """
     items = held = t.as_term(shapes[0])
     while held.text in ("map", "filter", "first"):
