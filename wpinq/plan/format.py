@@ -196,7 +196,8 @@ def _argument_from_json(data: Json) -> Any:
     if kind == "person":
         return Person(**content)
     if kind == "people":
-        return PersonTables(**{**content, "tables": tuple(PersonTable(**table) for table in content["tables"])})
+        tables = ({**table, "columns": tuple(map(tuple, table.get("columns", ())))} for table in content["tables"])
+        return PersonTables(**{**content, "tables": tuple(PersonTable(**table) for table in tables)})
     if kind == "sizes":
         return Sizes(content["records"], tuple((tuple(names), most) for names, most in content["keys"]))
     return tuple(content) if kind == "texts" else content

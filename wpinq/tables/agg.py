@@ -118,10 +118,9 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 def count_distinct(column: RecordFunction) -> CountDistinct:
     """The number of different values of a column in each group, without null.
 
-    It counts values exactly if each row weighs 1 or more.
-
-    The result is `Σ_v min(1, A(group, v))` plus Laplace noise of scale 1/ε. A Shave cuts one piece of weight 1 off each
-    value, so one unit of weight adds or removes at most one value.
+    The result is `Σ_v min(w, A(group, v)) / w` plus Laplace noise of scale 1/(wε). Here w is the weight of a row, at
+    most 1: for unnested rows, 1 over the bound of their table. Where weights are no counts, it is 1. A Shave cuts one
+    piece of weight w off each value.
 
     Parameters
     ----------

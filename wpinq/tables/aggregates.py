@@ -39,7 +39,7 @@ from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
 from wpinq.plan.work import counted
 from wpinq.runtime.arrays import Floats
 from wpinq.runtime.public import public
-from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, Stated, kind_of_weights
+from wpinq.sinks.answer_kinds import WEIGHT, Kind, Stated, kind_of_weights
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
 from wpinq.sinks.laplace import NoisyCount
@@ -370,11 +370,9 @@ class Count(AdditiveAggregate):
 
 @dataclass(frozen=True, slots=True)
 class CountDistinct(OfColumn, AdditiveAggregate):
-    """The number of values of a column in each group: `Σ_v min(1, A(group, v))`.
+    """The number of values of a column in each group: `Σ_v min(w, A(group, v)) / w`.
 
-    That is where each row weighs 1 or more.
-
-    Each row weighs 1 or more.
+    w is the weight of a row, at most 1.
     """
 
     name: ClassVar[str] = "CountDistinct"
@@ -390,17 +388,16 @@ class CountDistinct(OfColumn, AdditiveAggregate):
             return catalogue.apply("not", catalogue.apply("is_null", lift(pair[1])))
 
         present = extended(extended(groups.plan, Select, function=pair), Where, predicate=is_there)
-        return extended(extended(present, Shave, widths=1.0, limit=1), Select, function=lambda piece: piece.record[0])
+        one = extended(present, Shave, widths=min(1.0, float(row_weight(present))), limit=1)
+        return extended(one, Select, function=lambda piece: piece.record[0])
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         found = AdditiveAggregate.kind(self, measurements)
-        if found.name == COUNT:
-            (shaved,) = measurements[0].plan.inputs
-            rows = kind_of_weights(shaved.inputs[0]).words.removeprefix("number of ")
-            return Kind(COUNT, f"number of different values of {self.of} in {rows}")
-        if found.name == RESCALED:
-            return Kind(WEIGHT, f"rows weigh {found.factor}, and each value counts the total of its rows, at most 1")
-        return found
+        if found.name == WEIGHT:
+            return found
+        (shaved,) = measurements[0].plan.inputs
+        rows = kind_of_weights(shaved.inputs[0]).words.removeprefix("number of ")
+        return replace(found, words=f"number of different values of {self.of} in {rows}")
 
     @property
     def description(self) -> str:
@@ -437,9 +434,9 @@ class Clamping(OfColumn, AdditiveAggregate):
         return f"of {self.of}, clamped to {self.lower:g} to {self.upper:g}"
 
 
-def row_weight(plan: Node) -> Fraction:
-    """The weight of each thing whose values a plan adds up, or 1 where they are no counts."""
-    things = counted(plan.inputs[0])
+def row_weight(rows: Node) -> Fraction:
+    """The weight of each thing of a plan, or 1 where its weights are no counts."""
+    things = counted(rows)
     return things.factor if isinstance(things, Counted) else Fraction(1)
 
 
@@ -470,13 +467,13 @@ class Sum(Clamping):
 
     def factors(self, measurement: Measurement) -> tuple[float, float]:
         upper, lower = (self.sink().factor, 0) if self.ends is None else (Fraction(self.upper), Fraction(self.lower))
-        weight = row_weight(measurement.plan)
+        weight = row_weight(measurement.plan.inputs[0])
         return float(upper / weight), float(lower / weight)
 
     def stand_in(self, measurement: Measurement) -> Measurement:
         if self.ends is not None:
             return AdditiveAggregate.stand_in(self, measurement)
-        return replace(measurement, sink=_SumOfRows(self.lower, self.upper, row_weight(measurement.plan)))
+        return replace(measurement, sink=_SumOfRows(self.lower, self.upper, row_weight(measurement.plan.inputs[0])))
 
     @property
     def description(self) -> str:
