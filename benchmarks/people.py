@@ -35,7 +35,7 @@ TABLES = {
 """The fields of each table, beside `person_id`."""
 
 _ROWS = {
-    "visit": (6, "1 + r(1) % 3650", "['outpatient', 'inpatient', 'emergency'][1 + (r(2) % 10) // 7]", "r(3) % 20"),
+    "visit": (6, "1 + r(1) % 3650", "['outpatient', 'inpatient', 'emergency'][1 + (r(2) % 10) // 4]", "r(3) % 20"),
     "condition": (7, "1 + r(1) % 3650", "['I10', 'E11', 'J45', 'M54', 'F32'][1 + (r(2) % 25) // 6]"),
     "drug": (7, "1 + r(1) % 3650", "['metformin', 'ramipril', 'salbutamol', 'ibuprofen'][1 + r(2) % 4]"),
     "measurement": (9, "1 + r(1) % 3650", "['hba1c', 'systolic'][1 + r(2) % 2]", "4 + (r(3) % 1200) / 10.0"),

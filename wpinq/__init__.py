@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wpinq import graphs as graphs
     from wpinq import histograms as histograms
     from wpinq import mcmc as mcmc
+    from wpinq import stats as stats
     from wpinq import tables as tables
     from wpinq.api.evaluate import evaluate as evaluate
     from wpinq.api.people import people as people
@@ -79,14 +80,13 @@ else:
     _IMPORT = re.compile(r"^    from (\S+) import (\w+) as", re.MULTILINE)
     _HOMES = {name: home for home, name in _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))}
     __all__ = sorted(_HOMES)
-    _AGGREGATES = "wp.count(), wp.sum, wp.mean, wp.median, wp.quantile, wp.most_common and wp.count_distinct"
     _MENDS = {
         **dict.fromkeys(
             ("max", "min"),
             'a noisy extreme is a quantile, such as wp.quantile("age", 0.99, candidates=range(100)); of two values or '
             "of a list, functions.max and functions.min",
         ),
-        **dict.fromkeys(("var", "variance", "std"), f"the aggregates are {_AGGREGATES}"),
+        **dict.fromkeys(("var", "variance", "std", "cov", "corr", "ols"), "it is in wp.stats: wp.stats.var"),
         **dict.fromkeys(("avg", "average"), 'write wp.mean("salary", lower=0, upper=100_000)'),
         **dict.fromkeys(("DataFrame", "read_csv", "from_pandas"), "session.protect(source, data, budget=1) takes data"),
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +13,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import wpinq as wp
@@ -250,8 +253,12 @@ def test_the_bounds_of_all_tables_are_bought_together() -> None:
         session.protect(source, named(source, tables), budget=3)
         bought = session.release(asked)
     assert {name: 1 <= answers.value <= 3 for name, answers in bought.items()} == dict.fromkeys(asked, True)
-    with pytest.raises(PlanError, match="tables"):
-        wp.rows_per_person(source, 3)
+    assert {name: asked.digest for name, asked in wp.rows_per_person(source, 3).items()} == {
+        name: one.digest for name, one in asked.items()
+    }
+    for tables in ("visits", ["home"], []):
+        with pytest.raises(PlanError, match="tables is a list of names out of visits, drugs, tests"):
+            wp.rows_per_person(source, 3, tables=tables)
 
 
 def test_a_join_of_tables_of_one_account_says_what_to_write() -> None:
@@ -277,3 +284,60 @@ def test_refusals_name_the_table_and_no_value() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read(source, good)
+
+
+def test_columns_of_other_names_are_layout(tmp_path: Path) -> None:
+    """Fields and ids may stand in columns of other names: in Python, text and JSON, and no identity depends on it."""
+    from wpinq.plan.format import plan_from_json, plan_to_json
+
+    def people(**columns: Any) -> wp.Query:
+        visits = wp.table(day=date, ward=str, at_most=2, keep="last", by="day", **columns)
+        return wp.people("p", id=("who", int), home=wp.table(region=str, at_most=1), visits=visits)
+
+    source = people(columns={"who": "subject", "day": "visit_start_date", "ward": "care site"})
+    text = wp.unparse({"q": source.unnest("visits")})
+    assert 'columns = {visits = {who = "subject", day = "visit_start_date", ward = "care site"}}' in text
+    rows = [{"subject": 1, "care site": "AB"[i % 2], "visit_start_date": date(2024, 1, 1 + i)} for i in range(4)]
+    wanted = read(
+        people(),
+        {"home": [], "visits": [{"who": 1, "ward": r["care site"], "day": r["visit_start_date"]} for r in rows]},
+    )
+    pd.DataFrame(rows).to_csv(tmp_path / "visits.csv", index=False)
+    pd.DataFrame(rows).to_parquet(tmp_path / "visits.parquet")
+    for same in (
+        source,
+        wp.parse(text).sources["p"],
+        wp.Query(plan_from_json(json.loads(json.dumps(plan_to_json(source.plan))))),
+    ):
+        assert same == people()
+        assert same.plan.digest == people().plan.digest
+        for visits in (rows, pd.DataFrame(rows), tmp_path / "visits.csv", tmp_path / "visits.parquet"):
+            assert read(same, {"home": [], "visits": visits}) == wanted
+    for columns in ({"x": "y"}, {"day": "ward"}, {"day": "who"}, {"day": 3}, {"day": ""}):
+        with pytest.raises(PlanError, match="a column of its own"):
+            people(columns=columns)
+
+
+def test_any_name_of_a_field_stands_in_a_declaration() -> None:
+    for name in ("true", "null", "false", "in", "source", "date"):
+        source = wp.people(
+            "p",
+            id=("who", int),
+            a=wp.table({name: int, "y": str}, at_most=5, keep="last", by=name, distinct="y"),
+            b=wp.table({name: int, "y": str}, at_most=5, keep="first", by="y", distinct=name),
+        )
+        assert wp.parse(wp.unparse({"q": source})).sources["p"] == source
+    keyed = wp.source("s", {"true": int, "null": int}, keys_at_most={("true", "null"): 3})
+    assert wp.parse(wp.unparse({"q": keyed})).sources["s"] == keyed
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_in_records_and_lists_are_read_from_parquet(unit: str, tmp_path: Path) -> None:
+    source = wp.people("p", id=("who", int), a=wp.table(r={"x": timedelta, "y": str}, at_most=2, l=list[timedelta]))
+    second = timedelta(seconds=1)
+    rows = [{"who": 1, "l": [second, 3 * second], "r": {"y": "t", "x": 5 * second}}]
+    duration = pa.duration(unit)
+    record = pa.struct([("y", pa.string()), ("x", duration)])
+    schema = pa.schema([("who", pa.int64()), ("l", pa.list_(duration)), ("r", record)])
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet")
+    assert read(source, {"a": tmp_path / "a.parquet"}) == read(source, {"a": rows})

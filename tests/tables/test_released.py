@@ -166,11 +166,11 @@ def test_groups_without_keys_cannot_be_run_from_the_command_line(
     assert "t has no public keys" in capsys.readouterr().err
 
 
-def test_distinct_values_of_split_rows_are_no_count(people: Query) -> None:
-    """Lists share a row's weight out: a value may weigh less than 1, and half of a value is none."""
+def test_distinct_values_of_split_rows_are_counted_in_pieces_of_their_weight(people: Query) -> None:
+    """Lists share a row's weight out: a value that weighs half a row is one value."""
     pairs = people.select_many(lambda r: [F.where(r.sex == "f", 1, 2), 3])
     asked = pairs.agg(n=wp.count(), d=wp.count_distinct(lambda x: x), epsilon=10**6)
-    assert [asked.kind(name).name for name in "nd"] == ["rescaled count", "weight, not a count"]
+    assert [asked.kind(name).name for name in "nd"] == ["rescaled count", "rescaled count"]
     row = wp.simulate(asked, {"people": [("Oslo", "f", 3, 1, datetime.date(2024, 1, 1))] * 2}, seed=1).row()
     assert row["n"].estimate == pytest.approx(4, abs=0.01)
     assert row["d"].estimate == pytest.approx(2, abs=0.01)  # the values 1 and 3, and not twice as many

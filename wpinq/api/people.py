@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.api.source import DEFAULT_CAP, DEFAULT_PERSON, positive
 from wpinq.errors import PlanError, described
+from wpinq.expr.declarations import is_column_name
 from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import ListOf, TupleOf, Type, type_from_annotation
 from wpinq.plan.domain import sizes_of
@@ -21,14 +22,19 @@ class TableOfPeople:
     """The declaration of one table of people, without its name: see `table`."""
 
     row: Type
-    at_most: int
-    by: str
-    keep: str
-    distinct: str
+    rule: PersonTable
 
 
 def table(
-    schema: object = None, /, *, at_most: int, keep: str = "", by: str = "", distinct: str = "", **fields: object
+    schema: object = None,
+    /,
+    *,
+    at_most: int,
+    keep: str = "",
+    by: str = "",
+    distinct: str = "",
+    columns: Mapping[str, str] | None = None,
+    **fields: object,
 ) -> TableOfPeople:
     """Declare one table of people, for `people`.
 
@@ -47,6 +53,9 @@ def table(
         The field for `keep`.
     distinct : str, optional
         A field of which each value counts once for a person, before the cut.
+    columns : mapping, optional
+        From fields, or the column of the ids, to the columns of the data that hold them, where the names differ, as in
+        `source`: `{"day": "visit_start_date"}`.
 
     Returns
     -------
@@ -63,12 +72,13 @@ def table(
     >>> import wpinq as wp
     >>> import datetime
     >>> visits = wp.table(day=datetime.date, ward=str, at_most=50, keep="last", by="day")
-    >>> visits.at_most
-    50
+    >>> visits.rule.words.strip()
+    'at most 50, the last by day'
     """
     if (schema is None) == (not fields):
         raise PlanError("table: give a schema or fields such as day=datetime.date, ward=str, one of the two")
-    return TableOfPeople(type_from_annotation(fields if schema is None else schema), at_most, by, keep, distinct)
+    rule = PersonTable("", at_most, by, keep, distinct, tuple((columns or {}).items()))
+    return TableOfPeople(type_from_annotation(fields if schema is None else schema), rule)
 
 
 def people(
@@ -139,7 +149,7 @@ def people(
     for field, given in tables.items():
         if not isinstance(given, TableOfPeople):
             raise PlanError(f"people {name!r}: {field} is {described(given)}; a table is wp.table(day=..., at_most=50)")
-    rules = [PersonTable(field, t.at_most, t.by, t.keep, t.distinct) for field, t in tables.items()]
+    rules = [replace(given.rule, name=field) for field, given in tables.items()]
     rows = {field: given.row for field, given in tables.items()}
     return declared_people(name, rows, rules, id[0], kinds[id[1]], unit, cap, records_at_most)
 
@@ -162,6 +172,11 @@ def declared_people(
         row = rows[rule.name]
         rule.check(row, column)
         assert isinstance(row, TupleOf)
+        held = {name: name for name in (*row.names, column)} | dict(rule.columns)
+        if not len({*held.values()}) == len(held) == len(row.names) + 1 or not all(map(is_column_name, held.values())):
+            raise PlanError(
+                f"table {rule.name!r}: columns gives fields, or {column!r}, each a column of its own, a text"
+            )
         fields[rule.name] = row
     person = PersonTables(column, sum(rule.at_most for rule in rules), True, "", tuple(rules), id_type)
     record, bound = person.table_record(fields), positive(cap, f"people {name!r}: cap")
@@ -173,12 +188,12 @@ def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query
     """The source of people as a text program declares it.
 
     Bounds are those of the lists in the record. Of the options, `first` and `last` give tables the field by which rows
-    are kept, and `distinct` that of which each value counts once.
+    are kept, and `distinct` that of which each value counts once; `columns` gives tables the columns of their fields.
     """
     given = dict(options)
     by = {**dict.fromkeys(given.get("first", ()), "first"), **dict.fromkeys(given.get("last", ()), "last")}
     ordered, distinct = {**given.pop("first", {}), **given.pop("last", {})}, given.pop("distinct", {})
-    column, id_type = given.pop("person", ""), given.pop("ids", "")
+    column, id_type, columns = given.pop("person", ""), given.pop("ids", ""), given.pop("columns", {})
     if twice := {*options.get("first", ())} & {*options.get("last", ())}:
         raise PlanError(f"table {min(twice)!r}: keep its first rows or its last")
     if other := {*given} - {"unit", "cap", "records_at_most"}:
@@ -194,8 +209,9 @@ def people_of_type(name: str, record: Type, options: Mapping[str, Any]) -> Query
             raise PlanError(
                 f"table {table!r}: declare list[(...), 50] with a bound of 2 or more, or (...)? for one row"
             )
-        rules.append(PersonTable(table, bound, ordered.get(table, ""), by.get(table, ""), distinct.get(table, "")))
-    if unknown := sorted(({*ordered} | {*distinct}) - {*rows}):
+        kept = ordered.get(table, ""), by.get(table, ""), distinct.get(table, "")
+        rules.append(PersonTable(table, bound, *kept, tuple(columns.get(table, {}).items())))
+    if unknown := sorted(({*ordered} | {*distinct} | {*columns}) - {*rows}):
         raise PlanError(f"people {name!r}: there is no table {unknown[0]!r}")
     return declared_people(name, rows, rules, column, id_type, **given)
 

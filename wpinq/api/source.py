@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any, overload
+from typing import Any
 
 from wpinq.api.query import Query
 from wpinq.errors import EpsilonError, PlanError, described
@@ -15,7 +15,6 @@ from wpinq.expr.person_tables import PersonTables
 from wpinq.expr.trace import RecordFunction
 from wpinq.expr.types import type_from_annotation
 from wpinq.functions import count
-from wpinq.measure.measurement import ListedMeasurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.domain import sizes_of
@@ -190,21 +189,9 @@ def _count_of(table: str) -> RecordFunction:
     return lambda person: count(getattr(person, table))
 
 
-@overload
-def rows_per_person(
-    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str]
-) -> dict[str, ListedMeasurement]: ...
-
-
-@overload
-def rows_per_person(
-    source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: None = None
-) -> ListedMeasurement: ...
-
-
 def rows_per_person(
     source: Query, epsilon: EpsilonLike, quantile: object = "0.95", *, tables: Iterable[str] | None = None
-) -> ListedMeasurement | dict[str, ListedMeasurement]:
+) -> Any:
     """A noisy quantile of the rows per person, to choose `at_most`, at a cost in epsilon.
 
     Parameters
@@ -218,13 +205,14 @@ def rows_per_person(
     quantile : number
         Between 0 and 1: the share of people with all their rows kept.
     tables : iterable of str, optional
-        Of a source made by `people`, the tables whose bounds are to be chosen; each gets an equal share of epsilon.
+        Of a source made by `people`, the tables whose bounds are to be chosen, by default all; each gets an equal share
+        of epsilon.
 
     Returns
     -------
     Measurement
-        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number. With `tables`, a dict of
-        one for each.
+        A choice (permute-and-flip) among 1, …, `at_most`; its answer's `value` is the number. Of a source made by
+        `people`, a dict of one for each table.
 
     Raises
     ------
@@ -248,9 +236,9 @@ def rows_per_person(
     person = declared.person if isinstance(declared, Source) else None
     if isinstance(person, PersonTables):
         bounds = {table.name: table.at_most for table in person.tables if table.at_most > 1}
-        wanted = [*bounds] if tables is None else [*check_listed(tables)]
-        if not wanted or not {*wanted} <= {*bounds} or tables is None:
-            raise PlanError(f"rows_per_person: choose tables of {', '.join(bounds) or 'lists'}: tables={[*bounds]}")
+        wanted = [*bounds] if tables is None else [*tables]
+        if isinstance(tables, str) or not wanted or not {*wanted} <= {*bounds}:
+            raise PlanError(f"rows_per_person: tables is a list of names out of {', '.join(bounds) or 'no tables'}")
         share = parse_epsilon(epsilon) / len(wanted)
         return {
             name: source.select(_count_of(name)).quantile(

@@ -117,7 +117,7 @@ def answers_table(name: str, answers: Answers, rows: int = 20) -> str:
         lines.append(f"  … {left_out} more keys: --rows 0 prints all, --json and --save keep all")
     lines.append(f"  {answers.kind}")
     if answers.listing is not None:
-        lines.append(f"  {answers.listing.words}; intervals are conditional on the selection")
+        lines.append(f"  {answers.kind.selection(answers.listing)}; intervals are conditional on the selection")
     return "\n".join(lines)
 
 

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 from wpinq.columns.records import load
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import of_column, of_text, readable_as_text
-from wpinq.data.kinds import StandIn, durations
+from wpinq.data.kinds import durations, with_durations
 from wpinq.data.layout import Layout
 from wpinq.data.rejection import Tally, reject
 from wpinq.data.relation import STAGED, Relation
@@ -432,7 +432,7 @@ def parquet_columns(
         (columns, counted), names = schema, [name for name, _ in schema[0]]
         read = f"read_parquet({listed}, hive_partitioning=false, union_by_name=false, int96_as='struct')"
         types = connection.sql(f"SELECT * FROM {read} LIMIT 0").types
-        kinds = [counted.get(name, kind) for name, kind in zip(names, types, strict=True)]
+        kinds = [with_durations(kind, counted.get(name)) for name, kind in zip(names, types, strict=True)]
         return f"{read} AS t({', '.join(f'g{i}' for i in range(len(columns)))})", names, kinds
     raise SourceRejected(f"{path} is not a sound parquet file: write it again")
 
@@ -449,7 +449,7 @@ def _links(files: Sequence[Path], stack: ExitStack) -> list[str]:
     return links
 
 
-def _schemas(connection: Any, listed: str) -> list[tuple[list[tuple[str, str]], dict[str, StandIn]]]:
+def _schemas(connection: Any, listed: str) -> list[tuple[list[tuple[str, str]], dict[str, Any]]]:
     """The columns of each file, names and types, and the units of those that are durations."""
     elements = "name, num_children, CASE type WHEN 'INT96' THEN type ELSE duckdb_type END"
     rows = connection.execute(f"SELECT file_name, {elements} FROM parquet_schema({listed})").fetchall()

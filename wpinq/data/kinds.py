@@ -50,10 +50,6 @@ class StandIn:
     children: Sequence[tuple[str, StandIn]] = ()
 
 
-_INSIDE = StandIn("durations inside")
-"""The kind of a column of lists or records with durations, of which no field is."""
-
-
 def counted_kind(type_: Any) -> StandIn | None:
     """The unit of the integers of an Arrow type; None where it is scanned as it is."""
     found = _COUNTED.fullmatch(str(type_))
@@ -62,8 +58,8 @@ def counted_kind(type_: Any) -> StandIn | None:
     return StandIn((COUNTED_DURATIONS if found[2] is None else COUNTED_MOMENTS) + found[1])
 
 
-def durations(note: bytes) -> dict[str, StandIn]:
-    """The columns that hold durations, by name, from the Arrow schema in a note of a file.
+def durations(note: bytes) -> dict[str, Any]:
+    """The Arrow types of columns with durations, by name, from a note in a file of parquet.
 
     The file is parquet, which itself has no durations, only integers. pyarrow reads the note, and of it the types
     alone. Without pyarrow, such columns are the integers that they are, as they are in a file without the note.
@@ -72,8 +68,16 @@ def durations(note: bytes) -> dict[str, StandIn]:
         import pyarrow
 
         schema = pyarrow.ipc.read_schema(pyarrow.BufferReader(base64.b64decode(note)))
-        return {each.name: counted_kind(each.type) or _INSIDE for each in schema if "duration[" in str(each.type)}
+        return {each.name: each.type for each in schema if "duration[" in str(each.type)}
     return {}
+
+
+def with_durations(kind: Any, arrow: Any) -> Any:
+    """A type of DuckDB with the units of the durations in it, which are integers to DuckDB."""
+    if arrow is None or str(kind.id) not in ("struct", "list"):
+        return counted_kind(arrow) if str(arrow).startswith("duration") else kind
+    children = [(name, with_durations(child, arrow.field(i).type)) for i, (name, child) in enumerate(kind.children)]
+    return StandIn(kind.id, children)
 
 
 def counts(batch: Any, kinds: Sequence[StandIn | None]) -> Any:

@@ -23,8 +23,8 @@ from wpinq.plan.operators.source import Source
 _PART = 2_000_000
 """Rows whose lists are made at a time: lists cannot leave memory while they are made."""
 
-ReadTable = Callable[[str, TupleOf, ExitStack], Relation]
-"""The relation of the offered rows of a table, by its name and the type of a row."""
+ReadTable = Callable[[PersonTable, TupleOf, ExitStack], Relation]
+"""The relation of the offered rows of a table, by the type of a row."""
 
 
 def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: PersonTables) -> StoredColumns:
@@ -50,7 +50,7 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
             with _named(table.name), staged(connection), ExitStack() as stack:
                 offered = tables(f"offered_{i}")
                 ids = f"c{len(column_names(row))} AS p, {', '.join(column_names(row))}"
-                table_of_rows(connection, read(table.name, row, stack), offered, ids)
+                table_of_rows(connection, read(table, row, stack), offered, ids)
             over = tables(f"over_{i}")
             kept.append(_kept_rows(connection, offered, over, table, row))
             ((count,),) = connection.execute(f"SELECT count(*) FROM {offered}").fetchall()

@@ -28,7 +28,7 @@ from wpinq.data.spark import read_frame, read_tables
 from wpinq.errors import PlanError, SourceRejected, warn
 from wpinq.expr.declarations import Person
 from wpinq.expr.epochs import Epoch
-from wpinq.expr.person_tables import PersonTables
+from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.signals import interruptible
@@ -180,11 +180,12 @@ def _of_tables(
     def read() -> StoredColumns | None:
         with suppress(duckdb.Error), database() as connection:  # its words may quote rows
 
-            def table(name: str, row: TupleOf, stack: ExitStack) -> Relation:
-                given = as_edge_list(data[name], row)
+            def table(each: PersonTable, row: TupleOf, stack: ExitStack) -> Relation:
+                row, whose = person.offered(each, row)
+                given = as_edge_list(data[each.name], row)
                 if isinstance(given, (EdgeList, Mapping)):
                     raise SourceRejected("rows of people come from a table, a file of one, or rows by field name")
-                return _relation(connection, given, row, stack, person)
+                return _relation(connection, given, row, stack, whose)
 
             kept = tables_dataset(connection, table, declared, person)
             enforce_sizes(connection, declared.sizes, kept)

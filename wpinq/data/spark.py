@@ -230,7 +230,7 @@ def read_tables(frames: Mapping[str, Any], declared: Source, person: PersonTable
     from pyspark.sql import functions as sql
 
     rows = person.table_rows(declared.record)
-    offered = {name: _offered(frames[name], row, person) for name, row in rows.items()}
+    offered = {t.name: _offered(frames[t.name], *person.offered(t, rows[t.name])) for t in person.tables}
     held: list[Any] = []
     fault, read = "", None
     with contextlib.suppress(Exception):  # Spark's words of a failure quote rows

@@ -216,7 +216,7 @@ def _accuracy(
         return
     domain = certificate.domain
     if listing is not None:
-        yield f"Keys: {listing.words}. The 95 % is of all keys of that domain;"
+        yield f"Keys: {sink.kind(plan).selection(listing)}. The 95 % is of all keys of that domain;"
         yield "the interval of a listed key gives its own error."
     elif domain is None and keys is not None:
         yield f"Keys: {keys:,}, given with the query."

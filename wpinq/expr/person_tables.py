@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from wpinq.errors import PlanError
 from wpinq.expr.declarations import AT_MOST_LIMIT, INT_ID, STR_ID, Person
@@ -26,6 +26,9 @@ class PersonTable:
         Whether the first or the last rows in that order are kept.
     distinct : str
         A field of which each value counts once, before the cut.
+    columns : tuple of pairs of str
+        Fields, or the ids, with the columns of the data that hold them, where names differ: layout, and no part of
+        the identity.
     """
 
     name: str
@@ -33,15 +36,12 @@ class PersonTable:
     by: str = ""
     keep: str = ""
     distinct: str = ""
+    columns: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def check(self, row: Type, column: str) -> None:
         """Refuse a rule that does not fit the rows; `column` has the ids."""
         where = f"table {self.name!r}"
-        if (
-            isinstance(self.at_most, bool)
-            or not isinstance(self.at_most, int)
-            or not 1 <= self.at_most <= AT_MOST_LIMIT
-        ):
+        if type(self.at_most) is not int or not 1 <= self.at_most <= AT_MOST_LIMIT:
             raise PlanError(f"{where}: at_most is the number of rows of one person: 1 to {AT_MOST_LIMIT:,}")
         if not isinstance(row, TupleOf) or not row.names or None in row.names:
             raise PlanError(f"{where}: declare its fields, as in wp.table(day=datetime.date, at_most=50)")
@@ -49,9 +49,9 @@ class PersonTable:
             raise PlanError(f"{where}: {column!r} holds the ids of people and is no field: records hold no ids")
         if self.keep not in ("", "first", "last") or bool(self.keep) != bool(self.by):
             raise PlanError(f'{where}: keep is "first" or "last", by the order of a field: keep="last", by="day"')
-        for field in filter(None, (self.by, self.distinct)):
-            if field not in row.names or not isinstance(row.elements[row.names.index(field)], Scalar):
-                raise PlanError(f"{where}: {field!r} is no field of single values: {', '.join(map(str, row.names))}")
+        for name in filter(None, (self.by, self.distinct)):
+            if name not in row.names or not isinstance(row.elements[row.names.index(name)], Scalar):
+                raise PlanError(f"{where}: {name!r} is no field of single values: {', '.join(map(str, row.names))}")
         if self.by and isinstance(row.elements[row.names.index(self.by)], CategoryOf):
             raise PlanError(f"{where}: categories are in no order; keep rows by another field")
 
@@ -92,13 +92,11 @@ class PersonTables(Person):
         if not isinstance(record, TupleOf) or record.nullable or record.names != tuple(t.name for t in self.tables):
             raise PlanError("records of people have a field for each table, in their order")
         rows: dict[str, TupleOf] = {}
-        for table, field in zip(self.tables, record.elements, strict=True):
-            row = field.with_nullable(False) if table.at_most == 1 else getattr(field, "element", None)
-            bounded = field.nullable if table.at_most == 1 else getattr(field, "bound", None) == table.at_most
-            if not isinstance(row, TupleOf) or row.nullable or not bounded or (field.nullable and table.at_most > 1):
-                raise PlanError(
-                    f"table {table.name!r}: its field holds a row that may be null, or at most at_most rows"
-                )
+        for table, held in zip(self.tables, record.elements, strict=True):
+            row = held.with_nullable(False) if table.at_most == 1 else getattr(held, "element", None)
+            bounded = held.nullable if table.at_most == 1 else getattr(held, "bound", None) == table.at_most
+            if not isinstance(row, TupleOf) or row.nullable or not bounded or (held.nullable and table.at_most > 1):
+                raise PlanError(f"table {table.name!r}: its field is a row that may be null, or at most at_most rows")
             table.check(row, self.column)
             rows[table.name] = row
         return rows
@@ -110,6 +108,12 @@ class PersonTables(Person):
             for t in self.tables
         ]
         return TupleOf(tuple(t.name for t in self.tables), tuple(fields))
+
+    def offered(self, table: PersonTable, row: TupleOf) -> tuple[TupleOf, PersonTables]:
+        """The row of a table and the person by the names of the columns of its data."""
+        held = dict(table.columns)
+        names = tuple(held.get(str(name), name) for name in row.names)
+        return replace(row, names=names), replace(self, column=held.get(self.column, self.column))
 
     def identified(self, row: Type) -> TupleOf:
         """The type of a row of one table as it is offered: with the ids as its last field."""

@@ -371,9 +371,9 @@ class _Interpreter:
         keys: dict[tuple[str, ...], int] = {}
         for item in node.items if isinstance(node, syntax.List) else ():
             *names, most = item.items if isinstance(item, syntax.Tuple) else (item,)
-            if not names or not all(isinstance(name, syntax.Name) for name in names):
+            fields = tuple(filter(None, map(_field_name, names)))
+            if not names or len(fields) < len(names):
                 break
-            fields = tuple(name.name for name in names if isinstance(name, syntax.Name))
             if fields in keys:
                 raise self.text.error("keys_at_most has one bound for the same fields", item.position)
             keys[fields] = self.values.integer(most)
@@ -385,9 +385,11 @@ class _Interpreter:
         )
 
     def _columns(self, node: syntax.Syntax) -> dict[str | None, Any]:
-        """The columns of fields: `{first_name = "First Name"}`."""
+        """The columns of fields, `{day = "Day"}`; of tables, `{visits = {day = "date"}}`."""
         fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
-        columns = {field.name: self.values.scalar(field.value) for field in fields}
+        tables = all(isinstance(field.value, syntax.RecordLiteral) for field in fields)
+        read = self._columns if tables else self.values.scalar
+        columns = {field.name: read(field.value) for field in fields}
         if not columns or None in columns or len(columns) < len(fields):
             raise self.text.error('columns gives fields their columns: {first_name = "First Name"}', node.position)
         return columns
@@ -400,8 +402,8 @@ class _Interpreter:
     def _fields_of_tables(self, option: str, node: syntax.Syntax) -> dict[str, str]:
         """A field of each of some tables: `{visits = day}`."""
         given = node.fields if isinstance(node, syntax.RecordLiteral) else ()
-        found = {f.name: f.value.name for f in given if isinstance(f.value, syntax.Name) and f.name is not None}
-        if not found or len(found) < len(given):
+        found = {f.name or "": _field_name(f.value) for f in given}
+        if not found or len(found) < len(given) or not all([*found, *found.values()]):
             raise self.text.error(f"{option} gives tables a field each: {option} = {{visits = day}}", node.position)
         return found
 
@@ -414,3 +416,10 @@ class _Interpreter:
             except LanguageError as error:
                 raise self.text.error(str(error), statement.position) from None
         self.parameters[statement.name] = value
+
+
+def _field_name(node: syntax.Syntax) -> str:
+    """The name of a field, which may be a word of a value; empty where it is none."""
+    if isinstance(node, syntax.Literal) and (node.value is None or isinstance(node.value, bool)):
+        return {None: "null", True: "true", False: "false"}[node.value]
+    return node.name if isinstance(node, syntax.Name) else ""

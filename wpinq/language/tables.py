@@ -24,7 +24,7 @@ from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.sinks.syntax import write_domain, write_keys
 from wpinq.tables.agg import AGGREGATES
-from wpinq.tables.aggregates import Aggregate, OfColumn, SelectedAggregate, column_name
+from wpinq.tables.aggregates import Aggregate, SelectedAggregate, column_name
 from wpinq.tables.grouping import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation
 
@@ -150,8 +150,7 @@ def functions_of(tabulation: Tabulation) -> Iterator[Lambda]:
     """Every function that writing a table writes."""
     yield from tabulation.columns.values()
     for aggregate in tabulation.aggregates.values():
-        if isinstance(aggregate, OfColumn) and isinstance(aggregate.column, Lambda):
-            yield aggregate.column
+        yield from (getattr(aggregate, name) for name, kind in aggregate.parameters if kind == "function")
 
 
 def _columns(columns: Mapping[str, Lambda]) -> Iterator[str]:

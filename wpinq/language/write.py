@@ -285,6 +285,9 @@ def write_source(source: Operator) -> str:
             chosen = {t.name: t.distinct if word == "distinct" else t.by * (t.keep == word) for t in person.tables}
             if named_fields := [f"{table} = {field}" for table, field in chosen.items() if field]:
                 options.append(f"{word} = {{{', '.join(named_fields)}}}")
+        columns_of = {t.name: ", ".join(f"{name} = {quote(held)}" for name, held in t.columns) for t in person.tables}
+        each = ", ".join(f"{table} = {{{columns}}}" for table, columns in columns_of.items() if columns)
+        options += [f"columns = {{{each}}}"] * bool(each)
     elif person is not None:
         options += [f"person = {quote(person.column)}", f"at_most = {person.at_most}"]
         options += ["nested = true"] * person.nested

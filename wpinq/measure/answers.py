@@ -340,7 +340,8 @@ class Answers(Saved, Framed):
         ]
         shown = list(islice(self.rows(), _SHOWN + 1))
         lines += map(_line, shown[:_SHOWN])
-        selected = [f"  {self.listing.words}; intervals are conditional on the selection"] if self.listing else []
+        words = self.kind.selection(self.listing) if self.listing else ""
+        selected = [f"  {words}; intervals are conditional on the selection"] * bool(words)
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
 
     def _repr_html_(self) -> str:

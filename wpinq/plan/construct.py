@@ -9,8 +9,11 @@ from wpinq.errors import ExpressionError, PlanError
 from wpinq.expr.compile import compile_lambda
 from wpinq.expr.nodes import Constant, Lambda
 from wpinq.expr.types import Type, is_record_type
-from wpinq.plan.node import Node
+from wpinq.plan.domain import Counted
+from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import Operator, Parameter
+from wpinq.plan.operators import Intersect, Union
+from wpinq.plan.work import counted
 
 Convert = Callable[[Any, tuple[Type, ...]], Lambda]
 """How a front end turns what its user wrote for a function into a Lambda over records of these types."""
@@ -42,7 +45,17 @@ def construct(
         if given is None and not (parameter.optional or null):
             raise PlanError(f"{operator.name} needs {parameter.name}")
         values[parameter.name] = _argument(operator, parameter, given, types, convert)
+    if operator in (Union, Intersect):
+        _check_rows(operator.name, inputs)
     return Node(operator(**values), inputs)
+
+
+def _check_rows(name: str, inputs: tuple[Node, ...]) -> None:
+    """Refuse to compare the weights of records with those of rows that weigh less."""
+    weights = {found.factor for found in map(counted, inputs) if isinstance(found, Counted)}
+    if len(weights) > 1 and any(getattr(node.operator, "divisor", None) for node in topological(inputs)):
+        each = " and ".join(map(str, sorted(weights)))
+        raise PlanError(f"{name} compares weights, and its rows weigh {each}: compare lists within a record instead")
 
 
 def _argument(

@@ -184,11 +184,12 @@ def counted_together(step: str, left: Counted, right: Counted, joined: str, *, e
 
 def numbered(things: Counted, width: Fraction) -> Counted | NoCount:
     """The pieces of things that are cut by one width, where one is a multiple of the other."""
+    # a piece of a width that no float is may leave a rest of an ulp, which is no thing
     if (width / things.factor).denominator == 1:
         of = things.of if things.of.endswith(NUMBERED) else things.of + NUMBERED
-        return Counted(things.factor, of, things.even or width == things.factor)
+        return Counted(things.factor, of, width == float(width) and (things.even or width == things.factor))
     if (things.factor / width).denominator == 1:  # every piece is a whole one
-        return Counted(width, f"slices of {things.of}", even=True)
+        return Counted(width, f"slices of {things.of}", even=width == float(width))
     return NoCount(
         "Shave", f"cuts things of weight {things.factor} into pieces of {width}, neither a multiple of the other"
     )

@@ -199,7 +199,8 @@ def _argument_from_json(data: Json) -> Any:
     if kind == "person":
         return Person(**content)
     if kind == "people":
-        return PersonTables(**{**content, "tables": tuple(PersonTable(**table) for table in content["tables"])})
+        tables = ({**table, "columns": tuple(map(tuple, table.get("columns", ())))} for table in content["tables"])
+        return PersonTables(**{**content, "tables": tuple(PersonTable(**table) for table in tables)})
     if kind == "epoch":
         every = content["every"]
         return Epoch(**{**content, "every": every if isinstance(every, str) else tuple(every)})

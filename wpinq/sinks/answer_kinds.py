@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
@@ -80,6 +81,10 @@ class Kind:
         """The same in the words of a reading, if there is one; a weight keeps its reason."""
         words = f"{reading} ({self.words})" if self.name == WEIGHT else reading
         return replace(self, words=words) if reading else self
+
+    def selection(self, listing: Any) -> str:
+        """The selection of a `Listing` in words, its threshold in the things that are counted."""
+        return str(replace(listing, above=float(Fraction(listing.above) / self.factor)).words)
 
     def at(self, key: Value) -> tuple[str, Fraction]:
         """The name of the kind of one answer, and what it is divided by."""

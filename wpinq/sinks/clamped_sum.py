@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -16,6 +16,7 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, make_lambda, write
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, warn_about
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, STR, TIME, TIMESTAMP, DecimalOf, Type
 from wpinq.plan.node import Node
+from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.laplace import LaplaceSink
 from wpinq.sinks.sink import register
@@ -163,6 +164,10 @@ class NoisySum(ClampedSink):
     @property
     def factor(self) -> Fraction:
         return Fraction(max(abs(self.lower), abs(self.upper)))
+
+    def kind(self, plan: Node) -> Kind:
+        kind, factor = ClampedSink.kind(self, plan), getattr(counted(plan.inputs[0]), "factor", 1)
+        return kind if factor == 1 else replace(kind, words=f"{kind.words}, each times the weight {factor} of its row")
 
     def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
         scale = self.answer_scale(self.scales(plan, epsilon)[0])

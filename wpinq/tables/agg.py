@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction
-from wpinq.tables.aggregates import Count, CountDistinct, Mean, Median, MostCommon, Quantile, Sum
+from wpinq.tables.aggregates import Aggregate, Count, CountDistinct, Mean, Median, MostCommon, Quantile, Sum
+from wpinq.tables.moments import Corr, Cov, Ols, Std, Var
 
 
 def mean(column: RecordFunction, lower: float, upper: float) -> Mean:
     """The mean of a column in each group; values are clamped to a public range.
 
-    It is a noisy sum around the middle of the range over a noisy count, as in `noisy_average`, for all groups at once.
-    Records with a null value are left out.
+    It is read off the noisy weights of the two ends of the range, as in `noisy_average`, for all groups at once. A
+    count in the same table is their sum. Records with a null value are left out.
 
     Parameters
     ----------
@@ -117,10 +118,9 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 def count_distinct(column: RecordFunction) -> CountDistinct:
     """The number of different values of a column in each group, without null.
 
-    It counts values exactly if each row weighs 1 or more.
-
-    The result is `Σ_v min(1, A(group, v))` plus Laplace noise of scale 1/ε. A Shave cuts one piece of weight 1 off each
-    value, so one unit of weight adds or removes at most one value.
+    The result is `Σ_v min(w, A(group, v)) / w` plus Laplace noise of scale 1/(wε). Here w is the weight of a row, at
+    most 1: for unnested rows, 1 over the bound of their table. Where weights are no counts, it is 1. A Shave cuts one
+    piece of weight w off each value.
 
     Parameters
     ----------
@@ -201,5 +201,6 @@ def sum(column: RecordFunction, lower: float | None = None, upper: float | None 
     return Sum(column, lower, upper)
 
 
-AGGREGATES = {made.name: made for made in (Count, Sum, Mean, CountDistinct, Median, Quantile, MostCommon)}
+_ALL = (Count, Sum, Mean, CountDistinct, Median, Quantile, MostCommon, Var, Std, Cov, Corr, Ols)
+AGGREGATES: dict[str, type[Aggregate]] = {made.name: made for made in _ALL}
 """Every aggregate, by the name that text programs call it by."""

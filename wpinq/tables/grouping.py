@@ -28,7 +28,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of
-from wpinq.sinks.keys import KeyDomain, ProductKeys, key_domain
+from wpinq.sinks.keys import CheckedKeys, KeyDomain, ProductKeys, key_domain
 from wpinq.sinks.keys import product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
@@ -208,11 +208,18 @@ class Groups:
             return part
         return self.key(record) if alone else (self.key(record), part)
 
-    def labels(self, keys: Sequence[Value], parts: Sequence[str]) -> tuple[Value, ...]:
-        """The records that carry some groups' parts, group by group."""
+    def labels(self, keys: tuple[Value, ...], parts: Sequence[str], type_: Type | None = None) -> tuple[Value, ...]:
+        """The records that carry some groups' parts, group by group.
+
+        Those of canonical keys are checked already for the type of the plan's records, if that is given.
+        """
         if not self.columns:
             return tuple(parts)
-        return tuple(keys) if len(parts) == 1 else tuple((key, part) for key in keys for part in parts)
+        if len(parts) == 1:
+            return keys
+        made = CheckedKeys((key, part) for key in keys for part in parts)
+        made.type = type_
+        return made
 
     def checked(self, keys: Iterable[object]) -> tuple[Value, ...]:
         """Keys of groups in canonical form, each once."""

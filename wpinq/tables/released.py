@@ -94,7 +94,7 @@ class Table(Saved, Framed):
     def __getitem__(self, key: object) -> Any:
         if not (isinstance(key, str) and key in self.answers and key not in self.keys):
             return self.row(key)
-        held = {group: self._estimate(key, place, CONFIDENCE) for place, group in enumerate(self.keys)}
+        held = dict(zip(self.keys, self._estimates(key, CONFIDENCE), strict=True))
         return held if self.tabulation.columns else held[()]
 
     def _ipython_key_completions_(self) -> list[Any]:
@@ -109,7 +109,8 @@ class Table(Saved, Framed):
             if listing is not None and known in listing.domain:
                 raise AnswersError(
                     f"the group {key!r} was not listed: its noisy count is at most {listing.above:.12g}; by(..., "
-                    "keys=[...]) with the same aggregates, at the same epsilon, gives its row and costs nothing more"
+                    "keys=[...]) gives its row and costs nothing more, the count in one table and the others in "
+                    "another, each at the same epsilon"
                 )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
@@ -117,6 +118,11 @@ class Table(Saved, Framed):
 
     def _estimate(self, name: str, place: int, confidence: float) -> Estimate:
         return self.tabulation.aggregates[name].read(self.answers[name], place, confidence)
+
+    def _estimates(self, name: str, confidence: float, shown: int | None = None) -> list[Estimate]:
+        """Those of the first groups, or of all."""
+        columns = self.tabulation.aggregates[name].columns(self.answers[name], confidence, slice(shown))
+        return [Estimate(*cell) for cell in zip(*columns, strict=True)]
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
@@ -134,11 +140,8 @@ class Table(Saved, Framed):
         for i, name in enumerate(names):
             found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
         for name in self.answers:
-            cells = [self._estimate(name, place, confidence) for place in range(len(self))]
-            found[name] = [cell.estimate for cell in cells]
-            if self.tabulation.aggregates[name].has_interval:
-                found[f"{name}_low"] = [cell.low for cell in cells]
-                found[f"{name}_high"] = [cell.high for cell in cells]
+            columns = self.tabulation.aggregates[name].columns(self.answers[name], confidence)
+            found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
 
     @property
@@ -218,12 +221,15 @@ class Table(Saved, Framed):
         column = names[0] if column is None and names else column
         if column not in names:
             raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
-        if not len(self):
+        held = [
+            (key, e) for key, e in zip(self.keys, self._estimates(column, confidence), strict=True) if e.low is not None
+        ]
+        if not held:
             raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
-        cells = [self._estimate(column, place, confidence) for place in range(len(self))]
+        keys, cells = zip(*held, strict=True)
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
-        drawn = plot_estimates(self.keys if by else None, cells, by or column, title, axes)
+        drawn = plot_estimates(keys if by else None, cells, by or column, title, axes)
         drawn.set_title(f"epsilon {format_epsilon(self.tabulation.epsilon)}")
         stamp(drawn, self.simulated)
         return drawn
@@ -243,8 +249,7 @@ class Table(Saved, Framed):
         held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
         for name in self.answers:
-            cells = [str(self._estimate(name, place, confidence)) for place in range(shown)]
-            columns.append([f"{name} ({words[name]})", *cells])
+            columns.append([f"{name} ({words[name]})", *map(str, self._estimates(name, confidence, shown))])
         lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
@@ -454,39 +459,51 @@ class Tabulation(Compound[R]):
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        return tuple(measurement for held in self.lowered.values() for measurement in held)
+        return tuple(measurement for first in self.together for measurement in self.lowered[first])
 
     @property
-    def items(self) -> Mapping[str, Measurement]:
-        """A measurement for each aggregate.
-
-        The parts of a partition cost the largest of them, and all are alike.
-        """
-        found = {}
-        for name, (first, *others) in self.lowered.items():
-            each = f", in each of {len(others) + 1} groups" if others else ""
-            found[f"{name} ({self.aggregates[name].name}{each})"] = first
+    def together(self) -> dict[str, list[str]]:
+        """The aggregates that one measurement serves, by the first of them."""
+        found: dict[str, list[str]] = {}
+        for name, each in self.aggregates.items():
+            same = (first for first in found if each.ends is not None and self.aggregates[first].ends == each.ends)
+            found.setdefault(next(same, name), []).append(name)
         return found
 
     @property
+    def items(self) -> Mapping[str, Measurement]:
+        """A measurement for each aggregate, or for those that it serves.
+
+        The parts of a partition cost the largest of them, and all are alike.
+        """
+        return {", ".join(map(self._title, held)): self.lowered[first][0] for first, held in self.together.items()}
+
+    def _title(self, name: str) -> str:
+        parts = len(self.lowered[name])
+        return f"{name} ({self.aggregates[name].name}{f', in each of {parts} groups' if parts > 1 else ''})"
+
+    @property
     def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        titled = zip(self.items.items(), self.aggregates.items(), strict=True)
-        return {title: (asked.stand_in(first), self.kind(name)) for (title, first), (name, asked) in titled}
+        aggregates = self.aggregates.items()
+        return {self._title(name): (a.stand_in(self.lowered[name][0]), self.kind(name)) for name, a in aggregates}
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
         epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
-        lowered = self._changed(lambda measurement: replace(measurement, epsilon=epsilon(measurement.epsilon)))
-        return replace(self, epsilons=epsilons, lowered=lowered)
+        lowered = {}
+        for names in self.together.values():
+            whole = sum((epsilons[name] for name in names), Fraction(0))
+            held = tuple(replace(measurement, epsilon=whole) for measurement in self.lowered[names[0]])
+            lowered.update(dict.fromkeys(names, held))
+        return replace(self, epsilons=epsilons, lowered={name: lowered[name] for name in self.lowered})
 
     def over(self, redeclared: Callable[[Node], Node]) -> Tabulation:
         """The same over the sources of other plans."""
-        lowered = self._changed(lambda measurement: replace(measurement, plan=redeclared(measurement.plan)))
+        lowered = {
+            name: tuple(replace(measurement, plan=redeclared(measurement.plan)) for measurement in held)
+            for name, held in self.lowered.items()
+        }
         plan = redeclared(self.plan)
         return replace(self, plan=plan, groups=replace(self.groups, plan=plan), lowered=lowered)
-
-    def _changed(self, change: Callable[[Measurement], Measurement]) -> dict[str, tuple[Measurement, ...]]:
-        """The measurements by aggregate, each changed."""
-        return {name: tuple(map(change, held)) for name, held in self.lowered.items()}
 
     @property
     def lister(self) -> str | None:
@@ -503,7 +520,10 @@ class Tabulation(Compound[R]):
         It waits for keys where it has none.
         """
         left = iter(released)
-        held = {name: tuple(next(left) for _ in asked) for name, asked in self.lowered.items()}
+        taken: dict[str, tuple[Any, ...]] = {}
+        for first, names in self.together.items():
+            taken.update(dict.fromkeys(names, tuple(next(left) for _ in self.lowered[first])))
+        held = {name: taken[name] for name in self.lowered}
         if self.keys is not None:
             return Table(self, self.keys, held)
         open_table = OpenTable(self, held)
@@ -548,7 +568,8 @@ class Tabulation(Compound[R]):
     def _lines(self) -> Iterator[str]:
         yield f"Tabulation {by_words(self)}, epsilon {format_epsilon(self.epsilon)}"
         cells = [
-            (name, f"{a.description}  ", format_epsilon(self.epsilons[name])) for name, a in self.aggregates.items()
+            (name, f"{a.description}  ", format_epsilon(self.lowered[name][0].epsilon) + " together" * bool(a.ends))
+            for name, a in self.aggregates.items()
         ]
         yield from (f"  {line}" for line in aligned(cells))
 

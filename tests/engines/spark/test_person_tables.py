@@ -133,7 +133,7 @@ def patients() -> wp.Query:
         "patients",
         id=("who", int),
         home=wp.table(region=str, at_most=1),
-        visits=wp.table(ward=str, at_most=3),
+        visits=wp.table(ward=str, at_most=3, columns={"ward": "care_site"}),
     )
 
 
@@ -142,7 +142,7 @@ def test_a_session_on_spark_counts_people_and_rows(spark: Any) -> None:
     data = {
         "home": spark.createDataFrame([(who, "ns"[who % 2]) for who in range(20)], "who int, region string"),
         "visits": spark.createDataFrame(
-            [(who, "AB"[i % 2]) for who in range(5, 30) for i in range(who % 6)], "who int, ward string"
+            [(who, "AB"[i % 2]) for who in range(5, 30) for i in range(who % 6)], "who int, care_site string"
         ),
     }
     wards = source.unnest("visits").by("ward", keys=["A", "B"]).agg(n=wp.count(), epsilon=10**7)
@@ -162,17 +162,17 @@ def test_a_session_on_spark_counts_people_and_rows(spark: Any) -> None:
 def test_refusals_of_spark_name_the_table_and_no_value(spark: Any) -> None:
     source = patients()
     home = spark.createDataFrame([(1, "n")], "who bigint, region string")
-    visits = spark.createDataFrame([(1, "A")], "who bigint, ward string")
-    null = spark.createDataFrame([(1, "A"), (None, "SECRET")], "who bigint, ward string")
-    texts = spark.createDataFrame([("1", "SECRET")], "who string, ward string")
+    visits = spark.createDataFrame([(1, "A")], "who bigint, care_site string")
+    null = spark.createDataFrame([(1, "A"), (None, "SECRET")], "who bigint, care_site string")
+    texts = spark.createDataFrame([("1", "SECRET")], "who string, care_site string")
     for offered, words in (
         ({"home": home, "visits": null}, "table 'visits'"),
         ({"home": home, "visits": texts}, "'who'"),
-        ({"home": home, "visits": home}, "ward"),
+        ({"home": home, "visits": home}, "care_site"),
     ):
         with pytest.raises(SourceRejected, match=words) as caught:
             read(source, offered)
         assert "SECRET" not in str(caught.value)
     with wp.Session(engine="spark") as session, pytest.raises(SourceRejected, match="all in Spark, or none"):
-        session.protect(source, {"home": home, "visits": [{"who": 1, "ward": "A"}]}, budget=1)
+        session.protect(source, {"home": home, "visits": [{"who": 1, "care_site": "A"}]}, budget=1)
     assert len(read(source, {"home": home, "visits": visits})) == 1

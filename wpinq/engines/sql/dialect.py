@@ -74,9 +74,10 @@ _DUCKDB: dict[str, str] = {
     "range_stop": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
     "THEN CAST(least(CAST({0} AS HUGEINT) + {2}, {1}) AS BIGINT) END",
     "map": "list_transform({0}, {1})",
+    "filter": "list_filter({0}, {1})",
     "flatten": "flatten({0})[1:{1}]",
     "sort": "list_sort({0}, 'ASC', 'NULLS FIRST')",
-    "int_list_sum": "CASE WHEN {0} IS NOT NULL THEN TRY_CAST(coalesce(list_sum({0}), 0) AS BIGINT) END",
+    "int_list_sum": "CASE WHEN {1} THEN TRY_CAST(coalesce(list_sum({0}), 0) AS BIGINT) END",
     "list_min": "list_min({0})",
     "list_max": "list_max({0})",
     "first": "{0}[1:{1}]",

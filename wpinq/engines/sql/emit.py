@@ -50,10 +50,10 @@ class Emitter:
             term, ready = stack.pop()
             if term.digest in written:
                 continue
-            if term.kind == "call" and term.text == "map":
+            if term.kind == "call" and term.text in ("map", "filter"):
                 items, function = term.arguments
                 if items.digest in written:
-                    written[term.digest] = self._map(written[items.digest], function, written)
+                    written[term.digest] = self._each(term.text, written[items.digest], function, written)
                 else:
                     stack += [(term, False), (items, False)]
             elif not ready and term.arguments:
@@ -73,8 +73,8 @@ class Emitter:
             raise Unsupported("a sum of floats, inside of a function over the elements of a list")
         return self.dialect.write(term.text, *arguments)
 
-    def _map(self, items: str, function: t.SqlTerm, written: dict[bytes, str]) -> str:
-        """A function of each element of a list.
+    def _each(self, template: str, items: str, function: t.SqlTerm, written: dict[bytes, str]) -> str:
+        """A function of each element of a list: its values, or the elements for which it is true.
 
         Its frequent terms are put beside the element first, step by step.
         """
@@ -90,7 +90,11 @@ class Emitter:
             if not result:
                 held |= {term.digest: f"s{len(held) + i}" for i, term in enumerate(level)}
                 result = self.dialect.struct({place: inner[digest] for digest, place in held.items()})
-            items = self.dialect.write("map", items, self.dialect.lambda_.format(name=name, body=result))
+            last = template if number == len(levels) else "map"
+            items = self.dialect.write(last, items, self.dialect.lambda_.format(name=name, body=result))
+        if template == "filter" and levels:
+            body_ = self.dialect.field(name, "v")
+            items = self.dialect.write("map", items, self.dialect.lambda_.format(name=name, body=body_))
         return items
 
     def shared(self, roots: Sequence[t.SqlTerm], known: set[bytes], inside: str | None = None) -> list[t.SqlTerm]:

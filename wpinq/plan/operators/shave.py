@@ -35,7 +35,8 @@ class Shave(RecordKeyed):
 
     The widths are a constant > 0, repeated as long as there is weight, or a list for each record. A negative or null
     width of a list counts as 0. The output has the fields `record` and `index`. Negative weights count as 0.
-    A list of widths needs a static bound or a public `limit`.
+    A list of widths needs a static bound or a public `limit`. A constant stands for the fraction that it is the float
+    of, if one has a denominator of at most 10⁶: 0.02 is 1/50.
 
     Examples
     --------
@@ -66,6 +67,13 @@ class Shave(RecordKeyed):
         return record_type({"record": inputs[0], "index": INT})
 
     @property
+    def width(self) -> Fraction:
+        """The constant width."""
+        assert not isinstance(self.widths, Lambda)
+        short = Fraction(self.widths).limit_denominator(10**6)
+        return short if float(short) == self.widths else Fraction(self.widths)
+
+    @property
     def bound(self) -> int | None:
         """The most widths that one record can have; None where only its weight bounds them."""
         if isinstance(self.widths, Lambda):
@@ -75,7 +83,7 @@ class Shave(RecordKeyed):
 
     def norm_bound(self, *inputs: Fraction) -> Fraction:
         if not isinstance(self.widths, Lambda) and self.limit is None:
-            pieces = inputs[0] / Fraction(self.widths)
+            pieces = inputs[0] / self.width
             if pieces > PIECES_LIMIT:
                 raise PlanError(
                     f"Shave({self.widths!r}): a record may weigh up to {_rounded(inputs[0])} here and would be cut "
@@ -92,7 +100,7 @@ class Shave(RecordKeyed):
         if isinstance(self.widths, Lambda):
             assert limited is not None
             return limited
-        pieces = inputs[0] + math.ceil(norm_bound / Fraction(self.widths))  # whole ones share the norm
+        pieces = inputs[0] + math.ceil(norm_bound / self.width)  # whole ones share the norm
         return pieces if limited is None else min(pieces, limited)
 
     def rows(self, *inputs: Sized) -> RowBounds:
@@ -100,7 +108,7 @@ class Shave(RecordKeyed):
         if isinstance(self.widths, Lambda):
             one, made = self.bound, times(below.rows.records, self.bound)
         else:
-            made, one = pieces(below, Fraction(self.widths), self.bound)
+            made, one = pieces(below, self.width, self.bound)
         a_key: dict[Fields, int] = {}
         for fields, most in below.rows.a_key.items():
             inside = frozenset((0, *path) for path in fields)
@@ -111,7 +119,8 @@ class Shave(RecordKeyed):
 
     def rounding_units(self) -> Fraction:
         # The remainder of a division is exact; pieces of widths of each record are put on a grid and rounded twice.
-        return Fraction(3) if isinstance(self.widths, Lambda) else Fraction(0)
+        # A rounded width moves its pieces, and what is left.
+        return Fraction(3 if isinstance(self.widths, Lambda) else 0 if self.width == self.widths else 2)
 
     def nonnegative(self, *inputs: bool) -> bool:
         return True  # negative weights count as 0
@@ -119,12 +128,12 @@ class Shave(RecordKeyed):
     def lattice(self, *inputs: Fraction) -> Fraction | NoLattice:
         if isinstance(self.widths, Lambda):
             return _of_widths(self.widths, inputs[0])
-        return common_divisor(inputs[0], Fraction(self.widths))
+        return common_divisor(inputs[0], self.width)
 
     def counted(self, *inputs: Counted) -> Counted | NoCount:
         (things,) = inputs
         if not isinstance(self.widths, Lambda):
-            return numbered(things, Fraction(self.widths))
+            return numbered(things, self.width)
         if _of_widths(self.widths, things.factor) != things.factor:
             return NoCount(self.name, "cuts by widths other than the weight of one thing")
         return Counted(things.factor, things.of.removesuffix(NUMBERED) + NUMBERED)
@@ -147,7 +156,7 @@ class Shave(RecordKeyed):
     def record_evaluator(self, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         if isinstance(self.widths, Lambda):
             return self._varying(self.widths, arithmetic)
-        return self._constant(arithmetic.number(self.widths), arithmetic)
+        return self._constant(arithmetic.number(self.width), arithmetic)
 
     def _constant(self, width: Weight, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
         # fmod is exact, so every piece is exact: no error grows with the number of pieces

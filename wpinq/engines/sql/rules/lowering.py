@@ -80,16 +80,40 @@ RULES |= {
     "min_list": _plain("list_min"),
     "max_list": _plain("list_max"),
     "concatenate": lambda node, shapes: t.call("concatenate", *_as(node, shapes, STR), t.literal(str(TEXT_LIMIT))),
-    "flatten": lambda node, shapes: t.call("flatten", t.as_term(shapes[0]), t.literal(str(LIST_LIMIT))),
     "length": lambda node, shapes: t.call(
         f"{'text' if node.arguments[0].type == STR else 'list'}_length", t.as_term(shapes[0])
-    ),
-    "sum_list": lambda node, shapes: t.call(
-        f"{'float' if node.type == FLOAT else 'int'}_list_sum", t.as_term(shapes[0])
     ),
     "is_null": lambda node, shapes: t.is_null(shapes[0]),
     "record": lambda node, shapes: t.RecordShape(None, shapes),
 }
+
+
+@_rule("sum_list")
+def _sum_list(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
+    """The sum, null where there is no list.
+
+    Whether there is one is said of the list whose elements are mapped or filtered. A database computes both terms by
+    themselves, and does so again at each level of lists in lists.
+    """
+    items = held = t.as_term(shapes[0])
+    while held.text in ("map", "filter", "first"):
+        held = held.arguments[0]
+    there = t.call("is_present", held) if held.nullable else t.TRUE
+    return t.call("float_list_sum", items) if node.type == FLOAT else t.call("int_list_sum", items, there)
+
+
+@_rule("flatten")
+def _flatten(node: Call, shapes: tuple[t.Shape, ...]) -> t.Shape:
+    """All elements; a filter, where each list is of the one element that it comes from, or null."""
+    items, limit = t.as_term(shapes[0]), t.literal(str(LIST_LIMIT))
+    function = items.arguments[1].arguments[0] if items.text == "map" else items
+    if function.text == "where" and isinstance(node.type, ListOf):
+        condition, name = function.arguments[0], items.arguments[1].text
+        one = t.call("list:1", t.pack(t.unpack(t.parameter(name), node.type.element)))
+        one = t.call(f"cast:{type_name(node.type)}", one)
+        if function == t.choose(condition, one, t.null(node.type)):
+            return t.call("first", t.call("filter", items.arguments[0], t.function(name, condition)), limit)
+    return t.call("flatten", items, limit)
 
 
 @_rule("divide")

@@ -104,6 +104,7 @@ _TEMPLATES: dict[str, str] = {
     "range_stop": "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL "
     f"THEN CAST(least(CAST({{0}} AS {_WIDE}) + {{2}}, CAST({{1}} AS {_WIDE})) AS BIGINT) END",
     "map": "transform({0}, {1})",
+    "filter": "filter({0}, {1})",
     "flatten": "slice(flatten(filter({0}, f -> f IS NOT NULL)), 1, {1})",
     "sort": "sort_array({0}, TRUE)",
     "int_list_sum": f"TRY_CAST(aggregate({{0}}, CAST(0 AS {_WIDE}), "
