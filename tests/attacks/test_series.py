@@ -205,13 +205,13 @@ def test_b_a_row_is_in_one_epoch_and_no_other() -> None:
         template = Epoch("v", every, start, "when")
         labels = template.labels(1, 20)
         assert [template.number(label) for label in labels] == list(range(1, 21))
-        bounds = [template.at(label).bounds(TIMESTAMP) for label in labels]
+        bounds = [replace(template, label=label).bounds(TIMESTAMP) for label in labels]
         assert [end for _, end in bounds[:-1]] == [first for first, _ in bounds[1:]]
         moments = [first + step for first, _ in bounds for step in (-1, 0, 1)]
         moments += [rng.randrange(bounds[0][0], bounds[-1][1]) for _ in range(9)]
         for moment in moments:
             inside = bounds[0][0] <= moment < bounds[-1][1]
-            assert sum(template.at(label).holds(moment, TIMESTAMP) for label in labels) == inside
+            assert sum(replace(template, label=label).holds(moment, TIMESTAMP) for label in labels) == inside
     days = [Epoch("v", "week", "2026-W01", "d", label).bounds(DATE) for label in ("2026-W52", "2026-W53")]
     assert days[0][1] == days[1][0]
 

@@ -7,7 +7,7 @@ TISSEC 2011, and Honaker, *Efficient use of differentially private binary trees*
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -169,7 +169,7 @@ def _node(total: RunningTotal, place: Place) -> tuple[bytes, tuple[Value, ...] |
 
 def _identity(measurement: Measurement) -> tuple[bytes, tuple[Value, ...] | None]:
     """The noise of a node and its keys; answers from a file have no more."""
-    return measurement.digest, measurement.domain
+    return replace(measurement, prepaid=None).digest, measurement.domain
 
 
 def _sum(parts: list[tuple[float, list[Any]]]) -> tuple[float, list[Any]]:

@@ -21,17 +21,8 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.epochs import Epoch
 from wpinq.expr.types import TupleOf, Type
 from wpinq.expr.values import UnfitValue
-from wpinq.plan.operators.source import Source
 
 _LATE = "the data hold rows outside of the epoch, or without a readable time, and the series is strict"
-
-
-def offered_epoch(declared: Source) -> Epoch | None:
-    """The epoch of a source, with `on` by the name of its column in the data."""
-    epoch, row = declared.epoch, declared.row
-    if epoch is None or declared.columns is None or not isinstance(row, TupleOf):
-        return epoch
-    return replace(epoch, on=declared.columns[row.names.index(epoch.on)])
 
 
 def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Relation:

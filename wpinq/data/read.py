@@ -15,7 +15,7 @@ from typing import Any
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list
-from wpinq.data.epochs import RowsOfEpoch, in_epoch, offered_epoch
+from wpinq.data.epochs import RowsOfEpoch, in_epoch
 from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, identities, unread_format
 from wpinq.data.graph_objects import graph_of
@@ -106,7 +106,7 @@ def read_source(
         return interruptible(lambda: read_frame(frame, declared))
     if isinstance(person, PersonTables):
         return _of_tables(_tables(data, person), declared, person, database)
-    data, facts, epoch = as_edge_list(data, row), frozenset(declared.facts), offered_epoch(declared)
+    data, facts, epoch = as_edge_list(data, row), frozenset(declared.facts), declared.epoch
     if epoch is not None and isinstance(data, (EdgeList, Mapping)):
         raise SourceRejected("rows of an epoch come from a table, csv or parquet, or rows by field name")
     if not isinstance(data, Mapping) and unit_weight < 1:

@@ -101,7 +101,7 @@ def table_relation(
     if table.columns is not None:
         with contextlib.suppress(duckdb.Error):  # of a kind of column that it does not know
             relation = _native(connection, table, layout, stack)
-            if table.consumed and not connection.execute(f"SELECT 1 FROM {STAGED} LIMIT 1").fetchall():
+            if table.consumed and kept is None and not connection.execute(f"SELECT 1 FROM {STAGED} LIMIT 1").fetchall():
                 raise SourceRejected(NO_ROWS.format("a stream"))
             return relation
     if table.values is None:

@@ -10,7 +10,7 @@ import datetime
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from wpinq.errors import PlanError
@@ -77,8 +77,14 @@ class Epoch:
         for each in (*(self.every if listed else ()), self.start, *filter(None, (self.label,))):
             self.number(each)
 
-    def check(self, source: str, account: str, row: Type, person: Person | None) -> None:
-        """Refuse a template where an epoch is needed, and a declaration that does not fit the rows."""
+    def check(
+        self, source: str, account: str, row: Type, columns: tuple[str, ...] | None, person: Person | None
+    ) -> None:
+        """Refuse a template where an epoch is needed, and a declaration that does not fit the rows.
+
+        Columns are layout, and no part of an account. If epochs could read `on` from different columns, one row could
+        be in two of them.
+        """
         if not self.label:
             raise PlanError(f"{self.series!r} is a series: name an epoch, as {self.series}.epoch({self.start!r})")
         if source != self.source or account != source:
@@ -87,24 +93,17 @@ class Epoch:
         kind = fields.get(self.on)
         if kind not in ((STR,) if isinstance(self.every, tuple) else (TIMESTAMP, DATE, STR)):
             raise PlanError(f"series {self.series!r}: on names the field of a time, datetime or date, or a label, str")
+        if columns is not None and columns[[*fields].index(self.on)] != self.on:
+            raise PlanError(f"series {self.series!r}: the field of `on` has the name of its column, in all epochs")
         if kind == DATE and self.every == "hour":
             raise PlanError(f"series {self.series!r}: a date is in no hour; declare the field of `on` as datetime")
         if self.distinct and not (person is not None and isinstance(fields.get(self.distinct), Scalar)):
             raise PlanError(f"series {self.series!r}: distinct names a field of single values, of people's rows")
 
-    def at(self, label: str) -> Epoch:
-        """An epoch of the series; PlanError where the calendar has none of that label."""
-        return replace(self, label=str(label))
-
     @property
     def source(self) -> str:
         """The name of its source and account, or of the series for the template."""
         return f"{self.series}{SEPARATOR}{self.label}" if self.label else self.series
-
-    @property
-    def total_account(self) -> str:
-        """The account of one person over all epochs."""
-        return over_all(self.series)
 
     def number(self, label: str) -> int:
         """The number of an epoch, from 1."""

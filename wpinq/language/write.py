@@ -260,7 +260,7 @@ def _declared_node(node: Node) -> Node:
     source = node.operator
     if not isinstance(source, Source) or source.epoch is None or not source.epoch.label:
         return node
-    return Node(replace(source, source=source.epoch.series, epoch=source.epoch.at("")))
+    return Node(replace(source, source=source.epoch.series, epoch=replace(source.epoch, label="")))
 
 
 def _written_source(source: Operator) -> str:

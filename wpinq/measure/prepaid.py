@@ -55,7 +55,7 @@ def source_at(template: Source, label: str) -> Source:
     """The source of an epoch; PlanError where the template has none of that label."""
     if template.epoch is None or not label:
         raise PlanError(f"{template.source!r} is no series, or no epoch was named: declare it by wp.series")
-    epoch = template.epoch.at(label)
+    epoch = replace(template.epoch, label=str(label))
     return replace(template, source=epoch.source, epoch=epoch)
 
 

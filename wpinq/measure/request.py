@@ -102,7 +102,9 @@ class MeasuredPlan:
         """
         # a choice is made among its candidates: others, another choice
         candidates = _written(self.domain or (), self.key_type) if self.sink.chooses else []
-        return digest_of("measurement", self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
+        # a node of a running total is no other release: it pays all levels, and is no replay of what did not
+        what = "measurement" if self.prepaid is None else f"node of {self.prepaid.tree}"
+        return digest_of(what, self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
 
     def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
         """The interval around one answer; of a listed one, the interval given that it is listed."""

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from operator import attrgetter
 
+from wpinq.expr.epochs import over_all
 from wpinq.expr.nodes import digest_of
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operator import PartsRead
@@ -211,7 +212,7 @@ def charges(asked: Mapping[str, Fraction], declared: Mapping[str, Source]) -> di
         if name in asked:
             owed[source.account] += asked[name] * source.unit_weight
             if source.epoch is not None and source.person is not None:  # of one person over all epochs
-                owed[source.epoch.total_account] += asked[name] * source.unit_weight
+                owed[over_all(source.epoch.series)] += asked[name] * source.unit_weight
     return dict(owed)
 
 

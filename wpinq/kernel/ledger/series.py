@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from wpinq.errors import SessionError
-from wpinq.expr.epochs import SEPARATOR
+from wpinq.expr.epochs import SEPARATOR, over_all
 from wpinq.kernel.ledger.accounts import (
     MARK,
     Account,
@@ -68,7 +68,7 @@ def declared_accounts(
     ]
     if source.person is not None:
         total = UNBOUNDED if epoch.total is None else parse_budget(epoch.total)
-        accounts.append(declared_account(epoch.total_account, OF_PERSON, unit, Fraction(1), total))
+        accounts.append(declared_account(over_all(epoch.series), OF_PERSON, unit, Fraction(1), total))
     return source, tuple(accounts)
 
 
