@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import sqlite3
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -235,6 +236,21 @@ def test_c_other_labels_are_no_epochs(label: str) -> None:
         views().epoch(label)
 
 
+@pytest.mark.parametrize("form", ["cursor", *FORMS])
+def test_c_no_late_row_decides_whether_an_epoch_is_protected(form: str, tmp_path: Path) -> None:
+    """Without any row, and with a late row alone, an epoch is empty: also where a stream without rows looks used up."""
+    for rows in ([], late_rows(Random(1))[:1]):
+        if form == "cursor":
+            connection = sqlite3.connect(":memory:")
+            connection.execute("CREATE TABLE t (user, page, at)")
+            connection.executemany("INSERT INTO t VALUES (?, ?, ?)", [(r["user"], r["page"], "other") for r in rows])
+            labelled = wp.series("v", every=["one", "two"], on="at", at=str, user=str, page=str, budget_each=1)
+            assert held(labelled, connection.execute("SELECT * FROM t"), "one") == {}
+            connection.close()
+        else:
+            assert held(views(), FORMS[form](rows, tmp_path)) == {}
+
+
 # (d) versions pay from the same account
 
 
@@ -332,6 +348,17 @@ def test_a_declaration_by_hand_has_the_name_and_the_account_of_its_epoch() -> No
             replace(declared, **change).check()
     with pytest.raises(PlanError):
         wp.series("v", every="day", start="1970-01-01", on="d", d=datetime.date)  # where databases round upwards
+
+
+def test_all_epochs_read_their_rows_by_one_column() -> None:
+    """Columns are no part of an account: by the time of sending and of arrival, one row would be in two of them."""
+    for column in ("sent", "arrived"):
+        with pytest.raises(PlanError, match="name of its column"), wp.Session() as session:
+            session.protect(views(columns={"when": column}), [], epoch=DAY)
+    with pytest.raises(PlanError, match="name of its column"):
+        held(views(columns={"when": "page", "page": "when"}), [])
+    frame = pd.DataFrame({"user": ["a"], "title": ["x"], "when": [Moment(2026, 11, 27)]})
+    assert sum(held(views(columns={"page": "title"}), frame).values()) == 1
 
 
 def test_a_second_series_over_the_same_rows_is_said_to_add_up(tmp_path: Path) -> None:
@@ -492,6 +519,22 @@ def test_a_share_is_taken_once() -> None:
         assert released(shops(source, epsilon=2).due(first)) == [17, 7]
         more = shops(source, levels=4)  # which may grow: each epoch owes one more, and the tree is the same
         assert released(more.node((1, 2)), fresh=True) == [19, 9]
+
+
+def test_a_plain_count_before_the_first_node_leaves_no_level_unpaid() -> None:
+    """Were the node its replay, an epoch would pay one level, and a node of later epochs could be refused."""
+    source = sales()
+    first, second = labels_of(source, 2)
+    with wp.Session() as session:
+        for label in (first, second):
+            session.protect(source, [], epoch=label, version="1")
+        session.release(source.epoch(first).select(lambda s: s.shop).noisy_count(1, over=["a", "b"]))
+        session.release(shops(source).due(first))
+        assert session.spent(f"sales:{first}") == 4
+        with pytest.raises(BudgetExceeded):
+            session.release(source.epoch(first).count("0.01"))
+        session.release(shops(source).due(second))
+        assert (session.spent(f"sales:{first}"), session.spent(f"sales:{second}")) == (4, 3)
 
 
 def test_levels_that_the_budget_does_not_cover_are_refused_before_anything() -> None:

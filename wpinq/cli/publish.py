@@ -29,6 +29,9 @@ from wpinq.noise.epsilon_text import format_epsilon
 PLACE = "{epoch}"
 """What stands for the label of an epoch in the path of the data."""
 
+_MISSING = "missing\n"
+"""What stands for the digest of data where there is no file."""
+
 FAILED = b"There is no release of this epoch.\n"
 """The file of an epoch whose data were refused, or whose evaluation failed: the same for every reason."""
 
@@ -125,7 +128,7 @@ def _data(pattern: str, epoch: Epoch, version: str) -> Iterator[str | list[Any]]
         raise UsageError(f"--data: {folder} is no folder in which files can be read and written") from None
     with os.fdopen(note, "r+") as notes:
         fcntl.flock(notes, fcntl.LOCK_EX)
-        there, found = os.path.lexists(path), _digest(path)
+        found = _digest(path)
         lines = notes.read().splitlines(keepends=True)  # a line without its end was never written whole
         read = dict(line.rsplit(" ", 1) for line in lines if " " in line and line.endswith("\n"))
         if read.get(version, found) != found:
@@ -136,7 +139,7 @@ def _data(pattern: str, epoch: Epoch, version: str) -> Iterator[str | list[Any]]
             notes.write(f"\n{version} {found}")
             notes.flush()
             os.fsync(notes.fileno())
-        yield path if there else []
+        yield [] if found == _MISSING and not os.path.lexists(path) else path
         if _digest(path) != found:
             raise SourceRejected(f"{path} changed while it was read: write it elsewhere, and rename it into place")
 
@@ -149,7 +152,11 @@ def _digest(path: str) -> str:
             with file.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
     except FileNotFoundError:
-        return "missing\n"
+        return _MISSING
+    except SourceRejected as refused:
+        if "no file that matches" in str(refused):  # of a pattern; other refusals leave open which files there are
+            return _MISSING
+        raise
     except OSError:
         raise SourceRejected(f"{path} cannot be read: check its rights") from None
     return f"{digest.hexdigest()}\n"

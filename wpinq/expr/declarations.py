@@ -52,9 +52,7 @@ def check_facts(facts: Iterable[str], type_: Type, unit_weight: Fraction) -> Non
     declared = set(facts)
     unknown = sorted(declared - set(FACTS))
     if unknown:
-        raise PlanError(
-            f"there is no fact {', '.join(map(repr, unknown))}: a source can declare {', '.join(sorted(FACTS))}"
-        )
+        raise PlanError(f"there is no fact {', '.join(map(repr, unknown))}: sources have {', '.join(sorted(FACTS))}")
     for fact in sorted(declared & {"symmetric", "simple"}):
         pairs = isinstance(type_, TupleOf) and len(type_.elements) == 2 and _alike(*type_.elements)
         if not pairs or type_.nullable:
@@ -150,9 +148,7 @@ class Person:
             When the field cannot be the id of a person, or fields have no names to find columns by.
         """
         if not isinstance(row, TupleOf) or row.nullable or not row.names or None in row.names:
-            raise PlanError(
-                f"rows of persons have named fields, beside a column {self.column!r}: declare fields, as in page=str"
-            )
+            raise PlanError(f"rows of persons have named fields beside a column {self.column!r}: declare page=str")
         if self.column not in row.names:
             return None
         place = row.names.index(self.column)

@@ -66,7 +66,8 @@ class Epoch:
     def __post_init__(self) -> None:
         check_field_name(self.series)
         listed = isinstance(self.every, tuple)
-        if listed and (not self.every or len({*self.every}) < len(self.every) or self.start != self.every[0]):
+        sound = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in self.every)
+        if listed and (not sound or len({*self.every}) < len(self.every) or self.every[:1] != (self.start,)):
             raise PlanError(f"series {self.series!r}: labels are different texts in order, and the first is the start")
         if not listed and self.every not in CALENDARS:
             raise PlanError(f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or all labels")
@@ -74,12 +75,10 @@ class Epoch:
             raise PlanError(f"series {self.series!r}: the first epoch begins after 1970")  # databases round towards it
         if not (isinstance(self.strict, bool) and isinstance(self.on, str) and isinstance(self.distinct, str)):
             raise PlanError(f"series {self.series!r}: strict is True or False, on and distinct name fields")
-        for each in (*(self.every if listed else ()), self.start, *filter(None, (self.label,))):
+        for each in (self.start, self.label or self.start):
             self.number(each)
 
-    def check(
-        self, source: str, account: str, row: Type, columns: tuple[str, ...] | None, person: Person | None
-    ) -> None:
+    def check(self, source: str, account: str, row: Type, columns: tuple[str, ...], person: Person | None) -> None:
         """Refuse a template where an epoch is needed, and a declaration that does not fit the rows.
 
         Columns are layout, and no part of an account. If epochs could read `on` from different columns, one row could
@@ -93,7 +92,7 @@ class Epoch:
         kind = fields.get(self.on)
         if kind not in ((STR,) if isinstance(self.every, tuple) else (TIMESTAMP, DATE, STR)):
             raise PlanError(f"series {self.series!r}: on names the field of a time, datetime or date, or a label, str")
-        if columns is not None and columns[[*fields].index(self.on)] != self.on:
+        if columns and columns[[*fields].index(self.on)] != self.on:
             raise PlanError(f"series {self.series!r}: the field of `on` has the name of its column, in all epochs")
         if kind == DATE and self.every == "hour":
             raise PlanError(f"series {self.series!r}: a date is in no hour; declare the field of `on` as datetime")
@@ -155,7 +154,7 @@ class Epoch:
 
 def over_all(series: str) -> str:
     """The account of one person over all epochs of a series; `*` is in no label."""
-    return f"{series}{SEPARATOR}*"
+    return f"{series.partition(SEPARATOR)[0]}{SEPARATOR}*"
 
 
 def _moment(every: str, index: int) -> datetime.datetime:

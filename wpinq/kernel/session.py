@@ -221,7 +221,7 @@ class Session(Budgets, Releasing):
         own = self._paying(source)
         if (budget is None) == (each is None and all is None) or (each is not None and analyst is None):
             raise SessionError("set_budget takes a budget; or of a series all=..., and for an analyst each=...")
-        for account, amount in ((own, budget), (own, each), (over_all(own), all)):
+        for account, amount in ((over_all(own), all), (own, each), (own, budget)):
             if amount is not None:
                 self._ledger.set_budget(account, parse_budget(amount), analyst)
 

@@ -83,9 +83,7 @@ def check_exact(step: Fraction, rounding_error: Fraction, mass: Fraction) -> Non
     >>> check_exact(Fraction(1), Fraction(1, 10**6), Fraction(2**30))
     """
     if 2 * rounding_error >= step or mass / step >= _LARGEST:
-        raise EpsilonError(
-            "the lattice is too fine for exact evaluation: declare a smaller cap on the sources, or use Laplace noise"
-        )
+        raise EpsilonError("the lattice is too fine for exact evaluation: declare a smaller cap, or use Laplace noise")
 
 
 def on_lattice(weights: Sequence[float], step: Fraction) -> list[int]:

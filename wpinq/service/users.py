@@ -246,9 +246,7 @@ class UserStore:
     def _check_there(self) -> None:
         """Refuse a file that was moved or replaced, because its changes would not be seen."""
         if self._there() != self._identity:
-            raise UsersError(
-                f"{self._path} was removed or replaced while it was open, so no user is known: start the service again"
-            )
+            raise UsersError(f"{self._path} was removed or replaced while it was open: start the service again")
 
     @contextmanager
     def _held(self, what: str) -> Iterator[sqlite3.Connection]:

@@ -300,16 +300,12 @@ def key_domain(given: KeyDomain | Iterable[object]) -> KeyDomain:
     if isinstance(given, range) and given.step == 1 and len(given):
         return IntegerKeys(given.start, given.stop - 1)
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise PlanError(
-            f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…) of such, or a list"
-        )
+        raise PlanError(f"{given!r} is no domain of keys: give integers(0, 99_999), digits(5), product(…), or a list")
     keys = tuple(map(_hashable, given))
     try:
         return GivenKeys(keys)
     except TypeError:  # what has no hash is no value of a record
-        raise PlanError(
-            "a key of a domain is a value or a record of values: a number, a text, a tuple of such"
-        ) from None
+        raise PlanError("a key of a domain is a value or a record of values: a number, text, a tuple of such") from None
 
 
 def _hashable(key: object) -> Value:

@@ -212,10 +212,7 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
                 "use that, or protect the data under another name"
             )
         if known.schema == SHARED and known.name == source.source != source.account:
-            raise LedgerError(
-                f"the ledger has {known.name!r} as an account that other tables share: protect the data under another "
-                "name"
-            )
+            raise LedgerError(f"the ledger has {known.name!r} as a shared account: protect the data under another name")
         if holder and holder != source.account == table:
             raise LedgerError(
                 f"the ledger has {table!r} as a table of the account {holder!r}: give the account of "

@@ -72,9 +72,7 @@ class Head:
         """The head that `str` gave; LedgerError for any other text."""
         found = _WRITTEN_HEAD.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None:
-            raise LedgerError(
-                "the head of a ledger is NUMBER:HASH, with 64 hexadecimal digits, as wpinq ledger show prints it"
-            )
+            raise LedgerError("the head is NUMBER:HASH, with 64 hexadecimal digits, as wpinq ledger show prints it")
         return Head(int(found[1]), bytes.fromhex(found[2]))
 
 

@@ -33,9 +33,7 @@ _DEMAND = re.compile(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)  # "1e999
 def check_analyst(name: object) -> str:
     """The name of an analyst, or a refusal."""
     if not isinstance(name, str) or _ANALYST.fullmatch(name) is None:
-        raise LedgerError(
-            'an analyst is named by up to 64 ASCII letters, digits and "_", with a letter first, such as "alice"'
-        )
+        raise LedgerError('an analyst is named by up to 64 ASCII letters, digits and "_", a letter first, as "alice"')
     return name
 
 

@@ -135,9 +135,9 @@ class Ledger:
         def opened(transaction: Transaction) -> tuple[Account, ...]:
             if refuse is not None:
                 refuse(accounts.all_accounts(transaction))
-            found = tuple(accounts.open_account(transaction, account, CURATOR) for account in wanted)
-            open_for_analysts(transaction, found)
-            return found
+            return open_for_analysts(
+                transaction, [accounts.open_account(transaction, each, CURATOR) for each in wanted]
+            )
 
         return self._store.write(opened)
 

@@ -27,15 +27,11 @@ from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import decimal_epsilon, parse_budget
 from wpinq.plan.operators.source import Source
 
-OF_SERIES = "the template of a series, which pays nothing"
-OF_PERSON = "what one person pays over all epochs of a series"
 UNBOUNDED = LIMIT - 1
 """The budget over all epochs where none is declared: it refuses nothing that the epochs allow."""
 
 
-def declared_accounts(
-    declared: Source, label: str | None, unit: str, budget: object
-) -> tuple[Source, tuple[Account, ...]]:
+def declared_accounts(declared: Source, label: str | None, unit: str, budget: object) -> tuple[Source, list[Account]]:
     """A source that is protected, and its accounts; of an epoch, those of its series too.
 
     Parameters
@@ -52,7 +48,7 @@ def declared_accounts(
     template, epoch = declared, declared.epoch
     if epoch is None and label is None:
         declared.check()  # a plan that was read or unpickled may say anything
-        return declared, accounts_of(declared, unit, parse_budget(budget))
+        return declared, [*accounts_of(declared, unit, parse_budget(budget))]
     if epoch is None or epoch.label or epoch.each is None or label is None or budget is not None:
         raise SessionError(
             "a source is protected with a budget, and an epoch by its series with the budget_each that it declares: "
@@ -61,19 +57,20 @@ def declared_accounts(
     source = source_at(template, label)
     source.check()
     each, words = parse_budget(epoch.each), unit + source.rows_of_unit
-    schema = f"{OF_SERIES}: {declaration(template)}; each {decimal_epsilon(each)}"
+    schema = f"the template of a series, which pays nothing: {declaration(template)}; each {decimal_epsilon(each)}"
     accounts = [
         declared_account(template.source, schema, words, source.unit_weight, 0),
         declared_account(source.source, declaration(source), words, source.unit_weight, each),
     ]
     if source.person is not None:
         total = UNBOUNDED if epoch.total is None else parse_budget(epoch.total)
-        accounts.append(declared_account(over_all(epoch.series), OF_PERSON, unit, Fraction(1), total))
-    return source, tuple(accounts)
+        words = "what one person pays over all epochs of a series"
+        accounts.append(declared_account(over_all(epoch.series), words, unit, Fraction(1), total))
+    return source, accounts
 
 
-def open_for_analysts(transaction: Transaction, opened: Iterable[Account]) -> None:
-    """Open the accounts of analysts in epochs, where there is none yet.
+def open_for_analysts(transaction: Transaction, opened: Iterable[Account]) -> tuple[Account, ...]:
+    """Open the accounts of analysts in these epochs, where there is none yet.
 
     Each has the budget of the analyst's account in the template. There is no bound over all epochs, unless one is set.
     """
@@ -86,3 +83,4 @@ def open_for_analysts(transaction: Transaction, opened: Iterable[Account]) -> No
                 budget = UNBOUNDED if label == "*" else given.budget
                 new = replace(given, name=own, unit_weight=account.unit_weight, budget=budget, spent=0, suspended=False)
                 open_account(transaction, new, CURATOR)
+    return tuple(opened)

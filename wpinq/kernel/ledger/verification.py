@@ -57,9 +57,7 @@ class _Replay:
                 bought = content["measurements"].keys()
                 self._paid.update(bought)
                 self.rows["measurements"].update((digest, sequence) for digest in bought)
-                self.rows["parts"].update(
-                    (partition, part, sequence, demand) for partition, part, demand in content["parts"]
-                )
+                self.rows["parts"].update((cut, part, sequence, demand) for cut, part, demand in content["parts"])
                 self._add_plans(sequence, content["plans"].values())
         elif kind == ANSWERS:
             if target not in self._paid:
@@ -117,9 +115,7 @@ def verify(transaction: Transaction, name: str, *, whole: bool) -> None:
         if sequence != expected:
             raise chain.tampered(name, f"entry {expected} is missing")
         if chain.link(previous, (*row,)) != chained:
-            raise chain.tampered(
-                name, f"entry {sequence} is not the one that was recorded, or the one before is missing"
-            )
+            raise chain.tampered(name, f"entry {sequence} is not the one recorded, or the one before is missing")
         previous = chained
         try:
             replay.add(sequence, kind, target, amount, json.loads(text))

@@ -173,9 +173,7 @@ def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits
         step = cost.dominant.node.operator.name
         unbounded = ", ".join(cost.unbounded)
         missing = f"declare records_at_most of {unbounded}" if unbounded else advice(plan, seconds_of)
-        raise PlanError(
-            f"untrusted mode needs declared bounds on the rows of each step, and {step} has none: {missing}"
-        )
+        raise PlanError(f"untrusted mode needs bounds on the rows of each step, and {step} has none: {missing}")
     seconds, size = granted_seconds(cost, limits), granted_bytes(cost, limits)
     if seconds + limits.grace_seconds > limits.seconds or size > limits.bytes:
         dominant = plan_work(plan).dominant

@@ -91,7 +91,7 @@ class Source(Operator):
             self.person.__post_init__()
         self.__post_init__()
         if self.epoch is not None:
-            self.epoch.check(self.source, self.account, self.row, self.columns, self.person)
+            self.epoch.check(self.source, self.account, self.row, self.columns or (), self.person)
         check_facts(self.facts, self.record, self.unit_weight)
         self.check_size()
 
