@@ -61,6 +61,12 @@ class Values:
             raise self.text.error("expected an integer", node.position)
         return value
 
+    def numbers(self, node: syntax.Syntax) -> list[int | Fraction]:
+        """A list of exact numbers."""
+        if not isinstance(node, syntax.List):
+            raise self.text.error("expected a list of numbers, [0.25, 0.5]", node.position)
+        return [self.number(item) for item in node.items]
+
     def real(self, node: syntax.Syntax) -> float:
         """A number as the nearest float."""
         return self._float(self.number(node), node)

@@ -7,8 +7,9 @@ in groups that nobody asked for count nowhere, or in one more group of their own
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from itertools import product
@@ -28,7 +29,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of
-from wpinq.sinks.keys import KeyDomain, ProductKeys, key_domain
+from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys, key_domain
 from wpinq.sinks.keys import product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
@@ -202,17 +203,28 @@ class Groups:
         among = _among(found, self.public_keys or (), self.type)
         return catalogue.apply("where", among, lift(found), Constant(self.type, self.other))
 
-    def label(self, record: Symbol, part: str, alone: bool = False) -> Any:
+    def label(self, record: Symbol, part: Any, alone: bool = False) -> Any:
         """The record for a part of an aggregate: with its key, or the key itself if it is alone."""
         if not self.columns:
             return part
         return self.key(record) if alone else (self.key(record), part)
 
-    def labels(self, keys: Sequence[Value], parts: Sequence[str]) -> tuple[Value, ...]:
+    def labels(self, keys: Sequence[Value], parts: Sequence[Value]) -> tuple[Value, ...]:
         """The records that carry some groups' parts, group by group."""
         if not self.columns:
             return tuple(parts)
-        return tuple(keys) if len(parts) == 1 else tuple((key, part) for key in keys for part in parts)
+        if len(parts) == 1 and isinstance(parts[0], str):  # the label of a part that is alone
+            return tuple(keys)
+        return tuple((key, part) for key in keys for part in parts)
+
+    def listed(self, least: object) -> Groups:
+        """The same groups, of which those with a noisy count of at least so much are listed."""
+        if self.other is not NO_OTHER or not self.columns or (self.keys is None and self.listing is None):
+            raise PlanError("agg: k_rule hides groups of given keys: by(..., keys=[...]), without other=...")
+        domain = self.listing.domain if self.listing is not None else GivenKeys(self.keys or ())
+        listing = listing_of(domain, least, self.type)
+        above = max(math.nextafter(listing.above, 0.0), self.listing.above if self.listing is not None else 0.0)
+        return replace(self, keys=None, listing=replace(listing, above=above))
 
     def checked(self, keys: Iterable[object]) -> tuple[Value, ...]:
         """Keys of groups in canonical form, each once."""

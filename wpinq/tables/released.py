@@ -16,7 +16,7 @@ from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.display.plots import plain_text, plot_estimates, stamp
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
-from wpinq.expr.types import FLOAT, Type
+from wpinq.expr.types import FLOAT, INT, DecimalOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
@@ -27,6 +27,7 @@ from wpinq.plan.format import expression_to_json, plan_to_json, value_from_json,
 from wpinq.plan.node import Node
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
+from wpinq.sinks.choose import MOST_COMMON
 from wpinq.sinks.count_above import Listing
 from wpinq.tables.aggregates import Aggregate, Estimate
 from wpinq.tables.grouping import Groups
@@ -42,6 +43,21 @@ SHOWN_ROWS = 20
 SHOWN_GROUPS = 50
 """The most groups of a notebook's page; the number of groups left out is shown."""
 FORMAT, FORMAT_VERSION = "wpinq table", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column of a table: the number it has among those of its aggregate, its type, and whether it has intervals."""
+
+    aggregate: str
+    number: int
+    type: Type
+    has_interval: bool
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its intervals can be drawn."""
+        return self.has_interval and (self.type in (INT, FLOAT) or isinstance(self.type, DecimalOf))
 
 
 @public
@@ -61,7 +77,7 @@ class Table(Saved, Framed):
     canonical : tuple
         The groups, in canonical form.
     answers : dict
-        From aggregate to its Answers: one for all groups, or for a choice one for each group.
+        From aggregate to its Answers.
 
     Notes
     -----
@@ -92,13 +108,13 @@ class Table(Saved, Framed):
         return iter(self.keys)
 
     def __getitem__(self, key: object) -> Any:
-        if not (isinstance(key, str) and key in self.answers and key not in self.keys):
+        if not (isinstance(key, str) and key in self.tabulation.shown and key not in self.keys):
             return self.row(key)
-        held = {group: self._estimate(key, place, CONFIDENCE) for place, group in enumerate(self.keys)}
+        held = dict(zip(self.keys, self._cells(key, CONFIDENCE), strict=True))
         return held if self.tabulation.columns else held[()]
 
     def _ipython_key_completions_(self) -> list[Any]:
-        return [*self.answers, *islice(self.keys, SHOWN_GROUPS)]
+        return [*self.tabulation.shown, *islice(self.keys, SHOWN_GROUPS)]
 
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
         """The row of a group, from aggregate to estimate; without a key, the only row."""
@@ -113,10 +129,15 @@ class Table(Saved, Framed):
                 )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
-        return {name: self._estimate(name, place, confidence) for name in self.answers}
+        return {name: self._cells(name, confidence, [place])[0] for name in self.tabulation.shown}
 
-    def _estimate(self, name: str, place: int, confidence: float) -> Estimate:
-        return self.tabulation.aggregates[name].read(self.answers[name], place, confidence)
+    def _cells(self, column: str, confidence: float, places: Iterable[int] | None = None) -> list[Estimate]:
+        """The estimates of a column, of all groups or of some."""
+        shown = self.tabulation.shown[column]
+        aggregate, answers = self.tabulation.aggregates[shown.aggregate], self.answers[shown.aggregate]
+        each = range(len(self)) if places is None else places
+        found = [aggregate.read(answers, place, confidence) for place in each]
+        return [cell[shown.number] if isinstance(cell, tuple) else cell for cell in found]
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
@@ -133,10 +154,10 @@ class Table(Saved, Framed):
         found: dict[str, list[Any]] = {}
         for i, name in enumerate(names):
             found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
-        for name in self.answers:
-            cells = [self._estimate(name, place, confidence) for place in range(len(self))]
+        for name, shown in self.tabulation.shown.items():
+            cells = self._cells(name, confidence)
             found[name] = [cell.estimate for cell in cells]
-            if self.tabulation.aggregates[name].has_interval:
+            if shown.has_interval:
                 found[f"{name}_low"] = [cell.low for cell in cells]
                 found[f"{name}_high"] = [cell.high for cell in cells]
         return found
@@ -144,7 +165,11 @@ class Table(Saved, Framed):
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of number of each aggregate; for a listing, with its threshold."""
-        kinds, listing = {name: self.tabulation.kind(name).name for name in self.answers}, self.tabulation.listing
+        shown, listing = self.tabulation.shown, self.tabulation.listing
+        kinds = {
+            name: self.tabulation.kind(one.aggregate).name if one.has_interval else MOST_COMMON
+            for name, one in shown.items()
+        }
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
         return kinds
@@ -214,13 +239,13 @@ class Table(Saved, Framed):
         >>> wp.simulate(wanted, {"people": [("Oslo",)] * 90}, seed=1).plot().get_ylabel()
         'n: count, 95 % interval'
         """
-        names = [name for name in self.answers if self.tabulation.aggregates[name].has_interval]
+        names = [name for name, shown in self.tabulation.shown.items() if shown.numeric]
         column = names[0] if column is None and names else column
         if column not in names:
             raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
         if not len(self):
             raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
-        cells = [self._estimate(column, place, confidence) for place in range(len(self))]
+        cells = self._cells(column, confidence)
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
         drawn = plot_estimates(self.keys if by else None, cells, by or column, title, axes)
@@ -242,9 +267,8 @@ class Table(Saved, Framed):
         shown = len(self) if rows == 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
-        for name in self.answers:
-            cells = [str(self._estimate(name, place, confidence)) for place in range(shown)]
-            columns.append([f"{name} ({words[name]})", *cells])
+        for name in self.tabulation.shown:
+            columns.append([f"{name} ({words[name]})", *map(str, self._cells(name, confidence, range(shown)))])
         lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
@@ -291,9 +315,8 @@ class Table(Saved, Framed):
     def _types(self) -> dict[str, Type]:
         """The types of the columns of `to_columns`."""
         types = {name: traced.type for name, traced in self.tabulation.columns.items()}
-        for name in self.answers:
-            types[name] = self.tabulation.aggregates[name].estimate_type()
-            types[f"{name}_low"] = types[f"{name}_high"] = FLOAT
+        for name, shown in self.tabulation.shown.items():
+            types[name] = types[f"{name}_low"] = types[f"{name}_high"] = shown.type
         return types
 
     @property
@@ -307,7 +330,12 @@ class Table(Saved, Framed):
     def _repr_html_(self) -> str:
         columns, groups = self.to_columns(), tuple(self.tabulation.columns)
         none = [None] * len(self)  # of a choice
-        ends = {name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none)) for name in self.answers}
+        ends = {
+            name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none))
+            if shown.numeric
+            else (none, none)
+            for name, shown in self.tabulation.shown.items()
+        }
         scales = {name: interval_scale((*low, *high)) for name, (low, high) in ends.items()}
         rows: list[list[Cell]] = []
         for i in range(min(SHOWN_GROUPS, len(self))):
@@ -382,10 +410,10 @@ class OpenTable:
         canonical = groups.checked(keys)
         shown = groups.shown(canonical)
         answers = {}
-        for name, (release,) in self._held.items():
-            parts = getattr(self.tabulation.aggregates[name], "parts", ())
-            listed = isinstance(release, Answers)  # by what the keys were listed: it is over them already
-            answers[name] = (release if listed else release.at(groups.labels(shown, parts)),)
+        for name, held in self._held.items():
+            labels = groups.labels(shown, self.tabulation.aggregates[name].parts)
+            # by what the keys were listed is over them already
+            answers[name] = tuple(one if isinstance(one, Answers) else one.at(labels) for one in held)
         return Table(self.tabulation, canonical, answers)
 
     def __getitem__(self, key: object) -> dict[str, Estimate]:
@@ -458,20 +486,27 @@ class Tabulation(Compound[R]):
 
     @property
     def items(self) -> Mapping[str, Measurement]:
-        """A measurement for each aggregate.
+        return {title: measurement for title, _, measurement in self._titled()}
 
-        The parts of a partition cost the largest of them, and all are alike.
-        """
-        found = {}
-        for name, (first, *others) in self.lowered.items():
-            each = f", in each of {len(others) + 1} groups" if others else ""
-            found[f"{name} ({self.aggregates[name].name}{each})"] = first
-        return found
+    def _titled(self) -> Iterator[tuple[str, str, Measurement]]:
+        """Each measurement with its title and the name of its aggregate."""
+        for name, asked in self.lowered.items():
+            for number, measurement in enumerate(asked, 1):
+                nth = f" {number}" if len(asked) > 1 else ""
+                yield f"{name} ({self.aggregates[name].name}{nth})", name, measurement
 
     @property
     def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        titled = zip(self.items.items(), self.aggregates.items(), strict=True)
-        return {title: (asked.stand_in(first), self.kind(name)) for (title, first), (name, asked) in titled}
+        return {title: (self.aggregates[name].stand_in(m), self.kind(name)) for title, name, m in self._titled()}
+
+    @property
+    def shown(self) -> Mapping[str, Shown]:
+        """The columns of the aggregates by name."""
+        return {
+            name + suffix: Shown(name, number, *found)
+            for name, asked in self.aggregates.items()
+            for number, (suffix, found) in enumerate(asked.columns().items())
+        }
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
         epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
@@ -516,9 +551,8 @@ class Tabulation(Compound[R]):
         """Raise AnswersError for answers of other groups or aggregates."""
         for name, asked in self.lowered.items():
             found = [answers.measurement for answers in held.get(name, ())]
-            domains = self.aggregates[name].domains(self.groups, keys, asked)
-            same = [(one.digest, domain) for one, domain in zip(asked, domains, strict=True)]
-            if [(one.digest, one.domain) for one in found] != same:
+            domain = self.groups.labels(keys, self.aggregates[name].parts)
+            if [(one.digest, one.domain) for one in found] != [(one.digest, domain) for one in asked]:
                 raise AnswersError(f"these answers are not those of {name}: of another plan, epsilon or other groups")
         if set(held) != set(self.lowered):
             raise AnswersError("these answers are of other aggregates than the table")
