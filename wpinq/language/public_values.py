@@ -61,11 +61,12 @@ class Values:
             raise self.text.error("expected an integer", node.position)
         return value
 
-    def numbers(self, node: syntax.Syntax) -> list[int | Fraction]:
-        """A list of exact numbers."""
-        if not isinstance(node, syntax.List):
+    def numbers(self, node: syntax.Syntax) -> list[Any]:
+        """A list of numbers."""
+        value = self._value(node, 0)
+        if not isinstance(value, list):
             raise self.text.error("expected a list of numbers, [0.25, 0.5]", node.position)
-        return [self.number(item) for item in node.items]
+        return value
 
     def real(self, node: syntax.Syntax) -> float:
         """A number as the nearest float."""

@@ -28,12 +28,15 @@ from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.runtime.arrays import Floats
-from wpinq.sinks.answer_kinds import Kind
+from wpinq.sinks.answer_kinds import Kind, Stated
 from wpinq.sinks.choose import Choose
 from wpinq.sinks.choose_in_groups import CONFIDENCE, ChooseInGroups
+from wpinq.sinks.laplace import NoisyCount
+from wpinq.sinks.sink import PublicKeys
 from wpinq.tables.aggregates import AdditiveAggregate, Columns, Estimate, OfColumn, Parameters, extended
 from wpinq.tables.grouping import Groups
 
@@ -288,6 +291,9 @@ class Quantiles(OfCandidates, AdditiveAggregate):
     def columns(self) -> Columns:
         return {f"_{float(100 * q):.10g}": (self.estimate_type(), True) for q in self.qs}
 
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        return measurement if self.chosen else replace(measurement, sink=_CutSums(self.qs, len(self.shown)))
+
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         return Kind("quantile", self.description)
 
@@ -295,6 +301,18 @@ class Quantiles(OfCandidates, AdditiveAggregate):
     def description(self) -> str:
         how = "by choices" if self.chosen else "from one noisy count"
         return f"quantiles {', '.join(map(format_epsilon, self.qs))} of {self.among}, {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class _CutSums(NoisyCount):
+    """A noisy count of cells whose sums are cut at quantiles, for its accuracy in rank."""
+
+    qs: tuple[Fraction, ...]
+    cells: int
+
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
+        reach = max(float(cut_half_widths(float(q), self.cells, confidence).max(initial=0.0)) for q in self.qs)
+        return self.scales(plan, epsilon)[0] * reach
 
 
 @lru_cache(maxsize=64)
@@ -332,21 +350,27 @@ class TopK(OfCandidates, AdditiveAggregate):
         return AdditiveAggregate.measurements(self, groups, epsilon, reading)
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
-        """The candidates and their weights; the intervals hold given that the candidate is among the k.
+        """The candidates and their weights, with intervals that hold for the k together, and however they were chosen.
 
-        It is where its noisy weight is above the largest that was left out, as a listed key is above its threshold.
+        A candidate is among the k where its noisy weight is above the largest that was left out, as a listed key is
+        above its threshold, and then noise below 0 is no more likely than otherwise: the upper end takes half of the
+        error, in k shares. A quarter goes to a lower end given that, in k shares, and one to a lower end for all
+        candidates at once: the nearer of the two is shown.
         """
         (weights,) = answers
         many, measurement = len(self.shown), weights.measurement
         values = weights.values[group * many : (group + 1) * many]
         order = np.argsort(-values, kind="stable")
         above = float(values[order[self.k]]) if self.k < many else None
-        factor = float(self.kind((measurement,)).factor)
+        factor, error = float(self.kind((measurement,)).factor), 1 - confidence
         found = []
         for place in order[: self.k]:
             number = float(values[place])
-            ends = measurement.ends(number, weights.scale, confidence, above)
-            found += [Estimate(self.shown[place]), Estimate(number / factor, *(end / factor for end in ends))]
+            low, high = measurement.ends(number, weights.scale, 1 - error / self.k)
+            if above is not None:
+                given, _ = measurement.ends(number, weights.scale, 1 - error / (2 * self.k), above)
+                low = max(given, number - half_width(weights.scale, 1 - error / (2 * many)))
+            found += [Estimate(self.shown[place]), Estimate(number / factor, low / factor, high / factor)]
         return tuple(found)
 
     def columns(self) -> Columns:

@@ -7,7 +7,6 @@ in groups that nobody asked for count nowhere, or in one more group of their own
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -218,12 +217,12 @@ class Groups:
         return tuple((key, part) for key in keys for part in parts)
 
     def listed(self, least: object) -> Groups:
-        """The same groups, of which those with a noisy count of at least so much are listed."""
+        """The same groups, of which those with a noisy count from so much on are listed."""
         if self.other is not NO_OTHER or not self.columns or (self.keys is None and self.listing is None):
             raise PlanError("agg: k_rule hides groups of given keys: by(..., keys=[...]), without other=...")
         domain = self.listing.domain if self.listing is not None else GivenKeys(self.keys or ())
         listing = listing_of(domain, least, self.type)
-        above = max(math.nextafter(listing.above, 0.0), self.listing.above if self.listing is not None else 0.0)
+        above = max(listing.above, 0.0 if self.listing is None else self.listing.above)
         return replace(self, keys=None, listing=replace(listing, above=above))
 
     def checked(self, keys: Iterable[object]) -> tuple[Value, ...]:
