@@ -20,7 +20,7 @@ from wpinq.errors import AnswersError, ExpressionError, PlanError
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda, write, write_value
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
-from wpinq.expr.types import FLOAT, Type
+from wpinq.expr.types import FLOAT, INT, DecimalOf, Type
 from wpinq.expr.values import Value
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
@@ -41,8 +41,23 @@ from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "numbers", "real", "integer", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
-Columns = Mapping[str, tuple[Type, bool]]
-"""Of the columns of an aggregate: what their names end in, their types, and whether they have intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOfTable:
+    """A column of an aggregate: its type, and whether its estimates have intervals."""
+
+    type: Type
+    has_interval: bool
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the intervals are between numbers."""
+        return self.has_interval and (self.type in (INT, FLOAT) or isinstance(self.type, DecimalOf))
+
+
+Columns = Mapping[str, ColumnOfTable]
+"""Columns by their names, or for one aggregate by what its name is followed by."""
 
 
 def _ordered(name: str) -> Callable[[Any, float | Estimate], bool]:
@@ -174,7 +189,7 @@ class Aggregate(ABC):
 
     def columns(self) -> Columns:
         """The columns of a bound one."""
-        return {"": (self.estimate_type(), self.has_interval)}
+        return {"": ColumnOfTable(self.estimate_type(), self.has_interval)}
 
     def to_json(self) -> dict[str, Any]:
         """Of a bound one, as plain data: its name, and what it takes."""

@@ -37,7 +37,7 @@ from wpinq.sinks.choose import Choose
 from wpinq.sinks.choose_in_groups import CONFIDENCE, ChooseInGroups
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
-from wpinq.tables.aggregates import AdditiveAggregate, Columns, Estimate, OfColumn, Parameters, extended
+from wpinq.tables.aggregates import AdditiveAggregate, ColumnOfTable, Columns, Estimate, OfColumn, Parameters, extended
 from wpinq.tables.grouping import Groups
 
 
@@ -289,7 +289,7 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         return Estimate(shown[place], shown[min(low, place)], shown[max(high, place)])
 
     def columns(self) -> Columns:
-        return {f"_{float(100 * q):.10g}": (self.estimate_type(), True) for q in self.qs}
+        return {f"_{float(100 * q):.10g}": ColumnOfTable(self.estimate_type(), True) for q in self.qs}
 
     def stand_in(self, measurement: Measurement) -> Measurement:
         return measurement if self.chosen else replace(measurement, sink=_CutSums(self.qs, len(self.shown)))
@@ -374,10 +374,9 @@ class TopK(OfCandidates, AdditiveAggregate):
         return tuple(found)
 
     def columns(self) -> Columns:
-        found: dict[str, tuple[Type, bool]] = {}
-        for rank in range(1, self.k + 1):
-            found |= {f"_{rank}": (self.estimate_type(), False), f"_{rank}_count": (FLOAT, True)}
-        return found
+        value, counted = ColumnOfTable(self.estimate_type(), False), ColumnOfTable(FLOAT, True)
+        ranks = range(1, self.k + 1)
+        return {f"_{rank}{end}": of for rank in ranks for end, of in (("", value), ("_count", counted))}
 
     @property
     def description(self) -> str:

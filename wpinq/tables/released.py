@@ -16,7 +16,7 @@ from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.display.plots import plain_text, plot_estimates, stamp
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
-from wpinq.expr.types import FLOAT, INT, DecimalOf, Type
+from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
@@ -29,7 +29,7 @@ from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
 from wpinq.sinks.choose import MOST_COMMON
 from wpinq.sinks.count_above import Listing
-from wpinq.tables.aggregates import Aggregate, Estimate
+from wpinq.tables.aggregates import Aggregate, Columns, Estimate
 from wpinq.tables.grouping import Groups
 
 if TYPE_CHECKING:
@@ -43,21 +43,6 @@ SHOWN_ROWS = 20
 SHOWN_GROUPS = 50
 """The most groups of a notebook's page; the number of groups left out is shown."""
 FORMAT, FORMAT_VERSION = "wpinq table", 1
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A column of a table: the number it has among those of its aggregate, its type, and whether it has intervals."""
-
-    aggregate: str
-    number: int
-    type: Type
-    has_interval: bool
-
-    @property
-    def numeric(self) -> bool:
-        """Whether its intervals can be drawn."""
-        return self.has_interval and (self.type in (INT, FLOAT) or isinstance(self.type, DecimalOf))
 
 
 @public
@@ -110,7 +95,7 @@ class Table(Saved, Framed):
     def __getitem__(self, key: object) -> Any:
         if not (isinstance(key, str) and key in self.tabulation.shown and key not in self.keys):
             return self.row(key)
-        held = dict(zip(self.keys, self._cells(key, CONFIDENCE), strict=True))
+        held = dict(zip(self.keys, self._cells(CONFIDENCE)[key], strict=True))
         return held if self.tabulation.columns else held[()]
 
     def _ipython_key_completions_(self) -> list[Any]:
@@ -129,15 +114,17 @@ class Table(Saved, Framed):
                 )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
-        return {name: self._cells(name, confidence, [place])[0] for name in self.tabulation.shown}
+        return {name: cell for name, (cell,) in self._cells(confidence, [place]).items()}
 
-    def _cells(self, column: str, confidence: float, places: Iterable[int] | None = None) -> list[Estimate]:
-        """The estimates of a column, of all groups or of some."""
-        shown = self.tabulation.shown[column]
-        aggregate, answers = self.tabulation.aggregates[shown.aggregate], self.answers[shown.aggregate]
+    def _cells(self, confidence: float, places: Iterable[int] | None = None) -> dict[str, list[Estimate]]:
+        """The estimates of all columns, of all groups or of some."""
         each = range(len(self)) if places is None else places
-        found = [aggregate.read(answers, place, confidence) for place in each]
-        return [cell[shown.number] if isinstance(cell, tuple) else cell for cell in found]
+        found: dict[str, list[Estimate]] = {}
+        for name, aggregate in self.tabulation.aggregates.items():
+            read = [aggregate.read(self.answers[name], place, confidence) for place in each]
+            for number, suffix in enumerate(aggregate.columns()):
+                found[name + suffix] = [cell[number] if isinstance(cell, tuple) else cell for cell in read]
+        return found
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
@@ -154,10 +141,10 @@ class Table(Saved, Framed):
         found: dict[str, list[Any]] = {}
         for i, name in enumerate(names):
             found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
-        for name, shown in self.tabulation.shown.items():
-            cells = self._cells(name, confidence)
+        shown = self.tabulation.shown
+        for name, cells in self._cells(confidence).items():
             found[name] = [cell.estimate for cell in cells]
-            if shown.has_interval:
+            if shown[name].has_interval:
                 found[f"{name}_low"] = [cell.low for cell in cells]
                 found[f"{name}_high"] = [cell.high for cell in cells]
         return found
@@ -165,11 +152,10 @@ class Table(Saved, Framed):
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of number of each aggregate; for a listing, with its threshold."""
-        shown, listing = self.tabulation.shown, self.tabulation.listing
-        kinds = {
-            name: self.tabulation.kind(one.aggregate).name if one.has_interval else MOST_COMMON
-            for name, one in shown.items()
-        }
+        kinds, listing = dict[str, str](), self.tabulation.listing
+        for name, aggregate in self.tabulation.aggregates.items():
+            kind = self.tabulation.kind(name).name
+            kinds |= {name + end: kind if of.has_interval else MOST_COMMON for end, of in aggregate.columns().items()}
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
         return kinds
@@ -239,13 +225,13 @@ class Table(Saved, Framed):
         >>> wp.simulate(wanted, {"people": [("Oslo",)] * 90}, seed=1).plot().get_ylabel()
         'n: count, 95 % interval'
         """
-        names = [name for name, shown in self.tabulation.shown.items() if shown.numeric]
+        names = [name for name, shown in self.tabulation.shown.items() if shown.drawn]
         column = names[0] if column is None and names else column
         if column not in names:
             raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
         if not len(self):
             raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
-        cells = self._cells(column, confidence)
+        cells = self._cells(confidence)[column]
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
         drawn = plot_estimates(self.keys if by else None, cells, by or column, title, axes)
@@ -267,8 +253,8 @@ class Table(Saved, Framed):
         shown = len(self) if rows == 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
-        for name in self.tabulation.shown:
-            columns.append([f"{name} ({words[name]})", *map(str, self._cells(name, confidence, range(shown)))])
+        for name, cells in self._cells(confidence, range(shown)).items():
+            columns.append([f"{name} ({words[name]})", *map(str, cells)])
         lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
@@ -331,9 +317,7 @@ class Table(Saved, Framed):
         columns, groups = self.to_columns(), tuple(self.tabulation.columns)
         none = [None] * len(self)  # of a choice
         ends = {
-            name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none))
-            if shown.numeric
-            else (none, none)
+            name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none)) if shown.drawn else (none, none)
             for name, shown in self.tabulation.shown.items()
         }
         scales = {name: interval_scale((*low, *high)) for name, (low, high) in ends.items()}
@@ -500,12 +484,12 @@ class Tabulation(Compound[R]):
         return {title: (self.aggregates[name].stand_in(m), self.kind(name)) for title, name, m in self._titled()}
 
     @property
-    def shown(self) -> Mapping[str, Shown]:
+    def shown(self) -> Columns:
         """The columns of the aggregates by name."""
         return {
-            name + suffix: Shown(name, number, *found)
+            name + suffix: column
             for name, asked in self.aggregates.items()
-            for number, (suffix, found) in enumerate(asked.columns().items())
+            for suffix, column in asked.columns().items()
         }
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
