@@ -97,7 +97,9 @@ _POWERS = np.array([float(_E**power) for power in range(_FAR)])
 
 
 def select_each(scores: NDArray[Any], scale: Fraction, random: RandomBytes) -> Integers:
-    """The place of a candidate with a high score in each group, each chosen as by `select`, independently.
+    """The places of candidates with high scores, one a group, chosen as by `select`.
+
+    The choices are independent.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _WIDE = 2**60
 @register
 @dataclass(frozen=True, slots=True)
 class ChooseInGroups(Sink):
-    """A choice among candidates in each group; with a quantile go the ends of an interval, which are choices too.
+    """A choice among candidates in each group; a quantile comes with the ends of an interval.
 
     The records are pairs of a group and a place. By weight, place i is candidate i. By quantile, with the candidates in
     order, place 2i + 1 is candidate i, and place 2i between the candidates i − 1 and i. Other places count for nothing.
@@ -82,7 +82,7 @@ class ChooseInGroups(Sink):
 
     @property
     def sensitivity(self) -> Fraction:
-        """The range of the moves of a group's scores, per unit of weight, of which all groups have one between them."""
+        """The range of the moves of the scores of a group, per unit of its weight."""
         return self.each.sensitivity
 
     @property
@@ -134,7 +134,9 @@ class ChooseInGroups(Sink):
             yield found
 
     def scores(self, weights: NDArray[np.float64], scales: Sequence[float]) -> tuple[list[NDArray[Any]], int]:
-        """The exact scores by group, of the choice and of the ends, as whole numbers; and how many of them make 1.
+        """The exact scores by group, as whole numbers, and how many of these make 1.
+
+        They are of the choice, and with a quantile of the ends.
 
         Notes
         -----
@@ -185,7 +187,10 @@ class ChooseInGroups(Sink):
 
 
 def _whole_numbers(weights: NDArray[np.float64], times: int) -> tuple[NDArray[Any], int]:
-    """Weights as whole numbers, and how many of these make a weight of 1; `times` as many still fit."""
+    """Weights as whole numbers, and how many of these make a weight of 1.
+
+    So many `times` the sum of them still fits.
+    """
     if bool(np.all(np.floor(weights) == weights)) and float(np.abs(weights).sum()) * times < _WIDE:
         return weights.astype(np.int64), 1
     ratios = [weight.as_integer_ratio() for weight in weights.ravel().tolist()]

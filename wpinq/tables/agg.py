@@ -94,7 +94,7 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
 
 
 def quantiles(column: RecordFunction, qs: Iterable[object], candidates: Iterable[object]) -> Quantiles:
-    """Several quantiles of a column in each group: a column for each, `age_25`, `age_50`, `age_75`.
+    """Several quantiles of a column in each group, as columns: `age_25`, `age_50`, `age_75`.
 
     They are choices, which share epsilon, or all from one noisy count of the candidates: what is predicted to be nearer
     in rank, from the numbers of quantiles and candidates alone. Choices by `Σ 4k·max(q, 1−q)` for k quantiles, the
@@ -150,7 +150,7 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
 
 
 def top_k(column: RecordFunction, k: int, candidates: Iterable[object]) -> TopK:
-    """The k most common values of a column in each group, out of one noisy count of the candidates.
+    """The k most common values of a column in each group, from one noisy count.
 
     The columns of rank i are `job_i`, the value, and `job_i_count`, its noisy weight. Its interval holds given that the
     value is among the k.

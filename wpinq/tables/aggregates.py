@@ -180,7 +180,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate | tuple[Estimate, ...]:
-        """The released answers of a group, by its position among the keys; of several columns one for each."""
+        """The released answers of a group, by its position among the keys; one for each column."""
 
     @property
     @abstractmethod

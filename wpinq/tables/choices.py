@@ -1,4 +1,4 @@
-"""Aggregates that are public candidates: quantiles, sets of them, and the most common values of each group.
+"""Aggregates that are public candidates: quantiles and most common values of each group.
 
 A query numbers the candidates: its records are pairs of a group and a place among them. So one scan serves all groups,
 either for choices in each of them or for noisy counts of the places.
@@ -214,7 +214,10 @@ def _share(q: object) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(OfCandidates, AdditiveAggregate):
-    """The candidates at several quantiles of each group: a choice each, or all from one noisy cumulative count."""
+    """The candidates at several quantiles of each group.
+
+    They are a choice each, or all from one noisy cumulative count.
+    """
 
     name: ClassVar[str] = "Quantiles"
     parameters: ClassVar[Parameters] = (("column", "function"), ("qs", "numbers"), ("candidates", "keys"))
@@ -317,7 +320,7 @@ class _CutSums(NoisyCount):
 
 @lru_cache(maxsize=64)
 def cut_half_widths(q: float, cells: int, confidence: float) -> Floats:
-    """The half-widths of `sums − q·total` after each cell but the last, for noise of scale 1 in each cell."""
+    """The half-widths of `sums − q·total` after each cell but the last, for noise of scale 1."""
     before = np.arange(1.0, cells)
     scales = np.tile([[1 - q], [q]], (1, cells - 1))
     return linear_half_widths(scales, confidence, np.array([before, cells - before])) if cells > 1 else before
@@ -350,7 +353,7 @@ class TopK(OfCandidates, AdditiveAggregate):
         return AdditiveAggregate.measurements(self, groups, epsilon, reading)
 
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
-        """The candidates and their weights, with intervals that hold for the k together, and however they were chosen.
+        """The candidates and their weights, with intervals that hold for the k together.
 
         A candidate is among the k where its noisy weight is above the largest that was left out, as a listed key is
         above its threshold, and then noise below 0 is no more likely than otherwise: the upper end takes half of the
