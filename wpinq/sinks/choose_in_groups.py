@@ -117,20 +117,17 @@ class ChooseInGroups(Sink):
         width = self.candidates if self.quantile is None else 2 * self.candidates + 1
         numbers = {key: number for number, key in enumerate(keys)}
         within = [(min(keys), max(keys))] if {*map(type, keys)} in ({int}, {str}) else []
-        held = np.array(
-            [
-                (numbers[group], place, weight)
-                for (group, place), weight in output.weights(None, within).items()
-                if group in numbers and 0 <= place < width
-            ],
-            dtype=[("group", np.int64), ("place", np.int64), ("weight", np.float64)],
-        )
-        held.sort(order="group")
+        held = output.weights(None, within)
+        row = np.fromiter((numbers.get(group, -1) for group, _ in held), np.int64, len(held))
+        column = np.fromiter((place for _, place in held), np.int64, len(held))
+        weight = np.fromiter(held.values(), np.float64, len(held))
+        counted = np.flatnonzero((row >= 0) & (column >= 0) & (column < width))
+        counted = counted[np.argsort(row[counted], kind="stable")]
         rows = max(1, _AT_ONCE // width)
         for start in range(0, len(keys), rows):
             found = np.zeros((min(rows, len(keys) - start), width))
-            part = held[slice(*np.searchsorted(held["group"], (start, start + rows)))]
-            found[part["group"] - start, part["place"]] = part["weight"]
+            part = counted[slice(*np.searchsorted(row[counted], (start, start + rows)))]
+            found[row[part] - start, column[part]] = weight[part]
             yield found
 
     def scores(self, weights: NDArray[np.float64], scales: Sequence[float]) -> tuple[list[NDArray[Any]], int]:

@@ -148,7 +148,7 @@ class SelectedAggregate(OfCandidates):
     def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
         (chosen,) = answers
         number, shown = int(chosen.values[group]), self.shown
-        if self.choice().quantile is None:
+        if not self.has_interval:
             return Estimate(shown[number])
         rest, high = divmod(number, len(shown))
         place, low = divmod(rest, len(shown))
