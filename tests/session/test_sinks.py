@@ -48,18 +48,18 @@ def test_an_average_is_the_ratio_of_its_weights(lower: float, upper: float) -> N
     asked = VALUES.noisy_average(1, lambda v: v.x, lower, upper)
     weights = {str(k): float(w) for k, w in expected(asked, {(x, 0): 1 for x in numbers}).items()}
     clamped = [max(lower, min(upper, x)) for x in numbers if x is not None]
-    assert weights["count"] == len(clamped) / 2
+    assert weights["upper"] + weights["lower"] == len(clamped)
     assert asked.sink.value(weights) == pytest.approx(sum(clamped) / len(clamped))
 
 
 def test_an_average_stays_in_its_range_whatever_the_noise() -> None:
     asked = VALUES.noisy_average(1, lambda v: v.x, 2, 4)
-    for total, count in ((100.0, 1.0), (-100.0, 1.0), (1.0, -5.0), (0.0, 0.0), (1.0, 1e-300)):
-        numbers = {"sum": total, "count": count}
+    for first, second in ((100.0, 1.0), (-100.0, 1.0), (9.0, -50.0), (-9.0, -8.0), (0.0, 0.0), (1e-300, 1e300)):
+        numbers = {"upper": first, "lower": second}
         low, high = asked.sink.value_interval(numbers, 1.0, 0.95)
         assert 2 <= low <= asked.sink.value(numbers) <= high <= 4
-    assert asked.sink.value_interval({"sum": 0.0, "count": 1.0}, 1.0, 0.95) == (2, 4)
-    low, high = asked.sink.value_interval({"sum": 0.0, "count": 1e6}, 1.0, 0.95)
+    assert asked.sink.value_interval({"upper": 0.5, "lower": 0.5}, 1.0, 0.95) == (2, 4)
+    low, high = asked.sink.value_interval({"upper": 1e6, "lower": 1e6}, 1.0, 0.95)
     assert 2.9999 < low < 3 < high < 3.0001
 
 

@@ -73,7 +73,7 @@ def test_a_record_moves_its_own_group_alone(keys: list[str]) -> None:
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:
-    """4,000 groups at once: counts and sums exactly so, means at least so. False alarms below 1e-6."""
+    """4,000 groups at once: exactly so, all three from one measurement. False alarms below 1e-6."""
     groups, size = 4000, 30
     data = {(f"g{i}", 20 + (i + j) % 11): 1.0 for i in range(groups) for j in range(size // 3)}
     truth = np.array([np.mean([20 + (i + j) % 11 for j in range(size // 3)]) for i in range(groups)])
@@ -91,6 +91,6 @@ def test_intervals_hold_as_often_as_they_say() -> None:
 
     assert abs(covered("n", size // 3) - 0.9) < spread
     assert abs(covered("s", truth * (size // 3)) - 0.9) < spread
-    assert covered("m", truth) > 0.9 - spread
+    assert abs(covered("m", truth) - 0.9) < spread
     errors = np.array(held["n"]) - size // 3
-    assert abs(np.mean(np.abs(errors)) - 1) < 5 / math.sqrt(groups)  # Laplace noise of scale 1: |noise| has mean 1
+    assert abs(np.mean(np.abs(errors)) - 0.5) < 2.5 / math.sqrt(groups)  # of two draws of scale 1/3

@@ -18,13 +18,13 @@ from wpinq.plan.node import Node, Planned
 from wpinq.plan.operators import Select, SelectMany
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.choose import Choose
-from wpinq.sinks.clamped_average import NoisyAverage, average_elements
 from wpinq.sinks.clamped_sum import NoisySum, check_range, sum_elements
 from wpinq.sinks.count_above import listing_of
 from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
+from wpinq.sinks.two_ends import ENDS, NoisyAverage, average_elements
 
 
 class Releasable(Planned):
@@ -219,8 +219,8 @@ class Releasable(Planned):
     ) -> ListedMeasurement:
         """The noisy average of clamped values, weighted by the weights of records.
 
-        It is a noisy sum around the middle of the range over a noisy count. Each record gives half of its weight to the
-        sum and half to the count, so the noise has scale 2/ε on the count and `(upper − lower)/ε` on the sum.
+        `lower + (upper − lower) · U / (U + L)`: a record at a share p of the range gives p of its weight to U and 1 − p
+        to L, each with noise of scale 1/ε. `U + L` is the noisy weight of all.
 
         Parameters
         ----------
@@ -231,11 +231,9 @@ class Releasable(Planned):
         lower, upper : float
             The public range to which values are clamped; upper > lower.
         """
-        low, high = check_range(lower, upper)
-        if low == high:
-            raise PlanError("noisy_average needs lower < upper")
-        plan = self._extended(SelectMany, average_elements(value, low, high))
-        return ListedMeasurement(plan, NoisyAverage(low, high), parse_epsilon(epsilon), ("sum", "count"), self.reading)
+        sink = NoisyAverage(*check_range(lower, upper))
+        plan = self._extended(SelectMany, average_elements(value, sink.lower, sink.upper))
+        return ListedMeasurement(plan, sink, parse_epsilon(epsilon), ENDS, self.reading)
 
     def most_common(self, epsilon: EpsilonLike, candidates: Iterable[object]) -> ListedMeasurement:
         """A noisy choice of the public candidate with the most weight.

@@ -393,7 +393,10 @@ def normalize_all(
         return list(zip(*found, strict=True))
     if len(kinds - {type(None)}) != 1 or not kinds <= _PLAIN:
         return None
-    if kinds == {int} and type_ == types.INT and types.INT_MIN <= min(values) <= max(values) <= types.INT_MAX:
+    bare = type_.with_nullable(False)
+    if kinds == {str} and bare == types.STR and all(map(str.isascii, values)):
+        return list(values)
+    if kinds == {int} and bare == types.INT and types.INT_MIN <= min(values) <= max(values) <= types.INT_MAX:
         return list(values)
     try:
         known = {value: check(value, type_) for value in set(values)}

@@ -151,8 +151,7 @@ def functions_of(tabulation: Tabulation) -> Iterator[Lambda]:
     """Every function that writing a table writes."""
     yield from tabulation.columns.values()
     for aggregate in tabulation.aggregates.values():
-        if isinstance(aggregate, OfColumn) and isinstance(aggregate.column, Lambda):
-            yield aggregate.column
+        yield from (getattr(aggregate, name) for name, kind in aggregate.parameters if kind == "function")
 
 
 def _columns(columns: Mapping[str, Lambda]) -> Iterator[str]:

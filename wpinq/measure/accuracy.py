@@ -136,7 +136,7 @@ def accuracy(
     Notes
     -----
     Privacy cost: none; only plans are read. Counts, weights and sums have the half-width of their intervals.
-    For an average over a weight of n it is at most `2 (upper − lower) r / n`, r that of each of its two weights. A
+    For an average over a weight of n it is at most `(upper − lower) r / n`, r that of each of its two weights. A
     choice among m candidates is at most `s · ln((m − 1) / (2 (1 − confidence)))` of weight off the best, s the scale of
     its noise. A count of subgraphs lies so far from the true one in a graph whose ladder is of the stated width. The
     accuracy of a listing is not known before: the listed keys depend on the noise, and so do their errors.
@@ -152,7 +152,7 @@ def accuracy(
     >>> print(wp.accuracy(batch, half_width=2, count=1000))
     measurement  kind   epsilon  ± at 95 %  costs       epsilon for ± 2
     cities       count  0.5      5.991      people 0.5  1.497866506
-    age          mean   0.5      1.476      people 0.5  0.368888213
+    age          mean   0.5      0.5991     people 0.5  0.149786722
     """
     if not 0 < confidence < 1:
         raise AnswersError(f"a confidence lies between 0 and 1, not {described(confidence)}")

@@ -17,6 +17,35 @@ def half_width(scale: float, confidence: float) -> float:
     return -scale * math.log1p(-confidence)
 
 
+def half_width_of_two(first: float, second: float, scale: float, confidence: float) -> float:
+    """The half-width of the interval that contains `first·X + second·Y`, of two independent Laplace draws.
+
+    Notes
+    -----
+    With `s = min/max` of the absolute factors, the larger one as the unit, the chance to exceed x is
+    `(exp(−x) − s²·exp(−x/s)) / (1 − s²)`, for s = 1 the limit `(1 + x/2)·exp(−x)`. Its logarithm is concave, so each
+    step of Newton's from below ends at or above the solution, and so do all after it.
+
+    Examples
+    --------
+    >>> half_width_of_two(0, 3, 1, 0.95) == 3 * half_width(1, 0.95)
+    True
+    >>> round(half_width_of_two(1, 1, 1, 0.95), 3)
+    4.113
+    """
+    small, large = sorted((abs(first), abs(second)))
+    reach = half_width(1.0, confidence)
+    if small <= 1e-9 * large:
+        return scale * large * reach
+    ratio, error = min(small / large, 1 - 1e-9), 1 - confidence
+    gap = 1 - ratio
+    for _ in range(12):
+        chance = -math.expm1(2 * math.log(ratio) - reach * gap / ratio) / (gap * (1 + ratio))
+        slope = -math.expm1(math.log(ratio) - reach * gap / ratio) / (gap * (1 + ratio))
+        reach += (math.log(chance) - reach - math.log(error)) * chance / slope
+    return scale * large * reach
+
+
 def listed_reach(excess: float, ratio: float, confidence: float) -> float:
     """The distance from a listed noisy value to the lower end of its interval, in scales.
 

@@ -21,10 +21,10 @@ from wpinq.plan.format import Json, value_from_json, value_to_json
 # Public keys that are given one by one, checked against the type of a plan's records.
 
 
-class _Checked(tuple[Value, ...]):
+class CheckedKeys(tuple[Value, ...]):
     """Keys that were checked against one type, and are not checked again."""
 
-    type: Type
+    type: Type | None
 
 
 def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False) -> tuple[Value, ...]:
@@ -37,7 +37,7 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
     PlanError
         When a key is not of the type of the plan's records.
     """
-    if canonical and isinstance(keys, _Checked) and keys.type is type_:
+    if canonical and isinstance(keys, CheckedKeys) and keys.type == type_:
         return keys
     if isinstance(keys, str):
         raise PlanError(f"the keys {keys!r} are one text: give a list of keys, [{keys!r}]")
@@ -49,7 +49,7 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
     keys = list(keys)
     alike = normalize_all(keys, nullable, check)
     if alike is not None:
-        found = _Checked(dict.fromkeys(alike))
+        found = CheckedKeys(dict.fromkeys(alike))
         found.type = type_
         return found
     for key in keys:

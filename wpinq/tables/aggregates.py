@@ -9,12 +9,14 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from wpinq.errors import AnswersError, ExpressionError, PlanError
 from wpinq.expr import catalogue
@@ -22,9 +24,10 @@ from wpinq.expr.nodes import Constant, Expr, Lambda, write, write_value
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
 from wpinq.expr.types import FLOAT, INT, DecimalOf, Type
 from wpinq.expr.values import Value
+from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.noise.noise_distributions import half_width
+from wpinq.noise.noise_distributions import half_width, half_width_of_two
 from wpinq.plan.construct import construct
 from wpinq.plan.domain import Counted
 from wpinq.plan.format import expression_to_json, value_to_json
@@ -32,15 +35,18 @@ from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Select, SelectMany, Shave, Where
 from wpinq.plan.work import counted
+from wpinq.runtime.arrays import Floats
 from wpinq.runtime.public import public
-from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, kind_of_weights
-from wpinq.sinks.clamped_average import NoisyAverage, average_elements
+from wpinq.sinks.answer_kinds import COUNT, RESCALED, WEIGHT, Kind, Stated, kind_of_weights
 from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
 from wpinq.sinks.laplace import NoisyCount
+from wpinq.sinks.sink import PublicKeys
+from wpinq.sinks.two_ends import ENDS, NoisyAverage, average_elements, interval_of_ends, mean_of_ends
 from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "numbers", "real", "integer", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
+ALL_GROUPS = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +175,8 @@ class Aggregate(ABC):
     has_interval: ClassVar[bool] = True
     lists: ClassVar[bool] = False
     """Whether groups are listed by it: the records that it releases are the groups themselves."""
+    ends: Mean | None = field(default=None, kw_only=True, repr=False)
+    """The mean from whose two ends it is read, where one measurement serves both."""
 
     @abstractmethod
     def bound(self, type_: Type) -> Aggregate:
@@ -179,16 +187,21 @@ class Aggregate(ABC):
         """The released measurements."""
 
     @abstractmethod
-    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate | tuple[Estimate, ...]:
-        """The released answers of a group, by its position among the keys; one for each column."""
+    def columns(
+        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
+    ) -> tuple[Sequence[Any], ...]:
+        """The estimates of groups, by their places, and the low and high ends of their intervals, if they have any.
+
+        Those of each column that is shown, one after another.
+        """
 
     @property
     @abstractmethod
     def parts(self) -> Sequence[Value]:
         """The parts that a group has in the measurements."""
 
-    def columns(self) -> Columns:
-        """The columns of a bound one."""
+    def shown(self) -> Columns:
+        """The columns of the table that a bound one has."""
         return {"": ColumnOfTable(self.estimate_type(), self.has_interval)}
 
     def to_json(self) -> dict[str, Any]:
@@ -225,15 +238,17 @@ class OfColumn(Aggregate):
 
     def bound(self, type_: Type) -> OfColumn:
         try:
-            return replace(self, column=trace(self.column, (type_,)))
+            columns = (name for name, kind in self.parameters if kind == "function")
+            traced: dict[str, Any] = {name: trace(getattr(self, name), (type_,)) for name in columns}
+            return replace(self, **traced)
         except ExpressionError as error:
             raise type(error)(f"{self.name}: {error}") from None
 
     def _argument(self, name: str, kind: ParameterKind) -> Any:
-        assert isinstance(self.column, Lambda)
         if kind == "function":
-            return expression_to_json(self.column)
+            return expression_to_json(getattr(self, name))
         if kind == "keys":
+            assert isinstance(self.column, Lambda)
             type_ = self.column.type
             return [value_to_json(key, type_) for key in check_domain(getattr(self, name), type_)]
         return Aggregate._argument(self, name, kind)
@@ -246,9 +261,14 @@ class OfColumn(Aggregate):
     @property
     def of(self) -> str:
         """The column, in words."""
-        if isinstance(self.column, Lambda):
-            return column_name(self.column) or write(self.column)
-        return self.column if isinstance(self.column, str) else "a function"
+        return words_of(self.column)
+
+
+def words_of(column: RecordFunction | Lambda) -> str:
+    """A column, in words."""
+    if isinstance(column, Lambda):
+        return column_name(column) or write(column)
+    return column if isinstance(column, str) else "a function"
 
 
 def column_name(function: Lambda) -> str | None:
@@ -276,43 +296,77 @@ def _convert(given: Any, types: tuple[Type, ...]) -> Lambda:
 class AdditiveAggregate(Aggregate):
     """Aggregates from noisy weights, of a record for each of their parts in each group."""
 
-    parts: ClassVar[Sequence[Value]] = ("count",)
+    own_parts: ClassVar[tuple[str, ...]] = ("count",)
+
+    @property
+    def parts(self) -> Sequence[Value]:
+        """The records of each group, in order."""
+        return self.own_parts if self.ends is None else ENDS
 
     @abstractmethod
-    def plan(self, groups: Groups) -> Node:
-        """The query whose weights these are."""
+    def own_plan(self, groups: Groups) -> Node:
+        """The query whose weights these are, where it is measured alone."""
 
     def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
-        domain = None if groups.keys is None else groups.labels(groups.keys, self.parts)
-        listing, plan = groups.listing if self.lists else None, self.plan(groups)
+        plan = (self if self.ends is None else self.ends).own_plan(groups)
+        domain = None if groups.keys is None else groups.labels(groups.keys, self.parts, plan.type)
+        listing = groups.listing if self.lists else None
         if listing is not None:  # a count is given in rows, and so is its threshold
-            listing = replace(listing, above=float(Fraction(listing.above) * _row_weight(plan)))
+            listing = replace(listing, above=float(Fraction(listing.above) * row_weight(plan)))
         return (Measurement(plan, NoisyCount(), epsilon, domain, reading, listing),)
 
-    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate | tuple[Estimate, ...]:
+    def columns(
+        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
+    ) -> tuple[Sequence[Any], ...]:
         (weights,) = answers
-        first = group * len(self.parts)
-        numbers = dict(zip(self.parts, map(float, weights.values[first : first + len(self.parts)]), strict=True))
-        return self.estimate(numbers, weights, confidence)
+        parts = weights.values.reshape(-1, len(self.parts))[groups].T
+        return tuple(column.tolist() for column in self.estimates(parts, weights, confidence))
 
-    def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        """The number that the noisy weights of the parts amount to.
+    def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
+        """The numbers that the noisy weights of the parts amount to in each group, with their intervals.
 
-        It is a count where the plan shows how they count.
+        They are counts where the plan shows how they count.
         """
-        (number,) = numbers.values()
-        factor = float(self.kind((weights.measurement,)).factor)
-        low, high = weights.measurement.ends(number, weights.scale, confidence)
-        return Estimate(number / factor, low / factor, high / factor)
+        measurement = weights.measurement
+        first, second = self.factors(measurement)
+        number = first * parts[0] + second * parts[-1]
+        if measurement.listing is None:
+            half = half_width_of_two(first, second, weights.scale, confidence)
+            return number, number - half, number + half
+        ends = [measurement.ends(weight, weights.scale, confidence) for weight in parts[0].tolist()]
+        low, high = np.array(ends).reshape(-1, 2).T * first
+        return number, low, high
+
+    def factors(self, measurement: Measurement) -> tuple[float, float]:
+        """The multiple of the first part, and that of the second, which add up to the number."""
+        factor = 1 / float(self.kind((measurement,)).factor)
+        return factor, 0.0 if self.ends is None else factor
+
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        if self.ends is None:
+            return measurement
+        first, second = (factor * float(self.kind((measurement,)).factor) for factor in self.factors(measurement))
+        return replace(measurement, sink=_CountOfEnds(first, second))
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         (measurement,) = measurements
-        kind = measurement.kind
+        kind = measurement.kind if self.ends is None else kind_of_weights(measurement.plan.inputs[0])
         # a weight that is divided by another number at each key: a group's has no key to tell by
         return kind if kind.form is None else Kind(WEIGHT, f"{kind.form.of}, each of weight {kind.form.formula}")
 
     def estimate_type(self) -> Type:
         return FLOAT
+
+
+@dataclass(frozen=True, slots=True)
+class _CountOfEnds(NoisyCount):
+    """A weighted sum of the two ends of a range, for its accuracy."""
+
+    first: float
+    second: float
+
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
+        return half_width_of_two(self.first, self.second, self.scales(plan, epsilon)[0], confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +379,7 @@ class Count(AdditiveAggregate):
     def bound(self, type_: Type) -> Count:
         return self
 
-    def plan(self, groups: Groups) -> Node:
+    def own_plan(self, groups: Groups) -> Node:
         return extended(groups.plan, Select, function=lambda record: groups.label(record, "count", alone=True))
 
     @property
@@ -345,7 +399,7 @@ class CountDistinct(OfColumn, AdditiveAggregate):
     name: ClassVar[str] = "CountDistinct"
     parameters: ClassVar[Parameters] = (("column", "function"),)
 
-    def plan(self, groups: Groups) -> Node:
+    def own_plan(self, groups: Groups) -> Node:
         value = self.value
 
         def pair(record: Symbol) -> tuple[object, object]:
@@ -402,7 +456,7 @@ class Clamping(OfColumn, AdditiveAggregate):
         return f"of {self.of}, clamped to {self.lower:g} to {self.upper:g}"
 
 
-def _row_weight(plan: Node) -> Fraction:
+def row_weight(plan: Node) -> Fraction:
     """The weight of each thing whose values a plan adds up, or 1 where they are no counts."""
     things = counted(plan.inputs[0])
     return things.factor if isinstance(things, Counted) else Fraction(1)
@@ -424,23 +478,24 @@ class Sum(Clamping):
     """The sum of the clamped values of each group."""
 
     name: ClassVar[str] = "Sum"
-    parts: ClassVar[Sequence[Value]] = ("sum",)
+    own_parts: ClassVar[tuple[str, ...]] = ("sum",)
 
     def sink(self) -> NoisySum:
         return NoisySum(self.lower, self.upper)
 
-    def plan(self, groups: Groups) -> Node:
+    def own_plan(self, groups: Groups) -> Node:
         function = sum_elements(self.value, self.lower, self.upper, partial(groups.label, alone=True))
         return extended(groups.plan, SelectMany, function=function)
 
-    def stand_in(self, measurement: Measurement) -> Measurement:
-        return replace(measurement, sink=_SumOfRows(self.lower, self.upper, _row_weight(measurement.plan)))
+    def factors(self, measurement: Measurement) -> tuple[float, float]:
+        upper, lower = (self.sink().factor, 0) if self.ends is None else (Fraction(self.upper), Fraction(self.lower))
+        weight = row_weight(measurement.plan)
+        return float(upper / weight), float(lower / weight)
 
-    def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        factor = float(self.sink().factor / _row_weight(weights.measurement.plan))
-        half = half_width(weights.scale * factor, confidence)
-        total = numbers["sum"] * factor
-        return Estimate(total, total - half, total + half)
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        if self.ends is not None:
+            return AdditiveAggregate.stand_in(self, measurement)
+        return replace(measurement, sink=_SumOfRows(self.lower, self.upper, row_weight(measurement.plan)))
 
     @property
     def description(self) -> str:
@@ -449,13 +504,10 @@ class Sum(Clamping):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Clamping):
-    """The mean of the clamped values of each group.
-
-    It is from a noisy sum about the middle and a noisy count.
-    """
+    """The mean of the clamped values of each group, from the noisy weights of both ends of the range."""
 
     name: ClassVar[str] = "Mean"
-    parts: ClassVar[Sequence[Value]] = ("sum", "count")
+    own_parts: ClassVar[tuple[str, ...]] = ENDS
 
     def __post_init__(self) -> None:
         Clamping.__post_init__(self)
@@ -465,14 +517,57 @@ class Mean(Clamping):
     def sink(self) -> NoisyAverage:
         return NoisyAverage(self.lower, self.upper)
 
-    def plan(self, groups: Groups) -> Node:
+    def own_plan(self, groups: Groups) -> Node:
         function = average_elements(self.value, self.lower, self.upper, groups.label)
         return extended(groups.plan, SelectMany, function=function)
 
-    def estimate(self, numbers: Mapping[str, float], weights: Answers, confidence: float) -> Estimate:
-        sink, held = self.sink(), dict(numbers)
-        return Estimate(sink.value(held), *sink.value_interval(held, weights.scale, confidence))
+    def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
+        upper, lower = parts
+        shares = mean_of_ends(upper, lower), *interval_of_ends(upper, lower, weights.scale, confidence)
+        mean, low, high = map(self.sink().within, shares)
+        return mean, low, high
 
     @property
     def description(self) -> str:
         return f"mean {self.range}"
+
+
+def measured_together(
+    aggregates: Mapping[str, Aggregate], epsilons: Mapping[str, Fraction], listed: bool
+) -> dict[str, list[str]]:
+    """The bound aggregates that are read off one measurement of two ends, by the name of one with their range.
+
+    These are means, sums and counts. All their epsilon serves each of them, which is done where each is predicted to
+    be off by less so than by its own share. A count joins the first range that suits it. It is of all records, so no
+    value may be null; and one that lists groups is measured by the groups alone.
+    """
+    ranges: dict[Mean, list[str]] = {}
+    for name, each in aggregates.items():
+        if isinstance(each, (Mean, Sum)) and each.lower < each.upper:
+            ranges.setdefault(ends_of(each), []).append(name)
+    counts = [name for name, each in aggregates.items() if isinstance(each, Count) and not listed]
+    found = {}
+    for mean, whole in ranges.items():
+        assert isinstance(mean.column, Lambda)
+        for joined in ([*whole, *([] if mean.column.type.nullable else counts)], whole):
+            total = sum((epsilons[name] for name in joined), Fraction(0))
+            if len(joined) > 1 and all(_gains(aggregates[name], epsilons[name] / total) for name in joined):
+                found[whole[0]] = joined
+                counts = [name for name in counts if name not in joined]
+                break
+    return found
+
+
+def ends_of(aggregate: Aggregate) -> Mean:
+    """The mean by whose ends a mean or a sum is measured."""
+    assert isinstance(aggregate, Clamping)
+    return Mean(aggregate.column, aggregate.lower, aggregate.upper)
+
+
+def _gains(aggregate: Aggregate, share: Fraction) -> bool:
+    """Whether it is off by less from both ends at epsilon than by a measurement of its own at a share of it."""
+    if isinstance(aggregate, Mean):
+        return True
+    first, second = (aggregate.upper, aggregate.lower) if isinstance(aggregate, Sum) else (1.0, 1.0)
+    alone = half_width(max(abs(first), abs(second)), CONFIDENCE) / float(share)
+    return half_width_of_two(first, second, 1.0, CONFIDENCE) < alone

@@ -37,7 +37,16 @@ from wpinq.sinks.choose import Choose
 from wpinq.sinks.choose_in_groups import CONFIDENCE, ChooseInGroups
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
-from wpinq.tables.aggregates import AdditiveAggregate, ColumnOfTable, Columns, Estimate, OfColumn, Parameters, extended
+from wpinq.tables.aggregates import (
+    ALL_GROUPS,
+    AdditiveAggregate,
+    ColumnOfTable,
+    Columns,
+    Estimate,
+    OfColumn,
+    Parameters,
+    extended,
+)
 from wpinq.tables.grouping import Groups
 
 
@@ -76,8 +85,23 @@ class OfCandidates(OfColumn):
     def asked(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
         """The released measurements of one whose candidates are in order."""
 
+    @abstractmethod
+    def cells(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
+        """The estimates of a group, one for each column."""
+
+    def columns(
+        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
+    ) -> tuple[Sequence[Any], ...]:
+        places = range(len(answers[0].values) // len(self.parts))[groups]
+        held = [self.cells(answers, place, confidence) for place in places]
+        found: list[list[Any]] = []
+        for number, shown in enumerate(self.shown().values()):
+            ends = ("estimate", "low", "high") if shown.has_interval else ("estimate",)
+            found += ([getattr(row[number], end) for row in held] for end in ends)
+        return tuple(found)
+
     @property
-    def shown(self) -> tuple[Value, ...]:
+    def known(self) -> tuple[Value, ...]:
         """The candidates of a bound one, in order."""
         return tuple(self.candidates)
 
@@ -85,12 +109,12 @@ class OfCandidates(OfColumn):
         """How many candidates a record's value is not below, and whether it is the last of these."""
         value = lift(self.value(record))
         type_ = value.type.with_nullable(False)
-        known = check_domain([key for key in self.shown if key is not None], value.type)
+        values = check_domain([key for key in self.known if key is not None], value.type)
         if isinstance(type_, CategoryOf):
             type_, value = STR, catalogue.apply("to_str", value)
-        table = Constant(ListOf(type_, bound=len(known)), known)
+        table = Constant(ListOf(type_, bound=len(values)), values)
         place: Expr = lift(0)
-        for step in (1 << power for power in reversed(range(len(known).bit_length()))):
+        for step in (1 << power for power in reversed(range(len(values).bit_length()))):
             end = catalogue.apply("element", table, catalogue.arithmetic("add", place, lift(step - 1)))
             below = catalogue.apply("or", catalogue.apply("is_null", end), catalogue.less(value, end))
             place = catalogue.apply("where", below, place, catalogue.arithmetic("add", place, lift(step)))
@@ -105,7 +129,7 @@ class OfCandidates(OfColumn):
     def exact(self, record: Symbol) -> Any:
         """The place of a record's value among the candidates; −1 of others."""
         place, same = self.place(record)
-        null = self.shown[0] is None  # the first in order
+        null = self.known[0] is None  # the first in order
         held = catalogue.arithmetic("subtract", place, lift(1 - null))
         return self.of_null(record, null - 1, catalogue.apply("where", same, held, lift(-1)))
 
@@ -123,7 +147,7 @@ class OfCandidates(OfColumn):
     @property
     def among(self) -> str:
         """The column and the number of candidates, in words."""
-        return f"{self.of}, one of {len(self.shown)} candidates"
+        return f"{self.of}, one of {len(self.known)} candidates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +161,7 @@ class SelectedAggregate(OfCandidates):
         return Choose("weight")
 
     def asked(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
-        by, number = self.choice(), len(self.shown)
+        by, number = self.choice(), len(self.known)
         place = self.exact if by.quantile is None else self.between
         plan = extended(
             groups.plan, Select, function=lambda record: (groups.label(record, "choice", alone=True), place(record))
@@ -145,16 +169,16 @@ class SelectedAggregate(OfCandidates):
         domain = None if groups.keys is None else groups.labels(groups.keys, self.parts)
         return (Measurement(plan, ChooseInGroups(by.score, by.quantile, number), epsilon, domain, reading),)
 
-    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
+    def cells(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
         (chosen,) = answers
-        number, shown = int(chosen.values[group]), self.shown
+        number, shown = int(chosen.values[group]), self.known
         if not self.has_interval:
-            return Estimate(shown[number])
+            return (Estimate(shown[number]),)
         rest, high = divmod(number, len(shown))
         place, low = divmod(rest, len(shown))
         if confidence > CONFIDENCE:  # no end was chosen for it
             low, high = 0, len(shown) - 1
-        return Estimate(shown[place], shown[min(low, place)], shown[max(high, place)])
+        return (Estimate(shown[place], shown[min(low, place)], shown[max(high, place)]),)
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         return Kind(measurements[0].kind.name, self.description)
@@ -240,17 +264,17 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         """
         many = len(self.qs)
         choices = sum(float(2 * max(q, 1 - q) * 2 * many) for q in self.qs)
-        return choices <= sum(math.sqrt(2 * q * (1 - q) * len(self.shown)) for q in self.qs)
+        return choices <= sum(math.sqrt(2 * q * (1 - q) * len(self.known)) for q in self.qs)
 
     @property
     def _each(self) -> tuple[Quantile, ...]:
         return tuple(Quantile(self.column, self.candidates, q) for q in self.qs)
 
     @property
-    def parts(self) -> tuple[Any, ...]:  # type: ignore[override]  # as many as there are candidates
-        return SelectedAggregate.parts if self.chosen else tuple(range(len(self.shown)))
+    def parts(self) -> tuple[Any, ...]:
+        return SelectedAggregate.parts if self.chosen else tuple(range(len(self.known)))
 
-    def plan(self, groups: Groups) -> Node:
+    def own_plan(self, groups: Groups) -> Node:
         return extended(groups.plan, Select, function=lambda record: groups.label(record, self._cell(record)))
 
     def _cell(self, record: Symbol) -> Any:
@@ -266,12 +290,12 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         part = epsilon / len(self.qs)
         return tuple(each for one in self._each for each in one.asked(groups, part, reading))
 
-    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
+    def cells(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
         if self.chosen:
             each = zip(self._each, answers, strict=True)
-            return tuple(one.read((released,), group, confidence) for one, released in each)
+            return tuple(cell for one, released in each for cell in one.cells((released,), group, confidence))
         (weights,) = answers
-        many = len(self.shown)
+        many = len(self.known)
         sums = np.cumsum(weights.values[group * many : (group + 1) * many])
         return tuple(self._cut(float(q), sums, weights.scale, confidence) for q in self.qs)
 
@@ -281,7 +305,7 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         A candidate is left out where the noise would have to reach further than all but its share of error: the law of
         a sum of noise is known at each.
         """
-        shown, last = self.shown, len(sums) - 1
+        shown, last = self.known, len(sums) - 1
         inner = sums[:-1] - q * sums[-1]  # below 0 where the quantile lies further on
         reach = scale * cut_half_widths(q, len(sums), confidence)
         place = int(np.count_nonzero(isotonic_l2(inner) < 0)) if last else 0
@@ -291,11 +315,11 @@ class Quantiles(OfCandidates, AdditiveAggregate):
             high += 1  # values between two candidates count at the lower one
         return Estimate(shown[place], shown[min(low, place)], shown[max(high, place)])
 
-    def columns(self) -> Columns:
+    def shown(self) -> Columns:
         return {f"_{float(100 * q):.10g}": ColumnOfTable(self.estimate_type(), True) for q in self.qs}
 
     def stand_in(self, measurement: Measurement) -> Measurement:
-        return measurement if self.chosen else replace(measurement, sink=_CutSums(self.qs, len(self.shown)))
+        return measurement if self.chosen else replace(measurement, sink=_CutSums(self.qs, len(self.known)))
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         return Kind("quantile", self.description)
@@ -338,21 +362,21 @@ class TopK(OfCandidates, AdditiveAggregate):
     def bound(self, type_: Type) -> TopK:
         found = OfCandidates.bound(self, type_)
         assert isinstance(found, TopK)
-        if type(self.k) is not int or not 1 <= self.k <= len(found.shown):
-            raise PlanError(f"TopK: k is a whole number from 1 to the number of candidates, {len(found.shown)}")
+        if type(self.k) is not int or not 1 <= self.k <= len(found.known):
+            raise PlanError(f"TopK: k is a whole number from 1 to the number of candidates, {len(found.known)}")
         return found
 
     @property
-    def parts(self) -> tuple[Any, ...]:  # type: ignore[override]  # as many as there are candidates
-        return tuple(range(len(self.shown)))
+    def parts(self) -> tuple[Any, ...]:
+        return tuple(range(len(self.known)))
 
-    def plan(self, groups: Groups) -> Node:
+    def own_plan(self, groups: Groups) -> Node:
         return extended(groups.plan, Select, function=lambda record: groups.label(record, self.exact(record)))
 
     def asked(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
         return AdditiveAggregate.measurements(self, groups, epsilon, reading)
 
-    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
+    def cells(self, answers: Sequence[Answers], group: int, confidence: float) -> tuple[Estimate, ...]:
         """The candidates and their weights, with intervals that hold for the k together.
 
         A candidate is among the k where its noisy weight is above the largest that was left out, as a listed key is
@@ -361,7 +385,7 @@ class TopK(OfCandidates, AdditiveAggregate):
         candidates at once: the nearer of the two is shown.
         """
         (weights,) = answers
-        many, measurement = len(self.shown), weights.measurement
+        many, measurement = len(self.known), weights.measurement
         values = weights.values[group * many : (group + 1) * many]
         order = np.argsort(-values, kind="stable")
         above = float(values[order[self.k]]) if self.k < many else None
@@ -373,10 +397,10 @@ class TopK(OfCandidates, AdditiveAggregate):
             if above is not None:
                 given, _ = measurement.ends(number, weights.scale, 1 - error / (2 * self.k), above)
                 low = max(given, number - half_width(weights.scale, 1 - error / (2 * many)))
-            found += [Estimate(self.shown[place]), Estimate(number / factor, low / factor, high / factor)]
+            found += [Estimate(self.known[place]), Estimate(number / factor, low / factor, high / factor)]
         return tuple(found)
 
-    def columns(self) -> Columns:
+    def shown(self) -> Columns:
         value, counted = ColumnOfTable(self.estimate_type(), False), ColumnOfTable(FLOAT, True)
         ranks = range(1, self.k + 1)
         return {f"_{rank}{end}": of for rank in ranks for end, of in (("", value), ("_count", counted))}

@@ -28,7 +28,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of
-from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys, key_domain
+from wpinq.sinks.keys import CheckedKeys, GivenKeys, KeyDomain, ProductKeys, key_domain
 from wpinq.sinks.keys import product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
@@ -208,13 +208,18 @@ class Groups:
             return part
         return self.key(record) if alone else (self.key(record), part)
 
-    def labels(self, keys: Sequence[Value], parts: Sequence[Value]) -> tuple[Value, ...]:
-        """The records that carry some groups' parts, group by group."""
+    def labels(self, keys: tuple[Value, ...], parts: Sequence[Value], type_: Type | None = None) -> tuple[Value, ...]:
+        """The records that carry some groups' parts, group by group.
+
+        Those of canonical keys are checked already for the type of the plan's records, if that is given.
+        """
         if not self.columns:
             return tuple(parts)
         if len(parts) == 1 and isinstance(parts[0], str):  # the label of a part that is alone
-            return tuple(keys)
-        return tuple((key, part) for key in keys for part in parts)
+            return keys
+        made = CheckedKeys((key, part) for key in keys for part in parts)
+        made.type = type_
+        return made
 
     def listed(self, least: object) -> Groups:
         """The same groups, of which those with a noisy count from so much on are listed."""

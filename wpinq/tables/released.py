@@ -29,7 +29,7 @@ from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
 from wpinq.sinks.choose import MOST_COMMON
 from wpinq.sinks.count_above import Listing
-from wpinq.tables.aggregates import Aggregate, Columns, Estimate
+from wpinq.tables.aggregates import ALL_GROUPS, Aggregate, Columns, Estimate
 from wpinq.tables.grouping import Groups
 
 if TYPE_CHECKING:
@@ -110,21 +110,24 @@ class Table(Saved, Framed):
             if listing is not None and known in listing.domain:
                 raise AnswersError(
                     f"the group {key!r} was not listed: its noisy count is at most {listing.above:.12g}; by(..., "
-                    "keys=[...]) with the same aggregates, at the same epsilon, gives its row and costs nothing more"
+                    "keys=[...]) gives its row and costs nothing more, the count in one table and the others in "
+                    "another, each at the same epsilon"
                 )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
-        return {name: cell for name, (cell,) in self._cells(confidence, [place]).items()}
+        return {name: cell for name, (cell,) in self._cells(confidence, slice(place, place + 1)).items()}
 
-    def _cells(self, confidence: float, places: Iterable[int] | None = None) -> dict[str, list[Estimate]]:
-        """The estimates of all columns, of all groups or of some."""
-        each = range(len(self)) if places is None else places
-        found: dict[str, list[Estimate]] = {}
+    def _columns(self, confidence: float, groups: slice) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
+        """Each column of some groups: its name, its estimates, and with an interval the low and the high ends."""
         for name, aggregate in self.tabulation.aggregates.items():
-            read = [aggregate.read(self.answers[name], place, confidence) for place in each]
-            for number, suffix in enumerate(aggregate.columns()):
-                found[name + suffix] = [cell[number] if isinstance(cell, tuple) else cell for cell in read]
-        return found
+            left = iter(aggregate.columns(self.answers[name], confidence, groups))
+            for suffix, shown in aggregate.shown().items():
+                yield name + suffix, [next(left) for _ in range(3 if shown.has_interval else 1)]
+
+    def _cells(self, confidence: float, groups: slice = ALL_GROUPS) -> dict[str, list[Estimate]]:
+        """The estimates of each column, of all groups or of some."""
+        found = self._columns(confidence, groups)
+        return {name: [Estimate(*cell) for cell in zip(*held, strict=True)] for name, held in found}
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
@@ -141,12 +144,8 @@ class Table(Saved, Framed):
         found: dict[str, list[Any]] = {}
         for i, name in enumerate(names):
             found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
-        shown = self.tabulation.shown
-        for name, cells in self._cells(confidence).items():
-            found[name] = [cell.estimate for cell in cells]
-            if shown[name].has_interval:
-                found[f"{name}_low"] = [cell.low for cell in cells]
-                found[f"{name}_high"] = [cell.high for cell in cells]
+        for name, columns in self._columns(confidence, ALL_GROUPS):
+            found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
 
     @property
@@ -155,7 +154,7 @@ class Table(Saved, Framed):
         kinds, listing = dict[str, str](), self.tabulation.listing
         for name, aggregate in self.tabulation.aggregates.items():
             kind = self.tabulation.kind(name).name
-            kinds |= {name + end: kind if of.has_interval else MOST_COMMON for end, of in aggregate.columns().items()}
+            kinds |= {name + end: kind if of.has_interval else MOST_COMMON for end, of in aggregate.shown().items()}
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
         return kinds
@@ -229,12 +228,14 @@ class Table(Saved, Framed):
         column = names[0] if column is None and names else column
         if column not in names:
             raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
-        if not len(self):
-            raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
         cells = self._cells(confidence)[column]
+        held = [(key, cell) for key, cell in zip(self.keys, cells, strict=True) if cell.low is not None]
+        if not held:
+            raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
+        keys, drawn_cells = zip(*held, strict=True)
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
-        drawn = plot_estimates(self.keys if by else None, cells, by or column, title, axes)
+        drawn = plot_estimates(keys if by else None, drawn_cells, by or column, title, axes)
         drawn.set_title(f"epsilon {format_epsilon(self.tabulation.epsilon)}")
         stamp(drawn, self.simulated)
         return drawn
@@ -253,7 +254,7 @@ class Table(Saved, Framed):
         shown = len(self) if rows == 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
-        for name, cells in self._cells(confidence, range(shown)).items():
+        for name, cells in self._cells(confidence, slice(shown)).items():
             columns.append([f"{name} ({words[name]})", *map(str, cells)])
         lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
@@ -466,46 +467,63 @@ class Tabulation(Compound[R]):
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        return tuple(measurement for held in self.lowered.values() for measurement in held)
+        return tuple(measurement for first in self.together for measurement in self.lowered[first])
+
+    @property
+    def together(self) -> dict[str, list[str]]:
+        """The aggregates that one measurement serves, by the first of them."""
+        found: dict[str, list[str]] = {}
+        for name, each in self.aggregates.items():
+            same = (first for first in found if each.ends is not None and self.aggregates[first].ends == each.ends)
+            found.setdefault(next(same, name), []).append(name)
+        return found
 
     @property
     def items(self) -> Mapping[str, Measurement]:
-        return {title: measurement for title, _, measurement in self._titled()}
+        """The measurements by title; one that serves several aggregates has the names of all."""
+        found = {}
+        for first, held in self.together.items():
+            for number, measurement in enumerate(self.lowered[first]):
+                found[", ".join(self._title(name, number) for name in held)] = measurement
+        return found
 
-    def _titled(self) -> Iterator[tuple[str, str, Measurement]]:
-        """Each measurement with its title and the name of its aggregate."""
-        for name, asked in self.lowered.items():
-            for number, measurement in enumerate(asked, 1):
-                nth = f" {number}" if len(asked) > 1 else ""
-                yield f"{name} ({self.aggregates[name].name}{nth})", name, measurement
+    def _title(self, name: str, number: int) -> str:
+        nth = f" {number + 1}" if len(self.lowered[name]) > 1 else ""
+        return f"{name} ({self.aggregates[name].name}{nth})"
 
     @property
     def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        return {title: (self.aggregates[name].stand_in(m), self.kind(name)) for title, name, m in self._titled()}
+        return {
+            self._title(name, number): (aggregate.stand_in(measurement), self.kind(name))
+            for name, aggregate in self.aggregates.items()
+            for number, measurement in enumerate(self.lowered[name])
+        }
 
     @property
     def shown(self) -> Columns:
         """The columns of the aggregates by name."""
         return {
-            name + suffix: column
-            for name, asked in self.aggregates.items()
-            for suffix, column in asked.columns().items()
+            name + suffix: column for name, each in self.aggregates.items() for suffix, column in each.shown().items()
         }
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
         epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
-        lowered = self._changed(lambda measurement: replace(measurement, epsilon=epsilon(measurement.epsilon)))
-        return replace(self, epsilons=epsilons, lowered=lowered)
+        lowered = {}
+        for names in self.together.values():
+            whole = sum((epsilons[name] for name in names), Fraction(0))
+            held = self.lowered[names[0]]
+            held = tuple(replace(measurement, epsilon=whole / len(held)) for measurement in held)
+            lowered.update(dict.fromkeys(names, held))
+        return replace(self, epsilons=epsilons, lowered={name: lowered[name] for name in self.lowered})
 
     def over(self, redeclared: Callable[[Node], Node]) -> Tabulation:
         """The same over the sources of other plans."""
-        lowered = self._changed(lambda measurement: replace(measurement, plan=redeclared(measurement.plan)))
+        lowered = {
+            name: tuple(replace(measurement, plan=redeclared(measurement.plan)) for measurement in held)
+            for name, held in self.lowered.items()
+        }
         plan = redeclared(self.plan)
         return replace(self, plan=plan, groups=replace(self.groups, plan=plan), lowered=lowered)
-
-    def _changed(self, change: Callable[[Measurement], Measurement]) -> dict[str, tuple[Measurement, ...]]:
-        """The measurements by aggregate, each changed."""
-        return {name: tuple(map(change, held)) for name, held in self.lowered.items()}
 
     @property
     def lister(self) -> str | None:
@@ -522,7 +540,10 @@ class Tabulation(Compound[R]):
         It waits for keys where it has none.
         """
         left = iter(released)
-        held = {name: tuple(next(left) for _ in asked) for name, asked in self.lowered.items()}
+        taken: dict[str, tuple[Any, ...]] = {}
+        for first, names in self.together.items():
+            taken.update(dict.fromkeys(names, tuple(next(left) for _ in self.lowered[first])))
+        held = {name: taken[name] for name in self.lowered}
         if self.keys is not None:
             return Table(self, self.keys, held)
         open_table = OpenTable(self, held)
@@ -566,7 +587,12 @@ class Tabulation(Compound[R]):
     def _lines(self) -> Iterator[str]:
         yield f"Tabulation {by_words(self)}, epsilon {format_epsilon(self.epsilon)}"
         cells = [
-            (name, f"{a.description}  ", format_epsilon(self.epsilons[name])) for name, a in self.aggregates.items()
+            (
+                name,
+                f"{a.description}  ",
+                format_epsilon(sum((m.epsilon for m in self.lowered[name]), Fraction(0))) + " together" * bool(a.ends),
+            )
+            for name, a in self.aggregates.items()
         ]
         yield from (f"  {line}" for line in aligned(cells))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Generic
 
@@ -13,6 +14,7 @@ from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
 from wpinq.expr.types import Type
 from wpinq.expr.values import presenter
 from wpinq.measure.group import R
+from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan import format
@@ -20,7 +22,7 @@ from wpinq.plan.node import Planned
 from wpinq.runtime.public import NO_ARGUMENTS, public
 from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.agg import AGGREGATES
-from wpinq.tables.aggregates import Aggregate
+from wpinq.tables.aggregates import Aggregate, ends_of, measured_together
 from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
 from wpinq.tables.released import Table as Table
 from wpinq.tables.released import Tabulation as Tabulation
@@ -77,7 +79,8 @@ class Grouping(Generic[R]):
         Notes
         -----
         Privacy cost: epsilon times the uses of each source times its unit weight, once, however many groups there are:
-        a record is in one group.
+        a record is in one group. A count, a sum and a mean of one range are read off one measurement with all of their
+        epsilon, where each is expected to be off by less.
 
         Examples
         --------
@@ -88,8 +91,8 @@ class Grouping(Generic[R]):
         ... )
         >>> print(wanted)
         Tabulation by city: 2 groups, epsilon 1
-          rows    count                                     0.25
-          salary  mean of salary, clamped to 0 to 200000    0.75
+          rows    count                                     1 together
+          salary  mean of salary, clamped to 0 to 200000    1 together
         """
         if unnamed:
             raise PlanError(
@@ -112,9 +115,16 @@ class Grouping(Generic[R]):
         if by.listing is not None:
             _check_lister(aggregates)
         bound = {name: aggregate.bound(by.plan.type) for name, aggregate in aggregates.items()}
-        _check_names([*by.columns], (name + end for name, aggregate in bound.items() for end in aggregate.columns()))
+        _check_names([*by.columns], (name + end for name, aggregate in bound.items() for end in aggregate.shown()))
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
-        lowered = {name: each.measurements(by, epsilons[name], self._reading) for name, each in aggregates.items()}
+        lowered: dict[str, tuple[Measurement, ...]] = dict.fromkeys(aggregates, ())
+        for first, names in measured_together(bound, epsilons, by.listing is not None).items():
+            whole = sum((epsilons[name] for name in names), Fraction(0))
+            asked = ends_of(aggregates[first]).measurements(by, whole, self._reading)
+            lowered.update(dict.fromkeys(names, asked))
+            bound.update({name: replace(bound[name], ends=ends_of(bound[first])) for name in names})
+        for name, each in aggregates.items():
+            lowered[name] = lowered[name] or each.measurements(by, epsilons[name], self._reading)
         other = None if by.other is NO_OTHER else (by.other,)
         return Tabulation(by.plan, self._reading, by.traced, by.keys, other, by.listing, bound, epsilons, by, lowered)
 

@@ -1,0 +1,175 @@
+"""NoisyAverage: the mean of clamped values from the noisy weights of the two ends of their range.
+
+A record of weight w gives `w·p` to the upper end and `w·(1 − p)` to the lower, `p = (x − lower)/(upper − lower)`. The
+two sum to w, so all of epsilon serves the count, which is their sum, and the mean, which is by their ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wpinq.errors import PlanError
+from wpinq.expr import catalogue
+from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
+from wpinq.expr.values import Value
+from wpinq.noise.noise_distributions import half_width, half_width_of_two
+from wpinq.plan.domain import Counted
+from wpinq.plan.node import Node
+from wpinq.plan.work import counted
+from wpinq.runtime.arrays import Floats
+from wpinq.sinks import clamped_sum
+from wpinq.sinks.answer_kinds import NotStated, Stated
+from wpinq.sinks.clamped_sum import CLAMPED, ClampedSink, Label, clamped, number, part_of, weighted, write_clamped
+from wpinq.sinks.sink import PublicKeys, register
+from wpinq.sinks.syntax import SinkSyntax
+
+ENDS = ("upper", "lower")
+"""The records that carry the two shares."""
+
+_CELLS = 1024
+"""Into how many cells the means are cut, where an interval ends: between them its bound is a chord."""
+
+
+def average_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:
+    """The SelectMany function that gives each record a weight for each end: see `end_shares`."""
+    function = clamped_sum.check_value(value)
+
+    def elements(record: Symbol) -> Any:
+        shares = end_shares(clamped(function, record, low, high), low, high)
+        return [weighted(label(record, end), share) for end, share in zip(ENDS, shares, strict=True)]
+
+    return elements
+
+
+def end_shares(inside: Any, low: float, high: float) -> tuple[Any, Any]:
+    """The shares of the upper and the lower end, of a clamped value; they sum to 1, in floats too.
+
+    With s the float of `(x − low)/(high − low)`, they are `u = fl(1 − l)` and `l = fl(1 − s)`.
+
+    Notes
+    -----
+    s lies in [0, 1]: rounding is monotone, so `fl(x − low) ≤ fl(high − low)`, and their quotient is at most 1. l is a
+    float in [0, 1]. If l ≥ 1/2, then `1 − l` is a float (Sterbenz: l/1 lies between 1/2 and 2), so u is `1 − l`
+    exactly. If l < 1/2, then s ≥ 1/2, `1 − s` was exact for the same reason, and `u = s`. So `u + l = 1` without
+    rounding, and SelectMany divides by 1. It would divide by any larger norm: the guarantee does not rest on this.
+    """
+    share = catalogue.divide(catalogue.arithmetic("subtract", inside, number(low)), number(high - low))
+    lower = catalogue.arithmetic("subtract", number(1.0), share)
+    return catalogue.arithmetic("subtract", number(1.0), lower), lower
+
+
+def mean_of_ends(upper: Floats, lower: Floats) -> Floats:
+    """The mean as a share of the range: `u / (u + l)` of noisy weights, where a negative one counts as 0.
+
+    Examples
+    --------
+    >>> mean_of_ends(np.array([30.0, 5.0, -1.0]), np.array([10.0, -2.0, -3.0])).tolist()
+    [0.75, 1.0, 0.5]
+    """
+    first, second = np.maximum(upper, 0.0), np.maximum(lower, 0.0)
+    total = first + second
+    return np.where(total > 0, first / np.where(total > 0, total, 1.0), 0.5)
+
+
+def interval_of_ends(upper: Floats, lower: Floats, scale: float, confidence: float) -> tuple[Floats, Floats]:
+    """The interval of the mean, as shares of the range: an exact test of each share, inverted.
+
+    Notes
+    -----
+    Of a mean p, the true ends satisfy `(1 − p)·u = p·l`. So for the noisy ones `(1 − p)·U − p·L` is `(1 − p)·X − p·Y`,
+    of two independent Laplace draws, whatever the count: its size exceeds q(p), by `half_width_of_two`, with the chance
+    of error exactly. The interval holds all p that pass (Fieller). q is convex in p: it is a quantile of a linear
+    form of a symmetric log-concave law, which is a norm of its coefficients (Meyer, Reisner 1991). So the p with
+    `(1 − p)·U − p·L > q(p)` are an interval: the low end is 0 if 0 is not among them, else where it ends. A chord is
+    above a convex function: q is taken as such between nodes, and the interval only grows.
+    """
+    return _low_end(upper, lower, scale, confidence), 1.0 - _low_end(lower, upper, scale, confidence)
+
+
+def _low_end(upper: Floats, lower: Floats, scale: float, confidence: float) -> Floats:
+    """The least share that passes on its upper side, in each group."""
+    nodes, bounds = np.linspace(0.0, 1.0, _CELLS + 1), _bounds(confidence) * scale
+
+    def excess(place: Any) -> Floats:
+        found: Floats = (1.0 - nodes[place]) * upper - nodes[place] * lower - bounds[place]
+        return found
+
+    first = np.zeros(np.shape(upper), dtype=np.int64)  # in excess, or 0
+    last = np.full(np.shape(upper), _CELLS)
+    for _ in range(_CELLS.bit_length()):
+        middle = (first + last) // 2
+        fails = excess(middle) > 0
+        first, last = np.where(fails, middle, first), np.where(fails, last, middle)
+    before, after = excess(first), excess(np.minimum(first + 1, _CELLS))
+    along = np.clip(before / np.where(after < before, before - after, 1.0), 0.0, 1.0)  # the zero of a linear function
+    found = (first + np.where(after > 0, 1.0, along)) / _CELLS
+    return np.where(excess(0) > 0, np.minimum(found, 1.0), 0.0)
+
+
+@lru_cache(maxsize=16)
+def _bounds(confidence: float) -> Floats:
+    """q(p) at each node, in scales."""
+    return np.array([half_width_of_two(1 - i / _CELLS, i / _CELLS, 1.0, confidence) for i in range(_CELLS + 1)])
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class NoisyAverage(ClampedSink):
+    """The weighted average of clamped values, by the noisy weights of the two ends of the range.
+
+    Each record gives its weight to both, in shares that sum to 1. Answers are the two noisy weights; `value` is their
+    ratio, put back in the range, and their sum is the noisy count.
+    """
+
+    name: ClassVar[str] = "NoisyAverage"
+    noun: ClassVar[str] = "mean"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("NoisyAverage", CLAMPED, write_clamped, "noisy_average"),)
+    lower: float
+    upper: float
+
+    def value(self, numbers: Mapping[Value, float]) -> Value:
+        return float(self.within(mean_of_ends(*_both(numbers)))[0])
+
+    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
+        low, high = interval_of_ends(*_both(numbers), scale, confidence)
+        return float(self.within(low)[0]), float(self.within(high)[0])
+
+    def within(self, share: Floats) -> Floats:
+        """The values at shares of the range."""
+        return np.clip(self.lower + (self.upper - self.lower) * share, self.lower, self.upper)
+
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
+        """The error bound of the clamped average, given its count.
+
+        Of a weight of n, the average of a true share p is above `p' = p + e` only where `(1 − p')·X − p'·Y > n·e`, of
+        the noise of both ends. This is at most as likely as for one draw, so `e = r/n` is enough, r its half-width.
+        """
+        if stated.count is None:
+            raise NotStated("needs count=…")
+        off = half_width(self.scales(plan, epsilon)[0], confidence)
+        (averaged,) = plan.inputs
+        things = counted(averaged)
+        weight = stated.count * float(things.factor if isinstance(things, Counted) else 1)
+        return (self.upper - self.lower) * min(1.0, off / weight)
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        (scale,) = self.scales(plan, epsilon)
+        said = f"{self.called(epsilon)} adds Laplace noise of scale {scale:.9g}"
+        yield f"{said} to the weight at each end of the range, which every record shares between them,"
+        yield "and returns their ratio; the error shrinks as the total weight grows."
+
+    def __post_init__(self) -> None:
+        ClampedSink.__post_init__(self)
+        if self.lower == self.upper:
+            raise PlanError("a mean or a moment needs lower < upper")
+
+
+def _both(numbers: Mapping[Value, float]) -> tuple[Floats, Floats]:
+    first, second = (np.array([numbers[end]]) for end in ENDS)
+    return first, second

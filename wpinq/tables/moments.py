@@ -1,0 +1,267 @@
+"""Variances, covariances, correlations and slopes of groups, from one measurement of products of shares.
+
+A value is a share of its range, u, and the rest of it, l (`sinks.two_ends`). Products of these are the entries of the
+upper triangle of the moments, and the parts of one record sum to at most 1: one unit moves all of them by 1.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.trace import RecordFunction, Symbol, lift
+from wpinq.measure.answers import Answers
+from wpinq.measure.measurement import Measurement
+from wpinq.plan.node import Node
+from wpinq.plan.operators import SelectMany
+from wpinq.runtime.arrays import Floats
+from wpinq.sinks.answer_kinds import Kind, NotStated, Stated
+from wpinq.sinks.clamped_sum import check_range, check_value, clamped, weighted
+from wpinq.sinks.laplace import NoisyCount
+from wpinq.sinks.sink import PublicKeys
+from wpinq.sinks.two_ends import NoisyAverage, end_shares
+from wpinq.tables.aggregates import ALL_GROUPS, AdditiveAggregate, OfColumn, Parameters, extended, words_of
+from wpinq.tables.grouping import Groups
+
+_DRAWS, _GROUPS = 2048, 256
+"""How many draws of noise an interval is from, and for how many groups at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unforeseen(NoisyCount):
+    """A weight that a statistic is read off, whose error depends on the data."""
+
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
+        raise NotStated("depends on the data: see wp.simulate")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(OfColumn, AdditiveAggregate):
+    """Aggregates of second moments: each has its shares of a record, and a statistic of their totals.
+
+    The interval is of the statistic of the clamped values. It holds the middle share of `statistic(noisy − noise)`
+    over draws of the noise. For a ratio of linear forms that is the test that `two_ends` inverts, which is exact; here
+    its coverage is measured (`benchmarks/moments.py`). A draw without a positive variance counts as both ends.
+    """
+
+    parameters: ClassVar[Parameters] = (("column", "function"), ("lower", "real"), ("upper", "real"))
+    noun: ClassVar[str]
+    limits: ClassVar[tuple[float, float]]
+    """The least and the largest it can be, in units of the ranges."""
+    powers: ClassVar[tuple[int, ...]]
+    """Of the length of each range, in the unit of the statistic."""
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.parameters]
+        for low, high in zip(names[1::3], names[2::3], strict=True):
+            sink = NoisyAverage(*check_range(getattr(self, low), getattr(self, high)))  # refused as those of a mean are
+            object.__setattr__(self, low, sink.lower)
+            object.__setattr__(self, high, sink.upper)
+
+    @property
+    def ranges(self) -> list[tuple[Any, float, float]]:
+        """Each column with its range."""
+        values = [getattr(self, name) for name, _ in self.parameters]
+        return list(zip(values[::3], values[1::3], values[2::3], strict=True))
+
+    @property
+    def unit(self) -> float:
+        """What the statistic is multiplied by."""
+        return math.prod((high - low) ** power for (_, low, high), power in zip(self.ranges, self.powers, strict=True))
+
+    @staticmethod
+    @abstractmethod
+    def shares(*ends: tuple[Any, Any]) -> list[Any]:
+        """The parts of a record, which sum to at most 1, from u and l of each column."""
+
+    @staticmethod
+    @abstractmethod
+    def statistic(*parts: Floats) -> Floats:
+        """The statistic from the totals of the parts, in units of the ranges; nan where there is none."""
+
+    def own_plan(self, groups: Groups) -> Node:
+        columns = [(check_value(column), low, high) for column, low, high in self.ranges]
+
+        def elements(record: Symbol) -> Any:
+            ends = [end_shares(clamped(function, record, low, high), low, high) for function, low, high in columns]
+            shares = self.shares(*((Symbol(u), Symbol(low)) for u, low in ends))
+            parts = zip(self.own_parts, shares, strict=True)
+            return [weighted(groups.label(record, part), lift(share)) for part, share in parts]
+
+        return extended(groups.plan, SelectMany, function=elements)
+
+    def columns(
+        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
+    ) -> tuple[Sequence[Any], ...]:
+        found = AdditiveAggregate.columns(self, answers, confidence, groups)
+        return tuple([None if number != number else number for number in column] for column in found)
+
+    def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
+        draws = weights.scale * _draws(len(parts))
+        rank = int(_DRAWS * (1 - confidence) / 2)
+        found = np.empty((3, parts.shape[1]))
+        for start in range(0, parts.shape[1], _GROUPS):
+            noisy = parts[:, start : start + _GROUPS, None]
+            with np.errstate(all="ignore"):  # of what is none
+                number, drawn = self.statistic(*noisy)[:, 0], self.statistic(*(noisy - draws[:, None, :]))
+            none = np.isnan(drawn)
+            low = np.partition(np.where(none, -np.inf, drawn), rank)[:, rank]
+            high = np.partition(np.where(none, np.inf, drawn), _DRAWS - 1 - rank)[:, _DRAWS - 1 - rank]
+            ends = np.clip([number, np.fmin(low, number), np.fmax(high, number)], *self.limits) * self.unit
+            ends[1:, ~np.isfinite(ends).all(axis=0)] = np.nan
+            found[:, start : start + _GROUPS] = ends
+        return found[0], found[1], found[2]
+
+    def stand_in(self, measurement: Measurement) -> Measurement:
+        return replace(measurement, sink=_Unforeseen())
+
+    def kind(self, measurements: Sequence[Measurement]) -> Kind:
+        return Kind(self.noun, self.description)
+
+    @property
+    def description(self) -> str:
+        of = (f"{words_of(column)}, clamped to {low:g} to {high:g}" for column, low, high in self.ranges)
+        return f"{self.noun} of {' and '.join(of)}"
+
+
+@lru_cache(maxsize=8)
+def _draws(parts: int) -> Floats:
+    """Points that fill the law of some Laplace draws evenly, of scale 1: the same each time."""
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(parts, scramble=False).random(_DRAWS).T + 0.5 / _DRAWS
+    drawn: Floats = -np.sign(uniform - 0.5) * np.log1p(-np.abs(2 * uniform - 1))
+    return drawn
+
+
+def _table(weight: float, first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    return [weight * (one * other) for one in first for other in second]
+
+
+def _covariance(both: Floats, first: Floats, second: Floats, neither: Floats) -> Floats:
+    count = both + first + second + neither
+    return np.where(count > 0, (both * neither - first * second) / count**2, np.nan)
+
+
+def _variance(table: Sequence[Floats], product: Floats, margin: int) -> Floats:
+    """That of a column, if it is positive: from its share, which two cells give, and the total of `u·l`."""
+    count = sum(table)
+    share = (table[0] + table[margin]) / count
+    found = share * (1 - share) - product / count
+    return np.where((count > 0) & (found > 0), found, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Moment):
+    """The variance: `(H·L − M²/4)/n²` of the parts `u²`, `2·u·l` and `l²`."""
+
+    name: ClassVar[str] = "Var"
+    own_parts: ClassVar[tuple[str, ...]] = ("high", "middle", "low")
+    noun: ClassVar[str] = "variance"
+    limits: ClassVar[tuple[float, float]] = (0.0, 0.25)
+    powers: ClassVar[tuple[int, ...]] = (2,)
+
+    @staticmethod
+    def shares(*ends: tuple[Any, Any]) -> list[Any]:
+        ((u, low),) = ends
+        return [u * u, 2.0 * (u * low), low * low]
+
+    @staticmethod
+    def statistic(*parts: Floats) -> Floats:
+        high, middle, low = parts
+        return _covariance(high, middle / 2, middle / 2, low)
+
+
+@dataclass(frozen=True, slots=True)
+class Std(Var):
+    """The standard deviation: the root of the variance."""
+
+    name: ClassVar[str] = "Std"
+    noun: ClassVar[str] = "standard deviation"
+    limits: ClassVar[tuple[float, float]] = (0.0, 0.5)
+    powers: ClassVar[tuple[int, ...]] = (1,)
+
+    @staticmethod
+    def statistic(*parts: Floats) -> Floats:
+        found: Floats = np.sqrt(np.maximum(Var.statistic(*parts), 0.0))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Cov(Moment):
+    """The covariance: `(A·D − B·C)/n²` of the table of `u·u′`, `u·l′`, `l·u′` and `l·l′`."""
+
+    name: ClassVar[str] = "Cov"
+    parameters: ClassVar[Parameters] = (
+        *Moment.parameters,
+        ("other", "function"),
+        ("other_lower", "real"),
+        ("other_upper", "real"),
+    )
+    own_parts: ClassVar[tuple[str, ...]] = ("both", "first", "second", "neither")
+    noun: ClassVar[str] = "covariance"
+    limits: ClassVar[tuple[float, float]] = (-0.25, 0.25)
+    powers: ClassVar[tuple[int, ...]] = (1, 1)
+    other: RecordFunction | Lambda
+    other_lower: float
+    other_upper: float
+
+    @staticmethod
+    def shares(*ends: tuple[Any, Any]) -> list[Any]:
+        return _table(1.0, *ends)
+
+    @staticmethod
+    def statistic(*parts: Floats) -> Floats:
+        return _covariance(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Corr(Cov):
+    """The correlation: half of a record is the table, and at most a quarter each are `u·l` and `u′·l′`."""
+
+    name: ClassVar[str] = "Corr"
+    own_parts: ClassVar[tuple[str, ...]] = (*Cov.own_parts, "spread", "other spread")
+    noun: ClassVar[str] = "correlation"
+    limits: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    powers: ClassVar[tuple[int, ...]] = (0, 0)
+
+    @staticmethod
+    def shares(*ends: tuple[Any, Any]) -> list[Any]:
+        return [*_table(0.5, *ends), *(u * low for u, low in ends)]
+
+    @staticmethod
+    def statistic(*parts: Floats) -> Floats:
+        *table, first, second = parts
+        found: Floats = _covariance(*table) / np.sqrt(_variance(table, first / 2, 1) * _variance(table, second / 2, 2))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ols(Cov):
+    """The slope of least squares by another column: two thirds are the table, at most a third is `4/3·u′·l′`."""
+
+    name: ClassVar[str] = "Ols"
+    own_parts: ClassVar[tuple[str, ...]] = (*Cov.own_parts, "spread")
+    noun: ClassVar[str] = "slope"
+    limits: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    powers: ClassVar[tuple[int, ...]] = (1, -1)
+
+    @staticmethod
+    def shares(*ends: tuple[Any, Any]) -> list[Any]:
+        u, low = ends[1]
+        return [*_table(2 / 3, *ends), 4 / 3 * (u * low)]
+
+    @staticmethod
+    def statistic(*parts: Floats) -> Floats:
+        *table, product = parts
+        return _covariance(*table) / _variance(table, product / 2, 2)
