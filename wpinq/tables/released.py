@@ -118,7 +118,7 @@ class Table(Saved, Framed):
         return {name: cell for name, (cell,) in self._cells(confidence, slice(place, place + 1)).items()}
 
     def _columns(self, confidence: float, groups: slice) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
-        """Each column of some groups: its name, its estimates, and with an interval the low and the high ends."""
+        """Each column of some groups: its name, its estimates, and the ends of its intervals."""
         for name, aggregate in self.tabulation.aggregates.items():
             left = iter(aggregate.columns(self.answers[name], confidence, groups))
             for suffix, shown in aggregate.shown().items():
