@@ -1,6 +1,6 @@
 """Kuo et al., PVLDB 11(11), 2018: counts of counts, alone and over a tree of locations, by earth mover's distance.
 
-    python benchmarks/histograms_counts.py [DATA] [--draws 3]
+    python benchmarks/histograms_counts.py [DATA] [--draws 3] [--picture kuo_levels.png]
 
 Double-geometric noise, as in the paper, drawn with numpy on public data. The public bound on sizes is 100,000, as in
 the paper, where it fits in memory: at 52 states it is 65,536, at 3,221 counties 10,000. The paper's Hawaiian table has
@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from histograms_data import claim, options
+from histograms_data import claim, parser
 
 from wpinq.histograms import (
     CountOfCounts,
@@ -99,8 +99,12 @@ def consistent(
     plans: dict[str, Sequence[str]],
     epsilons: Sequence[float],
     leaf_method: str = "cumulative",
-) -> None:
-    """Columns: each plan's nodes by themselves ("own"), merged by variance and merged plainly; the baselines."""
+) -> np.ndarray:
+    """The mean errors, by epsilon, level and column.
+
+    Columns: each plan's nodes by themselves ("own"), merged by variance and merged plainly; the baselines.
+    """
+    tables = np.zeros((len(epsilons), tree.levels, 3 * len(plans) + 2))
     truth = [[padded(node, largest) for node in level] for level in levels]
     groups = [int(node.sum()) for node in truth[-1]]
     cumulative = [np.cumsum(np.array(level), axis=1) for level in truth]
@@ -112,9 +116,8 @@ def consistent(
     print(f"{'total eps':>9}{'level':>6}" + "".join(f"{c:>18}" for c in columns) + f"{'infer s':>9}")
     merges: list[str] = []
     beats, gains = True, []
-    for epsilon in epsilons:
+    for epsilon, table in zip(epsilons, tables, strict=True):
         each = epsilon / tree.levels
-        table = np.zeros((tree.levels, len(columns)))
         seconds = 0.0
 
         def measure(column: int, estimate: Sequence[Sequence[Histogram]], table: np.ndarray = table) -> None:
@@ -164,6 +167,21 @@ def consistent(
         ),
         all(top >= 2 and leaf > 1 for _, top, leaf, _ in gains),
     )
+    return tables
+
+
+def draw_levels(path: str, epsilons: Sequence[float], tables: np.ndarray) -> None:
+    """The figure of the 3-level results: the error of a node at each level over the epsilon of a level."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 2.6), layout="constrained")
+    for level, axes in enumerate(figure.subplots(1, 3)):
+        axes.set(xscale="log", yscale="log", xlabel="epsilon of a level", title=f"taxi, level {level}")
+        for column, name in ((1, "H_c x H_c x H_c"), (4, "H_g x H_g x H_g")):
+            axes.plot(np.array(epsilons) / 3, tables[:, level, column], marker=".", label=name)
+    figure.axes[0].set_ylabel("earth mover's distance")
+    figure.axes[2].legend(fontsize=8)
+    figure.savefig(path, dpi=80)
 
 
 def explain(args, rng: np.random.Generator, tree: Tree, levels: Sequence[Sequence[Histogram]], epsilon: float) -> None:
@@ -214,7 +232,9 @@ def block_groups(path) -> tuple[list[list[Histogram]], list[int]]:
 
 
 def main() -> None:
-    args = options("Counts of counts of Kuo et al. 2018.", draws=3)
+    options = parser("Counts of counts of Kuo et al. 2018.", draws=3)
+    options.add_argument("--picture", help="where to draw the error over epsilon at three levels")
+    args = options.parse_args()
     rng = np.random.default_rng(args.seed)
     folder = args.data / "count-of-counts"
     taxi = [np.load(folder / f"taxi_level{i}.npy") for i in (1, 2, 3)]
@@ -223,7 +243,10 @@ def main() -> None:
     alone(args, rng, {"taxi": taxi[0], "Hawaiian": hawaiian, "block groups": census[0][0]})
     both = {"H_c": "cumulative", "H_g": "unattributed"}
     tree = Tree([[2], [18, 10]])
-    consistent(args, rng, "taxi", tree, [[taxi[0]], list(taxi[1]), list(taxi[2])], 100_000, both, [0.1, 1.0])
+    epsilons = [0.03, 0.1, 0.3, 1.0, 3.0]
+    tables = consistent(args, rng, "taxi", tree, [[taxi[0]], list(taxi[1]), list(taxi[2])], 100_000, both, epsilons)
+    if args.picture:
+        draw_levels(args.picture, epsilons, tables)
     for column, values in PAPER_TAXI.items():
         print(f"  the paper at 1.0, {column}: " + ", ".join(f"{v:,.1f} at level {i}" for i, v in enumerate(values)))
     explain(args, rng, tree, [[taxi[0]], list(taxi[1]), list(taxi[2])], 1.0)

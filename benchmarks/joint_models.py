@@ -1,10 +1,13 @@
 """Joint models of the table Adult: the error of marginals and of drawn rows, time, memory, and coverage of intervals.
 
-    nice -n 15 python benchmarks/joint_models.py [DATA] [--draws 20] [--only six,triples,fourteen,intervals,peer]
+    nice -n 15 python benchmarks/joint_models.py [DATA] [--draws 20] [--only six,triples,fourteen,intervals,peer,choice]
 
 Means over draws with seeds --seed, --seed + 1 and on. The root mean square is over all cells of all views, the total
 variation a mean over the views, seconds are processor time of one fit. `peer` fits the same answers with private-pgm,
-the package mbi, where it is installed.
+the package mbi, where it is installed. `choice` compares the marginals that are chosen from public sizes with single
+attributes, a spanning tree that the data choose, and all pairs: on Adult with six and fourteen attributes and on `fair`
+of statsmodels, by the rows that are drawn. A fifth of the table is held out; total variation is from the rest, and two
+classifiers of scikit-learn learn from the rows and are tested on what was held out.
 """
 
 from __future__ import annotations
@@ -15,19 +18,22 @@ import json
 import math
 import resource
 import time
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from histograms_data import Array, claim, parser
+from spanning_tree import measured_tree, tree_rows
 
-from wpinq.marginals.cells import MeasuredView, View
+from wpinq.marginals.cells import Attributes, MeasuredView, View
 from wpinq.marginals.models.model_fit import EXACT, fit, marginal_intervals
 from wpinq.marginals.planning import MarginalPlan, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals
+from wpinq.marginals.tabulation import choose_marginals
 
 SIX = ("workclass", "education-num", "marital-status", "race", "sex", "income>50K")
-PARTS = ("six", "triples", "fourteen", "intervals", "peer")
+PARTS = ("six", "triples", "fourteen", "intervals", "peer", "choice")
 
 
 class Table:
@@ -208,13 +214,109 @@ def peer(args) -> None:
     print(f"  {megabytes():.0f} MB with jax")
 
 
+# --- the choice of marginals for synthetic rows -----------------------------------------------------------------------
+
+EPSILONS = ("1/10", "3/10", "1", "3")
+
+
+def fair() -> tuple[Array, tuple[int, ...]]:
+    """The table `fair` of statsmodels, nine attributes; the last is whether there was an affair."""
+    import statsmodels.api
+
+    frame = statsmodels.api.datasets.fair.load_pandas().data
+    frame["affairs"] = frame["affairs"] > 0
+    codes = [np.unique(frame[name], return_inverse=True)[1] for name in frame]
+    return np.array(codes).T, tuple(int(column.max()) + 1 for column in codes)
+
+
+class HeldOut:
+    """A table without a fifth of its rows, on which classifiers of its last attribute are tested."""
+
+    def __init__(self, codes: Array, sizes: tuple[int, ...]) -> None:
+        order = np.random.default_rng(7).permutation(len(codes))
+        self.test, self.codes = np.split(codes[order], [len(codes) // 5])
+        self.sizes, self.views = sizes, list(combinations(range(len(sizes)), 2))
+        self.truth = {view: self.counts(self.codes, view) for view in self.views}
+
+    def counts(self, codes: Array, view: View) -> Array:
+        shape = [self.sizes[i] for i in view]
+        cells = np.ravel_multi_index([codes[:, i] for i in view], shape)
+        return np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
+
+    def answers(self, weights: dict[View, float], epsilon: float, random: np.random.Generator) -> list[MeasuredView]:
+        total, found = sum(weights.values()), []
+        for view, weight in weights.items():
+            exact, scale = self.counts(self.codes, view), total / (weight * epsilon)
+            found.append(MeasuredView(view, exact + random.laplace(0, scale, exact.shape), scale))
+        return found
+
+    def planned(self, plan: MarginalPlan, epsilon: float, seed: int) -> Array:
+        shares = dict(zip(plan.measured, plan.shares, strict=True))
+        return fit(self.answers(shares, epsilon, np.random.default_rng(seed)), self.sizes, seed=seed).draw(seed=seed)
+
+    def errors(self, rows: Array) -> tuple[float, float, float]:
+        """The mean total variation of all pairs, and the AUC of logistic regression and of gradient boosting."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.metrics import roc_auc_score
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        gaps = [self.counts(rows, view) / len(rows) - self.truth[view] / len(self.codes) for view in self.views]
+        variation = float(np.mean([np.abs(gap).sum() / 2 for gap in gaps]))
+        if len(set(rows[:, -1])) < 2:
+            return variation, 0.5, 0.5
+        cells = OneHotEncoder(categories=[np.arange(size) for size in self.sizes[:-1]])
+        models = (
+            make_pipeline(cells, LogisticRegression(C=0.1, max_iter=200)),
+            HistGradientBoostingClassifier(max_iter=60, random_state=0),
+        )
+        found = [each.fit(rows[:, :-1], rows[:, -1]).predict_proba(self.test[:, :-1])[:, 1] for each in models]
+        regression, boosting = (float(roc_auc_score(self.test[:, -1], each)) for each in found)
+        return variation, regression, boosting
+
+
+def choice(args) -> None:
+    for name in args.tables.split(","):
+        adult = None if name == "fair" else load(args.data, SIX if name == "six" else None, 1)
+        codes, sizes = (adult.codes, adult.sizes) if adult else fair()
+        table = HeldOut(codes, sizes)
+        real = table.errors(table.codes)
+        print(f"{name}: {len(table.codes):,} rows; AUC of real ones {real[1]:.3f}, {real[2]:.3f}; {args.draws} draws")
+        singles, pairs = (plan_marginals(sizes, views) for views in ("singles", "all pairs"))
+        for text in EPSILONS:
+            epsilon = float(Fraction(text))
+            chosen = choose_marginals(Attributes(sizes), Fraction(text), len(table.codes))
+            plan = plan_marginals(sizes, chosen, "total")
+            found: dict[str, list[tuple[float, float, float]]] = {}
+            for seed in range(args.seed, args.seed + args.draws):
+                answers = measured_tree(sizes, table.truth, table.answers, epsilon, seed)
+                rows = {"tree": tree_rows(answers, sizes, seed)}
+                each = {"singles": singles, "all pairs": pairs, "chosen": plan}
+                rows |= {way: table.planned(each[way], epsilon, seed) for way in each}
+                for way in rows:
+                    found.setdefault(way, []).append(table.errors(rows[way]))
+            means = {way: np.mean(each, axis=0) for way, each in found.items()}
+            for way, (variation, *scores) in means.items():
+                print(f"  epsilon {epsilon:<5}{way:12}{variation:8.4f}" + "".join(f"{each:8.3f}" for each in scores))
+            ours = means.pop("chosen")
+            others = np.array(list(means.values()))
+            gaps, ratio = ours[1:] - others[:, 1:].max(axis=0), ours[0] / others[:, 0].min()
+            claim(
+                "AUC within .01 of the best of the three, total variation at most 1.2 times the least",
+                f"{len(chosen) - len(sizes)} pairs: {', '.join(f'{gap:+.3f}' for gap in gaps)}; {ratio:.2f} times",
+                bool(ratio <= 1.2 and gaps.min() >= -0.01),
+            )
+
+
 def main() -> None:
     options = parser("Joint models of a table.", draws=20)
     options.add_argument("--only", default=",".join(PARTS), help="parts, with commas between: " + ", ".join(PARTS))
+    options.add_argument("--tables", default="six,fair,fourteen", help="of the part choice")
     options.add_argument("--bootstraps", type=int, default=25)
     options.add_argument("--peer-draws", type=int, default=3)
     args = options.parse_args()
-    run = {"six": six, "triples": triples, "fourteen": fourteen, "intervals": intervals, "peer": peer}
+    run = {"six": six, "triples": triples, "fourteen": fourteen, "intervals": intervals, "peer": peer, "choice": choice}
     for part in args.only.split(","):
         run[part](args)
 

@@ -1,6 +1,6 @@
 """Tables by name: the mean salary by city, and what it costs beside the same without privacy.
 
-    python benchmarks/tables.py [--rows 200000] [--cities 50 200 1000]
+    python benchmarks/tables.py [--rows 200000] [--cities 50 200 1000] [--groups 100000]
 
 Processor time of:
 
@@ -11,6 +11,9 @@ Processor time of:
 
 And of a table of a count, a mean and a median; of 1,000 medians of 100 candidates over 10⁶ rows, beside OpenDP's
 `make_private_quantile` on the vector of each group, split by pandas; and of medians of 10⁵ groups that are listed.
+
+Then, of a million rows in many groups: a table of sums, of means, and
+of both with a count, from the request to a frame, and DuckDB's own sums and means.
 """
 
 from __future__ import annotations
@@ -47,10 +50,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--cities", type=int, nargs="+", default=[50, 200, 1000])
+    parser.add_argument("--groups", type=int, default=100_000)
     options = parser.parse_args()
     print(f"{'cities':>6} {'table':>7} {'parts':>7} {'duckdb':>7} {'pandas':>7} {'three':>7}")
     for cities in options.cities:
         print(" ".join([f"{cities:6d}", *(f"{number:7.3f}" for number in measured(options.rows, cities))]), flush=True)
+    print(f"\n{'groups':>7} {'sum':>7} {'mean':>7} {'all':>7} {'duckdb':>7}")
+    print(" ".join([f"{options.groups:7d}", *(f"{number:7.3f}" for number in many_groups(options.groups))]))
     medians(10**6, 1000)
     listed(2 * 10**6, 10**5)
 
@@ -92,6 +98,31 @@ def measured(rows: int, cities: int) -> list[float]:
 
         of_parts = seconds(parts, 2) / PARTS * cities
         return [seconds(table), of_parts, seconds(plain), seconds(pandas), seconds(three, 2)]
+
+
+def many_groups(groups: int) -> list[float]:
+    """The seconds of tables of many groups."""
+    rng = np.random.default_rng(2)
+    names = [f"city {i}" for i in range(groups)]
+    places = rng.integers(groups, size=1_000_000)
+    frame = pd.DataFrame({"city": np.array(names)[places], "salary": rng.uniform(0, 250_000, size=len(places))})
+    people = wp.source("people", city=str, salary=float)
+    with wp.Session() as session, duckdb.connect() as connection:
+        session.protect(people, frame, budget=1e6)
+        session.release(people.count(1))
+        connection.execute("CREATE TABLE people AS SELECT * FROM frame")
+
+        def table(run: int, *wanted: str) -> object:
+            end = 200_000 + 10 * len(wanted) + run  # another range each time, and so another plan
+            given = {"sum": wp.sum("salary", 0, end), "mean": wp.mean("salary", 0, end)}
+            asked = {name: given.get(name, wp.count()) for name in wanted}
+            return session.release(people.by("city", keys=names).agg(epsilon=1, **asked)).to_pandas()
+
+        def plain(run: int) -> object:
+            return connection.execute("SELECT city, sum(salary), avg(salary) FROM people GROUP BY city").df()
+
+        kinds = (["sum"], ["mean"], ["rows", "sum", "mean"])
+        return [*(seconds(lambda run, kind=kind: table(run, *kind), 3) for kind in kinds), seconds(plain)]
 
 
 def ages(rows: int, groups: int) -> tuple[wp.Query, pd.DataFrame]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wpinq import graphs as graphs
     from wpinq import histograms as histograms
     from wpinq import mcmc as mcmc
+    from wpinq import stats as stats
     from wpinq import tables as tables
     from wpinq.api.evaluate import evaluate as evaluate
     from wpinq.api.people import people as people
@@ -64,20 +65,15 @@ if TYPE_CHECKING:
     from wpinq.sinks.keys import digits as digits
     from wpinq.sinks.keys import integers as integers
     from wpinq.sinks.keys import product as product
-    from wpinq.tables.agg import corr as corr
     from wpinq.tables.agg import count as count
     from wpinq.tables.agg import count_distinct as count_distinct
-    from wpinq.tables.agg import cov as cov
     from wpinq.tables.agg import mean as mean
     from wpinq.tables.agg import median as median
     from wpinq.tables.agg import most_common as most_common
-    from wpinq.tables.agg import ols as ols
     from wpinq.tables.agg import quantile as quantile
     from wpinq.tables.agg import quantiles as quantiles
-    from wpinq.tables.agg import std as std
     from wpinq.tables.agg import sum as sum
     from wpinq.tables.agg import top_k as top_k
-    from wpinq.tables.agg import var as var
     from wpinq.tables.tabulation import Table as Table
     from wpinq.tables.tabulation import Tabulation as Tabulation
 else:
@@ -85,15 +81,13 @@ else:
     _IMPORT = re.compile(r"^    from (\S+) import (\w+) as", re.MULTILINE)
     _HOMES = {name: home for home, name in _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))}
     __all__ = sorted(_HOMES)
-    _AGGREGATES = "wp.count(), wp.sum, wp.mean, wp.median, wp.quantile, wp.most_common, wp.count_distinct, "
-    _AGGREGATES += "wp.var, wp.std, wp.cov, wp.corr and wp.ols"
     _MENDS = {
         **dict.fromkeys(
             ("max", "min"),
             'a noisy extreme is a quantile, such as wp.quantile("age", 0.99, candidates=range(100)); of two values or '
             "of a list, functions.max and functions.min",
         ),
-        "variance": f"the aggregates are {_AGGREGATES}",
+        **dict.fromkeys(("var", "variance", "std", "cov", "corr", "ols"), "it is in wp.stats: wp.stats.var"),
         **dict.fromkeys(("avg", "average"), 'write wp.mean("salary", lower=0, upper=100_000)'),
         **dict.fromkeys(("DataFrame", "read_csv", "from_pandas"), "session.protect(source, data, budget=1) takes data"),
     }

@@ -35,7 +35,7 @@ from wpinq.marginals.models.model_fit import check_model
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.report import marginal_report
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows
-from wpinq.marginals.tabulation import MarginalTabulation, Views, choose_order, refuse_infeasible_marginals
+from wpinq.marginals.tabulation import MarginalTabulation, Views, refuse_infeasible_marginals, tabulate_marginals
 from wpinq.mcmc.settings import Settings
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
@@ -370,8 +370,8 @@ def synthesize_table(
     records : float, optional
         About how many records there are, from public knowledge. Marginals that it shows to be infeasible are refused.
     order : int, optional
-        The number of attributes of each marginal. By default public numbers decide between 1 and 2.
-    model : {"mixture", "tree", "full table"}
+        The number of attributes of each marginal. By default public numbers decide: each attribute, and some pairs.
+    model : {"mixture", "full table"}
         The model that is fitted.
     count : int, optional
         The number of rows; by default the noisy number of records.
@@ -467,7 +467,7 @@ def plan_table(
     model: str = "mixture",
     count: int | None = None,
 ) -> MarginalTabulation:
-    """The marginals to measure for synthetic rows: one-ways or all pairs, by public numbers.
+    """The marginals to measure for synthetic rows, chosen by public numbers.
 
     Parameters
     ----------
@@ -476,10 +476,11 @@ def plan_table(
     attributes, epsilon, workload
         As for `Query.marginals`. A text column whose cells are of another type is read as that type, else as null.
     order : int, optional
-        The number of attributes of each marginal. Left out, `choose_order` decides.
+        The number of attributes of each marginal. Left out, each attribute is measured, and the pairs that are worth
+        their noise: all where cells are few or records many, none where noise would drown them.
     records : float, optional
-        About how many records there are: public, not looked up. It decides between the orders, and marginals that it
-        shows to be infeasible are refused.
+        About how many records there are: public, or a noisy count that was released before. It decides on the pairs,
+        and marginals that it shows to be infeasible are refused.
     model, count
         As for `fit_table`; what could not be fitted or drawn is refused.
 
@@ -497,22 +498,18 @@ def plan_table(
     --------
     >>> import wpinq as wp
     >>> people = wp.source("people", sex=wp.category("f", "m"), smokes=bool)
-    >>> plan_table(people, ["sex", "smokes"], epsilon=1).measuring.wanted
-    ((0, 1),)
+    >>> plan_table(people, ["sex", "smokes"], epsilon=1).note
+    'chosen: each attribute and 1 of 1 pairs; noise outweighs none of them'
     >>> plan_table(people, ["sex", "smokes"], epsilon="0.001", records=500, order=1)
     Traceback (most recent call last):
     ...
     wpinq.errors.PlanError: a cell of sex is ...
     """
     given = [_of_text(each, query.plan.type) if isinstance(each, Attribute) else each for each in attributes]
-    asked = query.marginals(given, 1 if order is None else order, epsilon=epsilon, workload=workload)
-    if order is None and workload is None:
-        chosen = choose_order(asked.measuring.attributes.sizes, asked.epsilon, records)
-        if chosen > 1:
-            asked = query.marginals(given, chosen, epsilon=epsilon)
+    asked = tabulate_marginals(query, given, order, epsilon, workload, records=records)
     if records is not None:
         refuse_infeasible_marginals(asked, records)
-    check_model(model, asked.measuring.attributes, asked.measuring.measured)
+    check_model(model, asked.measuring.attributes)
     if count is not None:
         check_rows(count, len(given))
     return asked
@@ -586,7 +583,7 @@ def fit_table(
     ----------
     marginals : MarginalTables
         The released marginals.
-    model : {"mixture", "tree", "full table"}
+    model : {"mixture", "full table"}
         See `wpinq.marginals.models.fit`.
     count : int, optional
         The number of rows; the noisy number of records when left out.

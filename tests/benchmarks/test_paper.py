@@ -112,3 +112,19 @@ def test_growing_graphs_have_ten_new_edges_a_node_and_larger_degrees_with_the_ex
         assert len(np.unique(np.sort(edges, axis=1), axis=0)) == len(edges) == 10 * 1990
         largest.append(np.bincount(edges.ravel()).max())
     assert largest[0] < largest[1]
+
+
+def test_figure_1(
+    script: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "figure1.png"
+    monkeypatch.setattr(sys, "argv", ["paper_figure1", "--nodes", "10", "40", "--picture", str(picture)])
+    script("paper_figure1").main()
+    text = capsys.readouterr().out
+    assert line(text, "40 ").split()[1:7] == ["0", "to", "38", "0.00", "to", "2.92"]
+    assert "-> holds" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")

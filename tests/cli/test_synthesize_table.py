@@ -77,7 +77,8 @@ def test_from_file_to_rows_report_and_page(people: Path, capsys: pytest.CaptureF
     assert [each["name"] for each in report["attributes"]] == list(rows.columns)
     assert report["attributes"][0]["labels"][-2:] == ["missing", "other"]
     assert report["attributes"][1]["labels"] == ["Oslo", "Rome, Italy", "other"]
-    assert len(report["marginals"]) == 10
+    assert len(report["marginals"]) == 15, "each attribute and all pairs"
+    assert "chosen: each attribute and 10 of 10 pairs; noise outweighs none of them" in printed
     assert all(each["half_width"] > 0 for each in report["marginals"] + report["measured"])
     assert report["rows"]["count"] == len(rows)
     assert not report["simulated"]
@@ -195,7 +196,7 @@ REFUSED: dict[str, tuple[list[str], int, str]] = {
     "over the log": ([*ASKED, "--page", "./l.db-wal"], 2, "is kept beside"),
     "an open quote": (["people.csv", "--epsilon", "1", "--attribute", 'city="Oslo'], 2, "double quotes"),
     "two lines": (["people.csv", "--epsilon", "1", "--attribute", "city=Oslo\nRome"], 2, "double quotes"),
-    "no tree": ([*ASKED, "--model", "tree"], 1, "a tree takes views of one or two attributes"),
+    "no model": ([*ASKED, "--model", "tree"], 1, "a model is 'mixture' or 'full table'"),
     "no small table": (
         [*ASKED, "--attribute", "id:int=0..1999", "--model", "full-table"], 1, "a full table has at most",
     ),
@@ -231,10 +232,10 @@ def test_what_was_paid_for_is_kept_where_the_rows_cannot_be_made(
     people: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = ["people.csv", *ATTRIBUTES[:4], "--epsilon", "1", "--out", "rows.csv", "--weighted-rows", "1000000000"]
-    told += ["--model", "tree", "--seed", "5", "--page", "my page.html"]
+    told += ["--model", "full-table", "--seed", "5", "--page", "my page.html"]
     assert command(*told) == 1, "how many rows that is, only the noisy number of records says"
     errors = capsys.readouterr().err
-    again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model tree --seed 5"
+    again = "wpinq synthesize-table --from-marginals rows.csv.marginals.json --out rows.csv --model full-table --seed 5"
     options = "--weighted-rows 1000000000 --page my page.html"
     assert f"the marginals are paid and stored. Continue with: {again} {options}" in errors.replace("'", "")
     assert main(again.split()[1:]) == 0

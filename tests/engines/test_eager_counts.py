@@ -24,6 +24,7 @@ from wpinq.plan.properties import plan_properties
 ALONE = without("eager_counts")
 UNIT = wp.source("edges", src=int, dst=int, facts=["unit_weights"])
 SIMPLE = wp.source("edges", src=int, dst=int, facts=["unit_weights", "simple"])
+BOTH = wp.source("edges", src=int, dst=int, facts=["unit_weights", "symmetric"], unit_weight=2)
 ANY = wp.source("edges", src=int, dst=int, weights=True)
 
 
@@ -101,6 +102,19 @@ def test_edges_of_both_directions_are_counted_too(name: str) -> None:
         found = database.evaluate(query.plan, data)
         assert found == database.evaluate(query.plan, data, rewrites=ALONE)
     assert found
+
+
+@for_each("edges", [symmetrize(SIMPLE), BOTH])
+def test_edges_with_their_reverses_are_as_many_as_edges(edges: Query) -> None:
+    query, back = COUNTED["paths"](edges), '(a0."c0" = a1."c1")'
+    pairs = [pair for pair in graph(Random("back"), 50) if pair[0] < pair[1]]
+    pairs += [(b, a) for a, b in pairs if edges is BOTH]
+    with Database(threads=1) as database:
+        found = database.evaluate(query.plan, {"edges": dict.fromkeys(pairs, 1.0)})
+        assert found == database.evaluate(query.plan, {"edges": dict.fromkeys(pairs, 1.0)}, rewrites=ALONE)
+    assert found
+    for given, joined in ((query, False), (COUNTED["paths"](UNIT), True)):
+        assert any(back in made.query for made in Plan(given.plan).program().statements) == joined
 
 
 @pytest.mark.parametrize("name", NOT_COUNTED)

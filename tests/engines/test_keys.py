@@ -98,8 +98,8 @@ def test_only_the_keys_asked_for_leave_the_database(database: Database, monkeypa
 
 def test_a_small_result_is_read_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    fetch_keys = table_cache.fetch_keys
-    monkeypatch.setattr(table_cache, "fetch_keys", lambda *given: asked.append(1) or fetch_keys(*given))
+    fetch = table_cache.fetch
+    monkeypatch.setattr(table_cache, "fetch", lambda *given: asked.append(1) or fetch(*given))
     plan = EDGES.select(lambda e: e.src).plan
     for edges in ({(i % 5, i): 1.0 for i in range(50)}, {(i % 3, i): 1.0 for i in range(9)}):
         for key in range(4):
@@ -176,10 +176,12 @@ def test_what_differs_in_whole_numbers_alone_is_tried_once(database: Database, m
 
     monkeypatch.setattr(Connection, "execute", counting)
 
+    nothing: dict[str, dict[Any, float]] = {"edges": {}}
+
     def number(plans: list[wp.Query]) -> int:
         tried.clear()
         for query in plans:
-            database.evaluate(query.plan, {"edges": {}}, keys=())
+            database.evaluate(query.plan, nothing, keys=())
         return len(tried)
 
     assert number([EDGES.where(lambda e, i=i: e.src > i).select(lambda e: e.dst) for i in (3, 4, -5)]) == 1

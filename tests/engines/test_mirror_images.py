@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from random import Random
 
 import pytest
 
+import wpinq as wp
 from tests.engines.test_partner_filter import bits, data, source, turned
 from tests.support.parameters import for_each
 from tests.support.plans import distance
@@ -16,7 +18,7 @@ from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.compile import Plan
 from wpinq.engines.sql.duckdb.database import Database
-from wpinq.graphs import tags
+from wpinq.graphs import symmetrize, tags
 from wpinq.plan.arithmetic import EXACT
 from wpinq.plan.properties import plan_properties
 
@@ -125,3 +127,35 @@ def test_closed_wedges_are_found_from_one_end() -> None:
     query = tags.closed_wedges_by_tag(edges, [0, 2, 8, 32], [0.75, 0.375, 0.375])
     ((_, summed),) = [held for held in Plan(query.plan).program().queries if 'n" < ' in held[1]]
     assert summed.count(" UNION ALL ") == 1, "one way round, in the order of fewer partners"
+
+
+BOTH_WAYS: dict[str, Query] = {
+    "a list and its reverse": symmetrize(source("a", "int")),
+    "some of them": symmetrize(source("a", "int").where(lambda e: e.src % 2 == 0)),
+    "a simple list": symmetrize(source("a", "int", "unit_weights", "simple")),
+    "declared": wp.source("a", src=int, dst=int, weights=True, facts=["symmetric"], unit_weight=2),
+}
+ONE_WAY: dict[str, Query] = {
+    "twice": source("a", "int").concat(source("a", "int")),
+    "less its reverse": source("a", "int").difference(source("a", "int").select(lambda e: F.reverse(e))),
+    "another reverse": source("a", "int").concat(source("a", "int").select(lambda e: F.record(src=e.dst, dst=e.dst))),
+}
+
+
+@for_each("name", BOTH_WAYS)
+def test_a_list_with_its_reverse_has_two_images(database: Database, name: str) -> None:
+    rng, query = Random(name), ends(open_wedges(BOTH_WAYS[name]))
+    assert mirrors(query)
+    given = {
+        "a": {(a, b): 1.0 if "simple" in name else rng.choice([1.0, 0.5, 1 / 3]) for a, b in combinations(range(7), 2)}
+    }
+    if name == "declared":
+        given["a"] |= {(b, a): weight for (a, b), weight in given["a"].items()} | {(3, 3): 0.5}
+    found = database.evaluate(query.plan, given)
+    assert found
+    assert bits(database.evaluate(query.plan, given, rewrites=without("mirror_images"))) == bits(found)
+
+
+@pytest.mark.parametrize("name", ONE_WAY)
+def test_other_lists_have_one(name: str) -> None:
+    assert not mirrors(ends(open_wedges(ONE_WAY[name])))

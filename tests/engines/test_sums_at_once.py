@@ -15,6 +15,7 @@ from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.api.query import Query
 from wpinq.engines import reference
+from wpinq.engines.sql.duckdb import table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.table_cache import TableCache
 from wpinq.engines.sql.engine import AT_ONCE, Batch
@@ -86,9 +87,9 @@ def test_only_sums_over_the_same_rows_by_the_same_columns_are_taken_together() -
     ]
     first = SUMS["lines"](LINES)
     batch = Batch([query.plan for query in (first, same, *others)])
-    assert [plan.root for plan in batch.alike(first.plan)] == [first.plan, same.plan]
+    assert [plan.root for plan in batch.alike(first.plan, "rows")] == [first.plan, same.plan]
     batch.begin(first.plan)
-    assert [plan.root for plan in batch.alike(same.plan)] == [same.plan]
+    assert [plan.root for plan in batch.alike(same.plan, "rows")] == [same.plan]
 
 
 def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +98,7 @@ def test_plans_of_dates_are_taken_together_too(monkeypatch: pytest.MonkeyPatch) 
         visits.select_many(lambda r, part=part: [F.weighted(F.month(r.day), r.size / part)]).plan for part in (3.0, 7)
     ]
     made: list[SqlStatement] = []
+    monkeypatch.setattr(table_cache, "KEPT_RECORDS", 0)
     monkeypatch.setattr(Database, "admit", lambda *_: None)
     create = TableCache.create
     monkeypatch.setattr(TableCache, "create", lambda *given: (made.append(given[1]), create(*given)))
@@ -113,7 +115,7 @@ def test_no_statement_takes_more_sums_than_a_limit() -> None:
         for i in range(AT_ONCE + 5)
     ]
     batch = Batch(plans)
-    found = batch.alike(plans[-1])
+    found = batch.alike(plans[-1], "rows")
     assert len(found) == AT_ONCE
     assert found[0].root == plans[-1]
 

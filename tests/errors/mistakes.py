@@ -211,7 +211,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("SQL", "session.relase(listed)", "`release`"),
     ("SQL", "session.remianing('people')", "`remaining`"),
     ("SQL", "wp.cout", "`count`"),
-    ("SQL", "wp.var", "wp.mean"),
+    ("SQL", "wp.var", "wp.stats.var"),
     ("SQL", "wp.max('salary')", "wp.quantile("),
     ("SQL", "wp.avg('salary')", "wp.mean("),
     ("SQL", "wp.Sesion()", "`Session`"),

@@ -19,7 +19,7 @@ def test_the_picture_of_the_layers_is_that_of_the_import_contract() -> None:
     drawn = " > ".join(re.split(" {2,}", row.strip())[0] for row in rows)
     assert layers_in(drawn) == layers_of_the_contract()
     swapped, moved = (
-        drawn.replace("marginals > tables", "tables > marginals"),
+        drawn.replace("stats > tables", "tables > stats"),
         drawn.replace("api.query | kernel", "kernel > api.query"),
     )
     assert all(layers_in(wrong) != layers_of_the_contract() for wrong in (swapped, moved))

@@ -24,6 +24,9 @@ COMMANDS = {"tpchgen-cli": "benchmarks/tpch.py"}
 """Programs that are called by the file named."""
 
 
+IMPORTED_AS = {"scikit-learn": "sklearn"}
+"""Distributions whose package has another name, which may not be installed."""
+
 SITE = {"ipykernel": "docs/tutorials/people.md"}
 """What builds the site is named in docs/conf.py, but for the kernel of the tutorials, which these name as python3."""
 
@@ -65,7 +68,7 @@ _installed = cache(packages_distributions)
 def packages(distribution: str) -> set[str]:
     """The top packages that a distribution installs; its own name where it is not installed."""
     held = {package for package, names in _installed().items() if distribution in names}
-    return held or {distribution.replace("-", "_")}
+    return held or {IMPORTED_AS.get(distribution, distribution.replace("-", "_"))}
 
 
 @for_each(("extra", "distribution"), declared())

@@ -80,8 +80,8 @@ def test_as_many_plans_as_may_be_keep_their_losses_apart(interpreted_modules: No
     plans = [numbers.group_by(lambda x: 0, lambda g: F.sum(F.collect(g))).select(lambda p: p.val).plan, *counted]
     with pytest.raises(CannotCompile, match=f"at most {MOST_OUTPUTS} plans"):
         CompiledEvaluator(plans, {"s": {}})
-    engine = CompiledEvaluator(plans[:-1], {"s": {}})
-    engine.set_goals([Goal(plan, 0.5 + n, {1: 2.0, 99: 1.0}, n % 2 == 0, 0.3 * n) for n, plan in enumerate(plans[:-1])])
+    goals = [Goal(plan, 0.5 + n, {1: 2.0, 99: 1.0}, n % 2 == 0, 0.3 * n) for n, plan in enumerate(plans[:-1])]
+    engine = CompiledEvaluator(plans[:-1], {"s": {}}, goals=goals)
     for changes in ({1: 1.0, 3: 1.0}, {4: 1.0}, {3: -1.0, 90: 0.5}):
         engine.propose({"s": changes})
         engine.commit()

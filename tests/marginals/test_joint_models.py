@@ -22,11 +22,8 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.cells import Attributes, MeasuredView
 from wpinq.marginals.models.joint_model import (
     FitTarget,
-    Forest,
-    TreeModel,
     loss_and_slopes,
     mirror_descent,
-    propagate,
     starting_potentials,
     stopping_ratio,
     systematic,
@@ -35,7 +32,6 @@ from wpinq.marginals.models.model_fit import _MixtureFit, fit
 from wpinq.marginals.residual_basis import ConsistentMarginals
 
 SIZES = (3, 4, 2, 5)
-TREE = {(0,): 0.1, (0, 1): 0.3, (1, 2): 0.3, (1, 3): 0.3}
 LOOPS = {(0, 1): 0.25, (1, 2): 0.25, (0, 2): 0.25, (0, 1, 3): 0.25}
 
 
@@ -45,10 +41,10 @@ def views_of(number):
 
 def fitted(model, epsilon=0.3, seed=0):
     codes = made_table(SIZES, 2000, kinds=5)
-    return fit(measured(codes, SIZES, TREE if model == "tree" else LOOPS, epsilon, seed), SIZES, model)
+    return fit(measured(codes, SIZES, LOOPS, epsilon, seed), SIZES, model)
 
 
-@pytest.mark.parametrize("model", ["mixture", "tree", "full table"])
+@pytest.mark.parametrize("model", ["mixture", "full table"])
 @pytest.mark.parametrize("epsilon", [1.0, 0.01])
 def test_marginals_are_not_negative_and_agree_with_one_another(model, epsilon):
     found = fitted(model, epsilon)
@@ -63,7 +59,7 @@ def test_marginals_are_not_negative_and_agree_with_one_another(model, epsilon):
             assert np.abs(marginal.sum(axis=axis) - smaller).max() <= tolerance
 
 
-@pytest.mark.parametrize("model", ["mixture", "tree", "full table"])
+@pytest.mark.parametrize("model", ["mixture", "full table"])
 def test_the_same_seed_gives_the_same_model_and_rows(model):
     first, second = fitted(model), fitted(model)
     assert np.array_equal(first.marginal((0, 1, 3)), second.marginal((0, 1, 3)))
@@ -74,42 +70,6 @@ def test_the_same_seed_gives_the_same_model_and_rows(model):
 def test_another_seed_gives_another_mixture():
     views = measured(made_table(SIZES, 2000), SIZES, LOOPS, 1.0, 0)
     assert not np.array_equal(fit(views, SIZES, seed=1).marginal((0,)), fit(views, SIZES, seed=2).marginal((0,)))
-
-
-FORESTS = [
-    [(0, 1), (1, 2), (2, 3), (3, 4)],
-    [(0, 4), (1, 4), (2, 4), (3, 4), (4,)],
-    [(0, 3), (1, 3), (2,), (2, 4), (3,)],
-    [(0,), (1,), (2,), (3,), (4,)],
-    [(1, 4), (0, 1), (0, 1), (3,)],
-]
-
-
-@pytest.mark.parametrize("views", FORESTS)
-def test_beliefs_of_a_tree_are_those_of_enumeration(views):
-    sizes = (3, 2, 4, 3, 2)
-    attributes, random = Attributes(sizes), np.random.default_rng(len(views))
-    potentials = [random.normal(0, 3, attributes.shape(view)) for view in views]
-    logits = np.zeros(sizes)
-    for view, potential in zip(views, potentials, strict=True):
-        logits += potential.reshape([size if i in view else 1 for i, size in enumerate(sizes)])
-    table = np.exp(logits - logits.max())
-    table /= table.sum()
-    forest = Forest.of(attributes, views)
-    given = propagate(attributes, forest, views, potentials)
-    model = TreeModel(attributes, 1.0, [], 0.0, 0, forest, given)
-    for view in views_of(5):
-        exact = table.sum(axis=tuple(i for i in range(5) if i not in view))
-        assert np.abs(model.marginal(view) - exact).max() < 1e-13, view
-
-
-def test_potentials_far_apart_do_not_overflow():
-    attributes = Attributes((2, 2))
-    forest = Forest.of(attributes, [(0, 1)])
-    given = propagate(attributes, forest, [(0, 1)], [np.array([[800.0, -800.0], [-800.0, 799.0]])])
-    model = TreeModel(attributes, 1.0, [], 0.0, 0, forest, given)
-    odds = np.exp(-1.0)
-    assert np.allclose(model.marginal((0, 1)), np.diag([1, odds]) / (1 + odds))
 
 
 def test_gradients_of_a_mixture_are_those_of_finite_differences():
@@ -146,28 +106,20 @@ def test_slopes_of_the_loss_are_those_of_finite_differences():
 
 def test_mirror_descent_comes_down_at_every_step_and_stops_at_the_limit():
     views = measured(made_table(SIZES, 2000), SIZES, {(0, 1): 0.5, (1, 3): 0.5}, 1.0, 1)
-    attributes = Attributes(SIZES)
-    target = FitTarget.of(views, attributes, 0.9)
-    forest = Forest.of(attributes, [(0, 1), (1, 3)])
+    target = FitTarget.of(views, Attributes(SIZES), 0.9)
 
     def beliefs(potentials):
-        model = TreeModel(
-            attributes, 1.0, [], 0, 0, forest, propagate(attributes, forest, [(0, 1), (1, 3)], potentials)
-        )
-        return [model.marginal((0, 1)), model.marginal((1, 3))]
+        first, second = potentials
+        logits = first[:, :, None] + second[None, :, :]
+        table = np.exp(logits - logits.max())
+        table /= table.sum()
+        return [table.sum(axis=2), table.sum(axis=0)]
 
     losses = [mirror_descent(target, beliefs, steps).loss for steps in range(12)]
     assert all(later < earlier for earlier, later in pairwise(losses) if earlier > target.limit)
     done = mirror_descent(target, beliefs, 400)
     assert done.loss <= target.limit and done.steps < 400
     assert np.allclose(beliefs(starting_potentials(target))[0].sum(axis=1), target.singles[0])
-
-
-def test_full_tables_and_trees_agree_where_both_apply():
-    views = measured(made_table(SIZES, 2000), SIZES, TREE, 1.0, 1)
-    tree, table = (fit(views, SIZES, model, stop=0.01, steps=3000) for model in ("tree", "full table"))
-    for view in views_of(4):
-        assert np.abs(tree.marginal(view) - table.marginal(view)).max() < 1e-3 * tree.total
 
 
 def test_a_model_that_can_say_the_truth_recovers_it_without_noise():
@@ -243,7 +195,7 @@ def test_where_to_stop_goes_from_the_noise_down_as_records_grow():
     assert stopping_ratio(views * 2, 1000) > stopping_ratio(views, 1000)
 
 
-@pytest.mark.parametrize("model", ["mixture", "tree", "full table"])
+@pytest.mark.parametrize("model", ["mixture", "full table"])
 def test_drawn_rows_are_stratified(model):
     found = fitted(model)
     rows = 4000
@@ -285,7 +237,7 @@ def test_systematic_members_come_as_often_as_their_shares_or_the_next_whole_numb
 
 
 def test_few_rows_and_one():
-    for model in ("mixture", "tree", "full table"):
+    for model in ("mixture", "full table"):
         assert fitted(model).draw(1).shape == (1, 4)
         assert fitted(model).draw(3).shape == (3, 4)
 
@@ -293,7 +245,7 @@ def test_few_rows_and_one():
 def test_odd_tables():
     single = MeasuredView((1,), np.array([3.0, 5.0, 8.0]), 1.0)
     total = MeasuredView((), np.array(16.5), 1.0)
-    for model in ("mixture", "tree", "full table"):
+    for model in ("mixture", "full table"):
         found = fit([single, total, single], (1, 3, 4), model)  # one value; measured twice; never measured
         assert np.allclose(found.marginal((2,)), found.total / 4, rtol=1e-5)
         assert found.marginal((0,)).shape == (1,) and found.marginal(()).shape == ()
@@ -303,7 +255,7 @@ def test_odd_tables():
 
 def test_views_by_name_and_what_supports_them():
     views = [MeasuredView((0, 1), np.full((2, 3), 5.0), 1.0), MeasuredView((2,), np.full(2, 15.0), 1.0)]
-    found = fit(views, {"age": 2, "city": 3, "sex": 2}, "tree")
+    found = fit(views, {"age": 2, "city": 3, "sex": 2}, "full table")
     assert found.marginal(("city", "age")).shape == (2, 3)
     assert found.supported("age") and found.supported(("age", "city")) and found.supported(())
     assert not found.supported(("age", "sex"))
@@ -315,11 +267,8 @@ def test_views_by_name_and_what_supports_them():
         (lambda: fit([], (2, 2)), AnswersError, "measure some"),
         (lambda: fit([MeasuredView((), np.array(3.0), 1.0)], (2, 2)), AnswersError, "measure some"),
         (lambda: fit([(0, 1)], (2, 2)), AnswersError, "MeasuredView"),
-        (lambda: fit(fitted("tree").measured, SIZES, "forest"), AnswersError, "full table"),
-        (lambda: fit(fitted("tree").measured, SIZES, "tree", members=3), AnswersError, "leave them out"),
-        (lambda: fit(fitted("mixture").measured, SIZES, "tree"), AnswersError, "fit a mixture"),
-        (lambda: fit([MeasuredView(v, np.ones((2, 2)), 1.0) for v in [(0, 1), (1, 2), (0, 2)]], (2, 2, 2), "tree"),
-         AnswersError, "cycle"),
+        (lambda: fit(fitted("mixture").measured, SIZES, "forest"), AnswersError, "full table"),
+        (lambda: fit(fitted("mixture").measured, SIZES, "full table", members=3), AnswersError, "leave them out"),
         (lambda: fit([MeasuredView((0,), np.ones(2), 1.0)], (2,) * 21, "full table"), AnswersError, "mixture"),
         (lambda: fit([MeasuredView((0,), np.ones(3), 1.0)], (2,)), AnswersError, "shape"),
         (lambda: fit([MeasuredView((0,), np.array([1, np.nan]), 1.0)], (2,)), AnswersError, "finite"),
@@ -328,8 +277,8 @@ def test_views_by_name_and_what_supports_them():
         (lambda: fit([MeasuredView((0,), np.ones(2), 1.0)], (2,), steps=0), AnswersError, "steps"),
         (lambda: fit([MeasuredView((0,), np.ones(2), 1.0)], (2,) * 40).marginal(range(40)), AnswersError, "fewer"),
         (lambda: fit([MeasuredView((0,), np.ones(2), 1.0)], (2,)).marginal((1,)), PlanError, "place"),
-        (lambda: fitted("tree").draw(0), AnswersError, "rows"),
-        (lambda: fitted("tree").draw(5, seed=-1), AnswersError, "seed"),
+        (lambda: fitted("full table").draw(0), AnswersError, "rows"),
+        (lambda: fitted("full table").draw(5, seed=-1), AnswersError, "seed"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_with_what_to_do(call, error, words):

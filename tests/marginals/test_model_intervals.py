@@ -70,7 +70,7 @@ def test_what_a_model_cannot_say_gets_the_exact_interval_of_least_squares(seeds)
 
 def test_what_no_measured_view_holds_is_said_to_follow_from_the_model():
     views = measured(small(), SIZES, {(0, 1): 0.5, (2,): 0.5}, 1.0, 1)
-    found = marginal_intervals(fit(views, SIZES, "tree"), [(0,), (0, 1), (1, 2)], draws=20)
+    found = marginal_intervals(fit(views, SIZES, "full table"), [(0,), (0, 1), (1, 2)], draws=20)
     assert [each.from_model_only for each in found.values()] == [False, False, True]
     assert "model only" in found[(1, 2)].label and "model only" not in found[(0, 1)].label
 
@@ -88,6 +88,6 @@ def test_the_same_seed_gives_the_same_intervals_and_more_confidence_wider_ones()
     ("options", "words"), [({"confidence": 1.0}, "confidence"), ({"draws": 3}, "draws"), ({"seed": -1}, "seed")]
 )
 def test_refusals(options, words):
-    joint = fit([MeasuredView((0,), np.ones(2), 1.0)], (2,), "tree")
+    joint = fit([MeasuredView((0,), np.ones(2), 1.0)], (2,), "full table")
     with pytest.raises(AnswersError, match=words):
         marginal_intervals(joint, [(0,)], **options)

@@ -228,12 +228,12 @@ def test_what_a_rival_does_in_between_is_drawn_anew(monkeypatch: pytest.MonkeyPa
         between = []
 
         def listed_meanwhile(*given: object, **more: object) -> object:
-            monkeypatch.setattr(books, "store_answers", honest)
+            monkeypatch.setattr(books, "store_together", honest)
             between.append(rows_of(rival.release(listing)))
             return honest(*given, **more)
 
-        honest = books.store_answers
-        monkeypatch.setattr(books, "store_answers", listed_meanwhile)
+        honest = books.store_together
+        monkeypatch.setattr(books, "store_together", listed_meanwhile)
         counted = rows_of(one.release(by_shop.noisy_count(1, over=range(401))))
         assert between == [{key: value for key, value in counted.items() if value > 0}]
 

@@ -44,6 +44,31 @@ def test_the_debit_is_durable_before_the_engine_starts(
         assert seen == [(250_000_000, ["open account", "debit"])]
 
 
+def test_the_first_answers_of_a_batch_are_one_transaction_also_where_a_later_one_fails(
+    ledger: pathlib.Path, edges: wp.Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [edges.where(lambda e, i=i: e.src > i).noisy_count(0.1, over=[(1, 2)]) for i in range(3)]
+    evaluated, written = [], []
+    with wp.Session(ledger, engine="reference") as session:
+        session.protect(edges, [(1, 2)], budget=1)
+        evaluate, write = session._engine.evaluate, session._ledger._store.write
+
+        def at_most_two(plan: object, *given: object, **more: object) -> object:
+            evaluated.append(plan)
+            return failing() if len(evaluated) == 3 else evaluate(plan, *given, **more)
+
+        monkeypatch.setattr(session._engine, "evaluate", at_most_two)
+        monkeypatch.setattr(session._ledger._store, "write", lambda work: written.append(work) or write(work))
+        with pytest.raises(wp.EvaluationFailed):
+            session.release(asked)
+        assert len(written) == 2
+        answers = session.release(asked)
+        assert [plan == asked[2].plan for plan in evaluated] == [False, False, True, True]
+        assert session.release(asked)[0][1, 2] == answers[0][1, 2]
+        kinds = [entry.kind for entry in session._ledger.entries()]
+        assert kinds == ["open account", "debit", "answers", "answers", "answers"]
+
+
 def test_a_failed_evaluation_is_one_constant_error_and_stays_paid(
     session: wp.Session, edges: wp.Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -308,7 +308,7 @@ def test_a_report_says_what_was_paid_and_nothing_exact_of_the_secret() -> None:
     assert made["simulated"] is True
     assert set(made) == {
         *("format", "version", "method", "bill", "bill_text", "measurements", "simulated", "settings"),
-        *("steps_per_edge", "chains", "best_chain", "noise_level", "r_hat", "graph", "uncertainty"),
+        *("prior", "steps_per_edge", "chains", "best_chain", "noise_level", "r_hat", "graph", "uncertainty"),
     }
     assert made["graph"] == pytest.approx(graph_statistics(graph.edges) | graph_structure(graph.edges))
     numbers = set()

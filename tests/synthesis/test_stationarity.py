@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -19,7 +20,7 @@ from scipy.stats import chi2
 
 import wpinq as wp
 from wpinq.graphs import triangles_by_intersect
-from wpinq.mcmc import EdgeMoves, GenericChain, ReplaceRecord, Swaps, Target, Walk
+from wpinq.mcmc import EdgeMoves, GenericChain, Prior, ReplaceRecord, Swaps, Target, Walk
 from wpinq.mcmc.chain import Chain, compiled_walk
 from wpinq.measure.answers import Answers
 
@@ -45,14 +46,20 @@ def graph_of(chain: Chain) -> frozenset[tuple[int, int]]:
 
 
 def expected(
-    states: Iterable[Hashable], target: Target, weights: Callable[[Any], dict[Any, float]], beta: float
+    states: Iterable[Hashable],
+    target: Target,
+    weights: Callable[[Any], dict[Any, float]],
+    beta: float,
+    priors: Sequence[Prior] = (),
 ) -> dict[Hashable, float]:
     """The stationary distribution, each state scored afresh by the reference."""
     query, name = wp.Query(target.plan), next(iter(wp.Query(target.plan).uses()))
     unnormed = {}
     for state in states:
-        output = dict(wp.evaluate(query, {name: weights(state)}, engine="reference"))
-        unnormed[state] = math.exp(-beta * target.score(output))
+        candidate = {name: weights(state)}
+        log = [prior.log(dict(wp.evaluate(prior.query, candidate, engine="reference"))) for prior in priors]
+        output = dict(wp.evaluate(query, candidate, engine="reference"))
+        unnormed[state] = math.exp(beta * (math.fsum(log) - target.score(output)))
     total = sum(unnormed.values())
     return {state: weight / total for state, weight in unnormed.items()}
 
@@ -122,6 +129,30 @@ def test_moves_of_edges_reach_all_graphs_as_often_as_their_score_says(changing: 
         check(compiled_walk([target], walk, list(start), seed=7), law, graph_of, draws=5000, thin=60)
     else:
         check(GenericChain([target], walk, {"edges": records(start, True)}, seed=7), law, graph_of, draws=1500, thin=20)
+
+
+FAR = SYMMETRIC.where(lambda e: e.src + e.dst > 5)
+PRIORS = [Prior(FAR, 0.4), Prior(triangles_by_intersect(SYMMETRIC), 1.0, {"triangle!": 1.5}, width=2.0)]
+
+
+@pytest.mark.parametrize("planted", [1.0, 0.0, -1.0], ids=["honest", "ignored", "negated"])
+def test_compiled_swaps_follow_a_prior(planted: float) -> None:
+    states = graphs_with_degrees([2, 2, 2, 2, 1, 1])
+    target = answered(near(SYMMETRIC), 0.5, {"near": 8.0})
+    law = expected(states, target, lambda graph: records(graph, True), BETA, PRIORS)
+    given = [replace(PRIORS[0], weight=planted * PRIORS[0].weight), PRIORS[1]]
+    chain = compiled_walk([target, *given], Swaps(), list(states[0]), seed=17)
+    with nullcontext() if planted == 1.0 else pytest.raises(AssertionError):
+        check(chain, law, graph_of, draws=5000, thin=60)
+
+
+def test_compiled_moves_follow_a_prior() -> None:
+    pairs = list(combinations(range(4), 2))
+    states = [frozenset(chosen) for size in range(7) for chosen in combinations(pairs, size)]
+    target, priors = answered(near(SYMMETRIC), 0.5, {"near": 3.0}), [Prior(SYMMETRIC, -0.3), PRIORS[1]]
+    law = expected(states, target, lambda graph: records(graph, True), BETA, priors)
+    chain = compiled_walk([target, *priors], EdgeMoves((0, 1, 2, 3), 0.5), pairs[:3], seed=19)
+    check(chain, law, graph_of, draws=5000, thin=60)
 
 
 def multiset(chain: Chain) -> Hashable:

@@ -20,11 +20,11 @@ from wpinq.tables.aggregates import Aggregate
 PEOPLE = wp.source("people", city=str, x=float, y=float, maybe=float | None)
 X, Y = ("x", 0, 10), ("y", -5, 5)
 ALL: dict[str, Aggregate] = {
-    "var": wp.var(*X),
-    "std": wp.std(*X),
-    "cov": wp.cov(*X, *Y),
-    "corr": wp.corr(*X, *Y),
-    "ols": wp.ols(*Y, *X),
+    "var": wp.stats.var(*X),
+    "std": wp.stats.std(*X),
+    "cov": wp.stats.cov(*X, *Y),
+    "corr": wp.stats.corr(*X, *Y),
+    "ols": wp.stats.ols(*Y, *X),
 }
 RANGES = [(0.0, 1.0), (-1e100, 1e100), (0.0, 5e-324), (1.0, 1.0 + 2**-52), (-3.0, 7.0)]
 
@@ -63,10 +63,10 @@ def test_one_unit_moves_all_parts_together_by_at_most_1(engine: str) -> None:
         near = [low, high, math.nextafter(low, high), math.nextafter(high, low), low / 2 + high / 2, 1e308, -1e308]
         held = [(str(i), random.choice(near), random.choice(near), None) for i in range(40)]
         aggregates = {
-            "var": wp.var("x", low, high),
-            "cov": wp.cov("x", low, high, "y", low, high),
-            "corr": wp.corr("x", low, high, "y", low, high),
-            "ols": wp.ols("x", low, high, "y", low, high),
+            "var": wp.stats.var("x", low, high),
+            "cov": wp.stats.cov("x", low, high, "y", low, high),
+            "corr": wp.stats.corr("x", low, high, "y", low, high),
+            "ols": wp.stats.ols("x", low, high, "y", low, high),
         }
         for measurement in PEOPLE.by("city").agg(epsilon=1, **aggregates).measurements:
             weights = wp.evaluate(Query(measurement.plan), {"people": held}, engine)
@@ -79,7 +79,7 @@ def test_one_unit_moves_all_parts_together_by_at_most_1(engine: str) -> None:
 
 def test_nulls_are_left_out() -> None:
     held = [("Oslo", 1.0, 2.0, v) for v in (None, 1.0, None, 3.0)] * 9
-    asked = PEOPLE.agg(v=wp.var("maybe", 0, 4), c=wp.cov("maybe", 0, 4, *X), epsilon=10**9)
+    asked = PEOPLE.agg(v=wp.stats.var("maybe", 0, 4), c=wp.stats.cov("maybe", 0, 4, *X), epsilon=10**9)
     row = wp.simulate(asked, {"people": held}, seed=1).row()
     assert row["v"].estimate == pytest.approx(1, abs=1e-6)
     assert row["c"].estimate == pytest.approx(0, abs=1e-6)
@@ -109,7 +109,7 @@ def test_they_are_written_in_text() -> None:
 def test_ranges_are_checked(name: str) -> None:
     for wrong in ((1, 1), (0, 2e100), (2, 1)):
         with pytest.raises(wp.PlanError):
-            getattr(wp, name)("x", *wrong, *(() if name in ("var", "std") else Y))
+            getattr(wp.stats, name)("x", *wrong, *(() if name in ("var", "std") else Y))
 
 
 @pytest.mark.long

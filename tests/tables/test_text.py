@@ -37,6 +37,14 @@ TABLES: dict[str, Callable[[Query], Tabulation]] = {
         n=wp.count(), a=wp.quantiles("age", ["1/2"], range(9)), epsilon=1, k_rule=11
     ),
     "a split": lambda p: p.agg(n=wp.count(), d=wp.count_distinct("age"), epsilon="0.7", split={"n": 2, "d": "1/3"}),
+    "moments": lambda p: p.by("sex").agg(
+        v=wp.stats.var("salary", -1.5, 2),
+        s=wp.stats.std(lambda r: r.age + 1, 0, 9),
+        c=wp.stats.cov("salary", 0, 1, "age", 0, 9),
+        r=wp.stats.corr("salary", 0, 1, lambda r: r.age * 2, 0, 9),
+        o=wp.stats.ols("age", 0, 9, "salary", 0, 1),
+        epsilon=1,
+    ),
     "a reading": lambda p: p.read_as("half a person").by("sex").agg(n=wp.count(), epsilon=1),
 }
 

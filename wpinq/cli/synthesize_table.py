@@ -150,7 +150,7 @@ def add_parser(commands: Any) -> None:
     closed = "drop the cell for other values of this attribute, with its rows"
     measured.add_argument("--drop-other", **several, dest="closed", metavar="NAME", help=closed)
     measured.add_argument("--epsilon", metavar="E", help="the cost of all marginals to one row; a person pays N times")
-    order = "the attributes per marginal (default: 1 or 2, from the cells, epsilon and --records)"
+    order = "the attributes per marginal (default: 1 and some pairs, from the cells, epsilon and --records)"
     measured.add_argument("--order", type=int, metavar="K", help=order)
     wanted = "a wanted marginal, instead of all of an order"
     measured.add_argument("--marginal", **several, metavar="NAME,NAME", help=wanted)
@@ -164,7 +164,7 @@ def add_parser(commands: Any) -> None:
     before = "marginals of an earlier run, instead of a file: no data are read, nothing is spent"
     measured.add_argument("--from-marginals", type=Path, metavar="FILE", help=before)
     drawn = made.add_argument_group("rows")
-    model = "mixture (default), tree or full-table"
+    model = "mixture (default) or full-table"
     drawn.add_argument("--model", type=lambda word: word.replace("-", " "), default="mixture", help=model)
     drawn.add_argument("--draw", type=int, metavar="N", help="the rows (default: the noisy number of records)")
     each = "N weighted rows per record instead"

@@ -12,11 +12,12 @@ import datetime
 import hashlib
 import json
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from operator import attrgetter
-from typing import Protocol, TypeVar
+from operator import attrgetter, is_
+from typing import Any, Protocol, TypeVar
 
 from wpinq.errors import ExpressionError
 from wpinq.expr.types import CategoryOf, DecimalOf, ListOf, Logical, TupleOf, Type, physical, signature
@@ -25,9 +26,12 @@ from wpinq.expr.values import Value, canonical_bytes, to_text
 
 def digest_of(*parts: bytes | str) -> bytes:
     """A collision-resistant digest of a sequence of parts, each delimited by its length."""
-    encoded = [part.encode("utf-8") if isinstance(part, str) else part for part in parts]
-    delimited = [piece for part in encoded for piece in (len(part).to_bytes(8, "big"), part)]
-    return hashlib.blake2b(b"".join(delimited), digest_size=32).digest()
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
+    delimited = b"".join([piece for part in encoded for piece in (_LENGTH(len(part)), part)])
+    return hashlib.blake2b(delimited, digest_size=32).digest()
+
+
+_LENGTH = struct.Struct(">Q").pack
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -116,6 +120,7 @@ class Lambda(Expr):
     level: int
     parameters: tuple[Variable, ...]
     body: Expr
+    _core: list[Lambda] = field(init=False, default_factory=list)  # once it is known
 
     def __post_init__(self) -> None:
         types = (signature(parameter.type) for parameter in self.parameters)
@@ -123,10 +128,11 @@ class Lambda(Expr):
 
     @property
     def core(self) -> Lambda:
-        core, parameters = self.body.core, tuple(parameter.core for parameter in self.parameters)
-        if core is self.body and all(one is other for one, other in zip(parameters, self.parameters, strict=True)):
-            return self
-        return Lambda(core.type, self.level, parameters, core)
+        if not self._core:
+            core, parameters = self.body.core, tuple(parameter.core for parameter in self.parameters)
+            same = core is self.body and all(map(is_, parameters, self.parameters))
+            self._core.append(self if same else Lambda(core.type, self.level, parameters, core))
+        return self._core[0]
 
 
 def make_lambda(parameters: tuple[Variable, ...], body: Expr, level: int = 0) -> Lambda:
@@ -152,17 +158,18 @@ def below_first(roots: Iterable[D], below: Callable[[D], Sequence[D]], known: It
     Any depth, no recursion.
     """
     done = set(known)
-    stack = [(root, False) for root in roots][::-1]
+    stack: list[Any] = [*roots][::-1]
     while stack:
-        node, expanded = stack.pop()
+        node = stack.pop()
+        expanded = node is None  # what is below the next one was given
+        node = stack.pop() if expanded else node
         if node.digest in done:
             continue
-        if expanded:
+        if not expanded and (children := below(node)):
+            stack += [node, None, *reversed(children)]
+        else:
             done.add(node.digest)
             yield node
-        else:
-            stack.append((node, True))
-            stack += [(child, False) for child in reversed(below(node))]
 
 
 def walk(root: Expr) -> Iterator[Expr]:

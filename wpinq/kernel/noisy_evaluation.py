@@ -125,8 +125,7 @@ class NoisyEvaluator:
         self._held(prepared)
 
     def _held(self, prepared: PreparedMeasurement) -> list[Protected]:
-        found = [self._protected.get(name) for name, _ in prepared.versions]
-        held = [protected for protected in found if protected is not None]
+        held = [self._protected[name] for name, _ in prepared.versions if name in self._protected]
         if tuple((protected.source.source, protected.version) for protected in held) != prepared.versions:
             raise SessionError(_CHANGED)
         return held

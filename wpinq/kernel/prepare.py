@@ -151,8 +151,7 @@ class PreparedBatch:
 
     def price(self, new: frozenset[str], parts_of: PartsOf) -> Pricing:
         """The price of the new releases among these digests, given earlier demands on partitions."""
-        bought = {digest: each for digest, each in self.by_digest.items() if digest in new}
-        measured = [each.measurement for each in bought.values()]
+        measured = [each.measurement for digest, each in self.by_digest.items() if digest in new]
         owed, parts = dict[str, Fraction](), dict[PartKey, Fraction]()
         if parted := [each for each in measured if each.parted]:
             owing = demand([each.demand for each in parted], parts_of, self._scope)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
-from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.ledger import Answered, Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
@@ -128,26 +128,37 @@ class Releaser:
             self._evaluator.check(each, each.keys_at_once)
         self._evaluator.get_ready(batch.prepared)
         # of which there can be no answers yet
-        new = set(self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst, batch.plan))
+        new = self._ledger.debit(batch.descriptions, batch.price, written, self._run, analyst, batch.plan)
 
         def answered() -> Any:
-            together = [each.measurement.plan for each, _ in evaluated if each.digest in new]
-            released = []
-            with self._evaluator.batch(together):
-                for each in batch.prepared:
-                    released.append(self._release(each, each.digest in new, analyst))
-                    new.discard(each.digest)
+            first = {each.digest: each for each, _ in evaluated if each.digest in new}
+            with self._evaluator.batch([each.measurement.plan for each in first.values()]):
+                standing = self._first_answers(first)
+                released = [self._release(each, standing.get(each.digest), analyst) for each in batch.prepared]
             return regrouped(measurements, batch.items, released)  # a table is read at the keys that it listed
 
         return self._evaluator.asking(evaluated, answered)
 
-    def _release(self, prepared: PreparedMeasurement, new: bool, analyst: str | None) -> Answers | Release:
+    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, Answered]:
+        """The first answers to measurements, by digest: drawn one by one, and stored together."""
+        drawn = dict[str, Answered]()
+        try:
+            for digest, each in new.items():
+                m = each.measurement
+                if m.domain is not None and m.listing is None:
+                    noisy = self._evaluator.draw(each, m.domain, [])
+                    drawn[digest] = dict(zip(m.sink.codes(m.domain, m.key_type), noisy, strict=True))
+        finally:  # also where a later one fails
+            standing = self._ledger.store_together(drawn) if drawn else {}
+        return standing
+
+    def _release(self, prepared: PreparedMeasurement, found: Answered | None, analyst: str | None) -> Answers | Release:
         measurement = prepared.measurement
         if measurement.listing is not None:
             return self._shown(prepared, self._count_above(prepared, measurement.listing), analyst)
         if measurement.domain is None:
             return Release(measurement, lambda keys: self._ask(prepared, keys, analyst))
-        return self._shown(prepared, self._answer(prepared, measurement.domain, new), analyst)
+        return self._shown(prepared, self._answer(prepared, measurement.domain, found), analyst)
 
     def _shown(self, prepared: PreparedMeasurement, answers: Answers, analyst: str | None) -> Answers:
         """Shown answers; to an analyst only while the data are those that were paid for.
@@ -163,30 +174,22 @@ class Releaser:
         self.check_open()
         self._evaluator.check(prepared, keys)
         self._evaluator.get_ready([prepared])
+        evaluated = [(prepared, keys)]
+        return self._evaluator.asking(evaluated, lambda: self._shown(prepared, self._answer(prepared, keys), analyst))
 
-        def answered() -> Answers:
-            return self._shown(prepared, self._answer(prepared, keys), analyst)
-
-        return self._evaluator.asking([(prepared, keys)], answered)
-
-    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], new: bool = False) -> Answers:
+    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: Answered | None = None) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink
-        codes = sink.codes(keys, measurement.key_type)
-        while True:
-            listings = [] if new else self._ledger.listings(prepared.digest)
-            stored = {} if new else self._ledger.answers(prepared.digest, codes)
-            missing = [place for place, code in enumerate(codes) if code not in stored]
-            if not missing:
-                break
-            wanted = keys if sink.chooses else [keys[place] for place in missing]
-            noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
-            drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
-            standing = self._ledger.store_answers(prepared.digest, drawn, len(listings))
-            if standing is not None:
-                stored |= standing
-                break
-            new = False  # a listing came in between: the draw is for nobody
+        codes, stored = sink.codes(keys, measurement.key_type), found or {}
+        while not stored.keys() >= {*codes}:
+            listings = self._ledger.listings(prepared.digest)
+            stored = self._ledger.answers(prepared.digest, codes)
+            if missing := [place for place, code in enumerate(codes) if code not in stored]:
+                wanted = keys if sink.chooses else [keys[place] for place in missing]
+                noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
+                drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
+                # none where a listing came in between: the draw is for nobody
+                stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings)) or {}
         values = sink.answers([*map(stored.__getitem__, codes)], len(keys))
         shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
         return Answers(shown, sink.answer_scale(prepared.scale), values)
@@ -197,13 +200,12 @@ class Releaser:
         written = listing.to_json(type_)
         while True:
             listings = self._ledger.listings(prepared.digest)
-            answers = self._ledger.answers(prepared.digest)
-            stored = {from_canonical_bytes(code, type_): number for code, number in answers.items()}
+            stored = {from_canonical_bytes(key, type_): n for key, n in self._ledger.answers(prepared.digest).items()}
             if written in listings:
                 break
             rows = self._evaluator.draw_above(prepared, listing, stored, prepared.past(listings))
             coded = dict(zip(canonical_bytes_of(list(rows), type_), rows.values(), strict=True))
-            self._ledger.store_listing(prepared.digest, coded, written, listings=len(listings), answers=len(answers))
+            self._ledger.store_listing(prepared.digest, coded, written, listings=len(listings), answers=len(stored))
         keys = shown_keys(sink, listing, stored)
         values = sink.answers([stored[key] for key in keys], len(keys))
         return Answers(replace(measurement, domain=keys), sink.answer_scale(prepared.scale), values)

@@ -245,7 +245,7 @@ class MarginalTables(Saved):
         Parameters
         ----------
         model : str
-            "mixture", of products, for any marginals; "tree", for pairs without cycles; "full table", for few cells.
+            "mixture", of products; "full table", for few cells.
         seed : int
             The public seed of the fit.
 

@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.delta import Evaluator
-from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, SwapWalk, WalkProgress
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, WalkProgress
 from wpinq.engines.delta.compiled.hash_tables.evaluator import FloatWeights
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
 from wpinq.mcmc.proposal import Changes, Dataset, EdgeMoves, Swaps, Walk
-from wpinq.mcmc.target import Target
+from wpinq.mcmc.target import Prior, Target
 from wpinq.plan.format import value_from_json, value_to_json
-from wpinq.plan.node import sources
+from wpinq.plan.node import Node, sources
 
+Terms = Sequence[Target | Prior]
+"""The terms of a chain's score: targets, then priors, each with the negated log prior."""
 ChainState = dict[str, NDArray[Any]]
 """All that a chain's future depends on, as named arrays."""
 
@@ -50,7 +52,7 @@ class Chain(Protocol):
 
     @property
     def outputs(self) -> list[FloatWeights]:
-        """The output of each target's plan on it."""
+        """The output of the plan of each target and prior on it."""
 
     def save(self) -> ChainState:
         """The state of the chain; `restore` continues from it exactly.
@@ -68,8 +70,8 @@ class GenericChain:
 
     Parameters
     ----------
-    targets : sequence of Target
-        The targets of the candidate.
+    targets : sequence of Target or Prior
+        The targets of the candidate, and its priors.
     walk : Walk
         How it is changed.
     candidate : mapping
@@ -105,7 +107,7 @@ class GenericChain:
 
     def __init__(
         self,
-        targets: Sequence[Target],
+        targets: Terms,
         walk: Walk,
         candidate: Mapping[str, Mapping[Value, float]],
         *,
@@ -183,16 +185,16 @@ class GenericChain:
 
     def _load(self) -> None:
         """Evaluate the candidate afresh, in the order of its records."""
-        make = _compiled_score if self._compiled else _PythonScore
-        self._scored: _PythonScore | CompiledEvaluator = make(self._targets, self._candidate)
+        plans, goals = [target.plan for target in self._targets], [target.goal for target in self._targets]
+        make: type[CompiledEvaluator | _PythonScore] = CompiledEvaluator if self._compiled else _PythonScore
+        self._scored = make(plans, self._candidate, goals=goals)
 
 
 class _PythonScore:
     """The score of a candidate in the python engine, updated by the changes of the outputs."""
 
-    def __init__(self, targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> None:
-        self._evaluator = Evaluator([target.plan for target in targets], candidate)
-        self._goals = [target.goal for target in targets]
+    def __init__(self, plans: Sequence[Node], candidate: Mapping[str, Dataset], goals: Sequence[Goal]) -> None:
+        self._evaluator, self._goals = Evaluator(plans, candidate), goals
         self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
         self._committed = math.fsum(goal.score(output) for goal, output in zip(self._goals, self._outputs, strict=True))
         self.score = self._committed
@@ -225,13 +227,6 @@ class _PythonScore:
         self.score = self._committed
 
 
-def _compiled_score(targets: Sequence[Target], candidate: Mapping[str, Dataset]) -> CompiledEvaluator:
-    """The compiled evaluator, which keeps the score itself."""
-    evaluator = CompiledEvaluator([target.plan for target in targets], candidate)
-    evaluator.set_goals([target.goal for target in targets])
-    return evaluator
-
-
 def _floats(weights: Mapping[Value, Any]) -> dict[Any, float]:
     return {record: float(weight) for record, weight in weights.items()}
 
@@ -244,7 +239,7 @@ def _unpacked(array: NDArray[Any]) -> Any:
     return json.loads(array.tobytes().decode())
 
 
-def compiled_walk(targets: Sequence[Target], walk: Swaps | EdgeMoves, edges: Any, seed: int) -> SwapWalk | EdgeWalk:
+def compiled_walk(targets: Terms, walk: Swaps | EdgeMoves, edges: Any, seed: int) -> SwapWalk | EdgeWalk:
     """A chain of `Swaps` or `EdgeMoves` as one compiled loop, from undirected edges, each once.
 
     Raises
@@ -267,7 +262,7 @@ Start = Mapping[str, Mapping[Value, float] | NDArray[Any]]
 """Source name to weights, or to an array of undirected edges, each once."""
 
 
-def begin(targets: Sequence[Target], walk: Walk, start: Start, seed: int, compiled: bool = True) -> Chain:
+def begin(targets: Terms, walk: Walk, start: Start, seed: int, compiled: bool = True) -> Chain:
     """A chain on the fastest engine that can run it; its note says which, and why no faster one.
 
     Raises
@@ -285,10 +280,9 @@ def begin(targets: Sequence[Target], walk: Walk, start: Start, seed: int, compil
     if isinstance(walk, Swaps) and walk.triad_share:
         note += "; closing proposals need the compiled walk, so all swaps are drawn uniformly"
     if compiled and not note:
+        named = "the compiled engine, a call a step"
         try:
-            return GenericChain(
-                targets, walk, candidate, seed=seed, compiled=True, note="the compiled engine, a call a step"
-            )
+            return GenericChain(targets, walk, candidate, seed=seed, compiled=True, note=named)
         except CannotCompile as reason:
             note = f" ({reason})"
     return GenericChain(targets, walk, candidate, seed=seed, note=f"the python engine{note}")

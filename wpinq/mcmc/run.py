@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ import numpy as np
 
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.values import Value
-from wpinq.mcmc.chain import Chain, Start, begin
+from wpinq.mcmc.chain import Chain, Start, Terms, begin
 from wpinq.mcmc.proposal import Walk
 from wpinq.mcmc.settings import REST_CHUNKS, REST_FALL, REST_SCORE, Checkpoint, Settings, Trace, split_r_hat
-from wpinq.mcmc.target import NO_NOISE_LEVEL, Target, noise_level
+from wpinq.mcmc.target import NO_NOISE_LEVEL, Prior, Target, noise_level
 from wpinq.runtime.progress import progress_bar
 from wpinq.runtime.public import public
 
@@ -73,16 +73,19 @@ class Samples:
         One a chain.
     noise : float
         The score that noise alone would leave, nan where that is not known; see `noise_level`.
+    priors : sequence of Prior
+        The prior of the run.
     """
 
     chains: Sequence[Chain]
     traces: Sequence[Trace]
     noise: float
+    priors: Sequence[Prior] = ()
 
     @property
     def best(self) -> int:
-        """The number of the chain with the least final score, the first of equals."""
-        return int(np.argmin([trace.score[-1] for trace in self.traces]))
+        """The number of the chain with the least final score less log prior, the first of equals."""
+        return int(np.argmin([trace.score[-1] - trace.statistics.get("log_prior", [0.0])[-1] for trace in self.traces]))
 
     @property
     def candidate(self) -> dict[str, dict[Value, float]]:
@@ -114,14 +117,15 @@ def sample(
     starts: Sequence[Start],
     settings: Settings,
     *,
+    prior: Prior | Sequence[Prior] = (),
     statistics: ChainStatistics | None = None,
     checkpoints: Path | None = None,
     on_update: Callable[[Update], None] | None = None,
     compiled: bool = True,
 ) -> Samples:
-    """Run chains with stationary distribution `exp(−beta · Σ_i score_i(A))` over candidates A.
+    """Run chains with stationary distribution `(π(A) · exp(−score(A)))^beta` over candidates.
 
-    See `Target`.
+    The score is the sum over the targets; see `Target`, and `Prior` for π, which is uniform without a prior.
 
     Parameters
     ----------
@@ -134,6 +138,9 @@ def sample(
         a walk of `walks` moves, to an array of its undirected edges of shape (edges, 2). One is for all chains.
     settings : Settings
         How long, how hard, how many.
+    prior : Prior or sequence of Prior
+        The prior; the logarithms of several add up. Every engine evaluates it with the targets. Traces hold its
+        logarithm as the statistic `log_prior`, beside the score of the targets.
     statistics : callable, optional
         From a chain to figures of its candidate to trace; called after each chunk, so it should be quick.
     checkpoints : path, optional
@@ -152,14 +159,14 @@ def sample(
     Raises
     ------
     PlanError
-        When the targets, the walk, the starts and the settings do not fit each other.
+        When the targets, the prior, the walk, the starts and the settings do not fit each other.
     CheckpointError
         When a checkpoint is of another run, damaged, or cannot be written.
 
     Notes
     -----
     Privacy cost: none. It reads answers and public candidates, and has no way to protected data.
-    Source: paper, section 4.2.
+    Source: paper, sections 4.1 and 4.2.
 
     Examples
     --------
@@ -178,6 +185,10 @@ def sample(
     targets = tuple(targets)
     if not targets:
         raise AnswersError("give at least one target to fit")
+    priors = (prior,) if isinstance(prior, Prior) else tuple(prior)
+    if priors and settings.stop_at_rest:
+        raise PlanError("with a prior a score may rise before a chain rests: give a number of steps, not stop_at_rest")
+    terms: Terms = (*targets, *priors)
     noise, total = noise_level(targets), settings.total_steps
     if settings.stop_at_noise is not None and math.isnan(noise):
         raise PlanError(NO_NOISE_LEVEL)
@@ -185,10 +196,10 @@ def sample(
         raise PlanError(f"give one start for all chains, or {settings.chains}, one each; not {len(starts)}")
     every = list(starts) * settings.chains if len(starts) == 1 else list(starts)
     seeds = [int(s.generate_state(1, np.uint64)[0]) for s in np.random.SeedSequence(settings.seed).spawn(len(every))]
-    chains = [begin(targets, walk, start, seed, compiled) for start, seed in zip(every, seeds, strict=True)]
+    chains = [begin(terms, walk, start, seed, compiled) for start, seed in zip(every, seeds, strict=True)]
     files: list[Checkpoint | None] = [None] * len(chains)
     if checkpoints is not None:
-        digest = _digest(targets, walk, every, settings, chains)
+        digest = _digest(terms, walk, every, settings, chains)
         files = [Checkpoint(Path(checkpoints) / f"chain-{k}.npz", digest, total) for k in range(len(chains))]
     lock, cancelled = threading.Lock(), threading.Event()
 
@@ -197,16 +208,17 @@ def sample(
             with lock:
                 on_update(update)
 
-    runs = [_Run(k, chain, settings, noise, statistics, files[k], report, cancelled) for k, chain in enumerate(chains)]
+    given = settings, noise, priors, statistics or (lambda chain: {})
+    runs = [_Run(k, chain, *given, files[k], report, cancelled) for k, chain in enumerate(chains)]
     if len(runs) == 1:
-        return Samples(chains, [runs[0].go()], noise)
+        return Samples(chains, [runs[0].go()], noise, priors)
     with ThreadPoolExecutor(max_workers=len(runs)) as pool:
         futures = [pool.submit(run.go) for run in runs]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             cancelled.set()  # one that failed, or an interrupt, ends them all; else all are done
-    return Samples(chains, [future.result() for future in futures], noise)
+    return Samples(chains, [future.result() for future in futures], noise, priors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +227,8 @@ class _Run:
     chain: Chain
     settings: Settings
     noise: float
-    statistics: ChainStatistics | None
+    priors: Sequence[Prior]
+    statistics: ChainStatistics
     file: Checkpoint | None
     report: Callable[[Update], None]
     cancelled: threading.Event
@@ -240,22 +253,32 @@ class _Run:
         count = min(settings.chunk_steps, total - done)
         beta = settings.schedule.at(done / total)
         start = time.perf_counter()
-        progress = self.chain.run(count, beta)
+        self.chain.run(count, beta)
         seconds = time.perf_counter() - start
-        if settings.stop_at_noise is not None and progress.score <= settings.stop_at_noise * self.noise:
+        (score, _), noise = self._score(), self.noise
+        if settings.stop_at_noise is not None and score <= settings.stop_at_noise * noise:
             trace.stopped = "noise level reached"
-        elif settings.stop_at_rest and _is_at_rest([*trace.score, progress.score]):
+        elif settings.stop_at_rest and _is_at_rest([*trace.score, score]):
             trace.stopped = "score stalled"
-        elif progress.steps >= total:
+        elif done + count >= total:
             trace.stopped = "all steps done"
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
         state = self.chain.save() if due else None
-        trace.add(self.chain.progress, beta, self.statistics(self.chain) if self.statistics else {})
+        score, log_prior = self._score()
+        trace.add(replace(self.chain.progress, score=score), beta, {**self.statistics(self.chain), **log_prior})
         if state is not None and self.file is not None:
             self.file.store(state, trace)
-        rate, score = count / max(seconds, 1e-9), trace.score[-1]
-        stopped, noise = trace.stopped, self.noise
-        self.report(Update(self.number, done + count, total, rate, trace.acceptance[-1], score, noise, stopped))
+        rate = count / max(seconds, 1e-9)
+        self.report(Update(self.number, done + count, total, rate, trace.acceptance[-1], score, noise, trace.stopped))
+
+    def _score(self) -> tuple[float, dict[str, float]]:
+        """The score of the targets alone, and the log prior where there is one."""
+        score = self.chain.progress.score
+        if not self.priors:
+            return score, {}
+        outputs = self.chain.outputs[-len(self.priors) :]
+        log_prior = math.fsum(prior.log(output) for prior, output in zip(self.priors, outputs, strict=True))
+        return score + log_prior, {"log_prior": log_prior}
 
 
 def _is_at_rest(scores: Sequence[float]) -> bool:
@@ -264,16 +287,14 @@ def _is_at_rest(scores: Sequence[float]) -> bool:
     return len(scores) >= 2 * REST_CHUNKS and (scores[-1] <= REST_SCORE or not falls)
 
 
-def _digest(
-    targets: Sequence[Target], walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]
-) -> str:
+def _digest(terms: Terms, walk: Walk, starts: Sequence[Start], settings: Settings, chains: Sequence[Chain]) -> str:
     """The digest that distinguishes this run from others.
 
     A walk that is no dataclass is known by its class alone.
     """
     known = hashlib.blake2b(digest_size=20)
     described = {
-        "targets": [[target.answers.to_json(), target.outside, target.width] for target in targets],
+        "targets": [term.to_json() for term in terms],
         "walk": repr(walk) if is_dataclass(walk) else type(walk).__qualname__,
         "settings": settings.to_json(),
         "engines": [chain.note for chain in chains],

@@ -146,12 +146,13 @@ class Settings:
         if self.stop_at_noise is not None and not self.stop_at_noise > 0:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {described(self.stop_at_noise)}")
 
-    def settled(self, edges: int) -> Settings:
+    def settled(self, edges: int, rest: bool = True) -> Settings:
         """The same settings with a number of steps, for a graph with this number of edges.
 
         It is the given one, or at most 400 for each edge, ending at rest.
 
-        With a beta that changes, all steps are done, for a chain may rest before it has changed.
+        With a beta that changes, all steps are done, for a chain may rest before it has changed; so are they without
+        `rest`.
 
         Examples
         --------
@@ -162,8 +163,8 @@ class Settings:
         """
         if self.steps is not None:
             return self
-        constant = isinstance(self.schedule, ConstantSchedule)
-        return replace(self, steps=min(STEPS_PER_EDGE * max(edges, 1), MOST_STEPS), stop_at_rest=constant)
+        rest = rest and isinstance(self.schedule, ConstantSchedule)
+        return replace(self, steps=min(STEPS_PER_EDGE * max(edges, 1), MOST_STEPS), stop_at_rest=rest)
 
     @property
     def total_steps(self) -> int:

@@ -18,7 +18,7 @@ def half_width(scale: float, confidence: float) -> float:
 
 
 def half_width_of_two(first: float, second: float, scale: float, confidence: float) -> float:
-    """The half-width of the interval that contains `first·X + second·Y`, of two independent Laplace draws.
+    """The half-width of the interval of `first·X + second·Y`, X and Y independent Laplace draws.
 
     Notes
     -----

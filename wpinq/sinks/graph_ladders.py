@@ -117,16 +117,18 @@ def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:
     edges = first * len(graph) + second
     front: list[FrontEntry] = [(0, _largest_sum(graph))]
     for start, end in _blocks(graph):
-        degree, highest = int(degrees[start]), int(degrees[0])
-        if any(a >= degree and s >= highest + degree for a, s in front):
-            break  # from here on a ≤ degree and s ≤ highest + degree
-        found = (matrix[start:end] @ matrix[:, :end]).tocoo()
-        lower = found.col < found.row + start
-        one, other, common = found.row[lower] + np.int64(start), found.col[lower], found.data[lower]
-        sums, best = degrees[one] + degrees[other], np.zeros(degree + 1, dtype=np.int64)
-        np.maximum.at(best, [min(a, degree) for a, _ in front], [s for _, s in front])
-        near = np.flatnonzero(sums > np.maximum.accumulate(best[::-1])[::-1][common])  # an edge would take 2 from it
+        # of each in the front, by rising number of common neighbours; beyond them all, no sum is enough
+        held, largest = np.array([(len(graph), 0), *front])[::-1].T
+        least = 1 + held[largest >= degrees[0] + degrees[start]].max(initial=-1)
+        if least > degrees[start]:
+            break  # pairs with fewer common neighbours than this are surpassed, and none from here on has more
+        found = matrix[start:end] @ matrix[:, :end]
+        enough = np.flatnonzero(found.data >= least)
+        one, other = np.searchsorted(found.indptr, enough, side="right") - 1 + start, found.indices[enough]
+        common, sums = found.data[enough], degrees[one] + degrees[other]
+        near = (other < one) & (sums > largest[np.searchsorted(held, common)])
         pairs = one[near] * len(graph) + other[near]
+        # an edge between them is in both degrees
         sums = sums[near] - 2 * (edges[np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)] == pairs)
         front = unsurpassed([*front, *zip(common[near].tolist(), sums.tolist(), strict=True)])
     upward = graph.upward()

@@ -1,4 +1,4 @@
-"""NoisyAverage: the mean of clamped values from the noisy weights of the two ends of their range.
+"""NoisyAverage: the mean of clamped values from noisy weights of both ends of their range.
 
 A record of weight w gives `w·p` to the upper end and `w·(1 − p)` to the lower, `p = (x − lower)/(upper − lower)`. The
 two sum to w, so all of epsilon serves the count, which is their sum, and the mean, which is by their ratio.
@@ -48,7 +48,7 @@ def average_elements(value: RecordFunction, low: float, high: float, label: Labe
 
 
 def end_shares(inside: Any, low: float, high: float) -> tuple[Any, Any]:
-    """The shares of the upper and the lower end, of a clamped value; they sum to 1, in floats too.
+    """The shares of the upper and the lower end of a clamped value: they sum to 1 in floats.
 
     With s the float of `(x − low)/(high − low)`, they are `u = fl(1 − l)` and `l = fl(1 − s)`.
 
@@ -65,7 +65,9 @@ def end_shares(inside: Any, low: float, high: float) -> tuple[Any, Any]:
 
 
 def mean_of_ends(upper: Floats, lower: Floats) -> Floats:
-    """The mean as a share of the range: `u / (u + l)` of noisy weights, where a negative one counts as 0.
+    """The mean as a share of the range: `u / (u + l)` of noisy weights.
+
+    A negative weight counts as 0; without any, the mean is the middle.
 
     Examples
     --------

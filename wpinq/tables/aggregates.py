@@ -83,9 +83,9 @@ class Estimate:
     Attributes
     ----------
     estimate : value
-        The number, or the candidate that was chosen.
+        The number, or the candidate that was chosen; None where a statistic has no positive variance to go by.
     low, high : value or None
-        The interval that holds the noiseless number with the confidence that was asked for; None without one.
+        The interval that holds the noiseless number with the confidence that was asked for; None where there is none.
 
     Notes
     -----
@@ -190,7 +190,7 @@ class Aggregate(ABC):
     def columns(
         self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
     ) -> tuple[Sequence[Any], ...]:
-        """The estimates of groups, by their places, and the low and high ends of their intervals, if they have any.
+        """The estimates of groups by their places, and the ends of their intervals, if any.
 
         Those of each column that is shown, one after another.
         """
@@ -323,7 +323,7 @@ class AdditiveAggregate(Aggregate):
         return tuple(column.tolist() for column in self.estimates(parts, weights, confidence))
 
     def estimates(self, parts: Floats, weights: Answers, confidence: float) -> tuple[Floats, Floats, Floats]:
-        """The numbers that the noisy weights of the parts amount to in each group, with their intervals.
+        """The number that the noisy parts of each group amount to, with its interval.
 
         They are counts where the plan shows how they count.
         """
@@ -504,7 +504,7 @@ class Sum(Clamping):
 
 @dataclass(frozen=True, slots=True)
 class Mean(Clamping):
-    """The mean of the clamped values of each group, from the noisy weights of both ends of the range."""
+    """The mean of the clamped values of each group, from both ends of the range."""
 
     name: ClassVar[str] = "Mean"
     own_parts: ClassVar[tuple[str, ...]] = ENDS
@@ -535,7 +535,7 @@ class Mean(Clamping):
 def measured_together(
     aggregates: Mapping[str, Aggregate], epsilons: Mapping[str, Fraction], listed: bool
 ) -> dict[str, list[str]]:
-    """The bound aggregates that are read off one measurement of two ends, by the name of one with their range.
+    """The aggregates that are read off one measurement of two ends, by one with their range.
 
     These are means, sums and counts. All their epsilon serves each of them, which is done where each is predicted to
     be off by less so than by its own share. A count joins the first range that suits it. It is of all records, so no
@@ -565,7 +565,7 @@ def ends_of(aggregate: Aggregate) -> Mean:
 
 
 def _gains(aggregate: Aggregate, share: Fraction) -> bool:
-    """Whether it is off by less from both ends at epsilon than by a measurement of its own at a share of it."""
+    """Whether both ends at epsilon are expected to be off by less than its share alone."""
     if isinstance(aggregate, Mean):
         return True
     first, second = (aggregate.upper, aggregate.lower) if isinstance(aggregate, Sum) else (1.0, 1.0)

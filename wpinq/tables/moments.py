@@ -1,4 +1,4 @@
-"""Variances, covariances, correlations and slopes of groups, from one measurement of products of shares.
+"""Variances, covariances, correlations and slopes of groups, from products of shares.
 
 A value is a share of its range, u, and the rest of it, l (`sinks.two_ends`). Products of these are the entries of the
 upper triangle of the moments, and the parts of one record sum to at most 1: one unit moves all of them by 1.
@@ -45,7 +45,7 @@ class _Unforeseen(NoisyCount):
 
 @dataclass(frozen=True, slots=True)
 class Moment(OfColumn, AdditiveAggregate):
-    """Aggregates of second moments: each has its shares of a record, and a statistic of their totals.
+    """Aggregates of second moments: shares of a record, and a statistic of their totals.
 
     The interval is of the statistic of the clamped values. It holds the middle share of `statistic(noisy − noise)`
     over draws of the noise. For a ratio of linear forms that is the test that `two_ends` inverts, which is exact; here
@@ -87,7 +87,7 @@ class Moment(OfColumn, AdditiveAggregate):
     @staticmethod
     @abstractmethod
     def statistic(*parts: Floats) -> Floats:
-        """The statistic from the totals of the parts, in units of the ranges; nan where there is none."""
+        """The statistic from the totals of the parts, in units of the ranges, or nan."""
 
     def own_plan(self, groups: Groups) -> Node:
         columns = [(check_value(column), low, high) for column, low, high in self.ranges]
@@ -154,7 +154,7 @@ def _covariance(both: Floats, first: Floats, second: Floats, neither: Floats) ->
 
 
 def _variance(table: Sequence[Floats], product: Floats, margin: int) -> Floats:
-    """That of a column, if it is positive: from its share, which two cells give, and the total of `u·l`."""
+    """The variance of a column, if positive: its share is in two cells, `u·l` in the product."""
     count = sum(table)
     share = (table[0] + table[margin]) / count
     found = share * (1 - share) - product / count
@@ -227,7 +227,7 @@ class Cov(Moment):
 
 @dataclass(frozen=True, slots=True)
 class Corr(Cov):
-    """The correlation: half of a record is the table, and at most a quarter each are `u·l` and `u′·l′`."""
+    """The correlation: half of a record is the table, at most a quarter `u·l`, and `u′·l′`."""
 
     name: ClassVar[str] = "Corr"
     own_parts: ClassVar[tuple[str, ...]] = (*Cov.own_parts, "spread", "other spread")
@@ -248,7 +248,7 @@ class Corr(Cov):
 
 @dataclass(frozen=True, slots=True)
 class Ols(Cov):
-    """The slope of least squares by another column: two thirds are the table, at most a third is `4/3·u′·l′`."""
+    """The least-squares slope: two thirds are the table, at most a third is `4/3·u′·l′`."""
 
     name: ClassVar[str] = "Ols"
     own_parts: ClassVar[tuple[str, ...]] = (*Cov.own_parts, "spread")

@@ -369,15 +369,21 @@ def check_sources(changes: Iterable[str], known: Collection[str]) -> None:
 def loss(difference: Annotated[float, "float64"], width: Annotated[float, "float64"]) -> Annotated[float, "float64"]:
     """The absolute value, rounded at its corner: `u²/(2w)` where |u| < w, else `|u| − w/2`.
 
+    An infinite width w stands for the difference u itself, a linear term.
+
     Source: Huber, Ann. Math. Stat. 1964. The compiled engine takes its source as it stands.
 
     Examples
     --------
     >>> [loss(u, 1.0) for u in (-3.0, 1.0, 0.5)], [loss(u, 0.0) for u in (-3.0, 1.0, 0.5)]
     ([2.5, 0.5, 0.125], [3.0, 1.0, 0.5])
+    >>> loss(-3.0, math.inf)
+    -3.0
     """
     size = abs(difference)
-    return size * size / (2.0 * width) if size < width else size - 0.5 * width
+    if size >= width:
+        return size - 0.5 * width
+    return size * size / (2.0 * width) if width < 1e308 else difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +393,7 @@ class Goal:
     The sum is over the domain, the keys of `values`.
 
     `outside` is whether weight on records outside the domain counts too, against 0; `width` is that of `loss`, which is
-    the absolute value without one.
+    the absolute value without one. With an infinite width the term is linear, and its price has either sign.
     """
 
     plan: Node
@@ -400,8 +406,8 @@ class Goal:
         object.__setattr__(self, "plan", physical_plan(self.plan))
 
     def check(self) -> None:
-        """Raise PlanError where the price or the width is negative or not finite."""
-        if not (0 <= self.epsilon < math.inf and 0 <= self.width < math.inf):
+        """Raise PlanError where the price or the width of a distance is negative or not finite."""
+        if not math.isfinite(self.epsilon) or (self.width != math.inf and not self.epsilon >= 0 <= self.width):
             raise PlanError(
                 f"the price of a unit of distance and the width must be finite and at least 0, "
                 f"not {self.epsilon!r} and {self.width!r}"

@@ -7,6 +7,7 @@ what their weights depend on, says when each record comes out once, and what a r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -363,12 +364,15 @@ def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] |
 
 def mirrored(relation: Relation) -> bool:
     """Whether the relation is a list of pairs, with (y, x) for each (x, y) at the same weight."""
-    for block in relation.blocks:
-        ((alias, table), *others) = block.tables
+    shown = [[*t.leaves(t.aligned(block.output, relation.type))] for block in relation.blocks]
+    rows = [(block.tables, block.condition, block.weight) for block in relation.blocks]
+    one, other = (Counter((row, *pair[::step]) for row, pair in zip(rows, shown, strict=True)) for step in (1, -1))
+    if one == other and all(len(pair) == 2 for pair in shown):
+        return True
+    for pair, (((alias, table), *others), condition, weight) in zip(shown, rows, strict=True):
         item = t.column(alias, "item", True)
-        pair = [t.call(f"struct_field:{i}", item) for i in range(2)]
-        shown = list(t.leaves(t.aligned(block.output, relation.type)))
-        if others or not table.mirrored or block.condition != t.TRUE or shown != pair or item in columns(block.weight):
+        packed = pair == [t.call(f"struct_field:{i}", item) for i in range(2)]
+        if others or not table.mirrored or condition != t.TRUE or not packed or item in columns(weight):
             return False
     return True
 

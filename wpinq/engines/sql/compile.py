@@ -12,11 +12,12 @@ steps (`PrefixCache`). A program is a function of the plan and of the steps that
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 
 from wpinq.columns.records import column_names, column_types, has_lists
 from wpinq.engines.sql.blocks import Relation, Reuse, SqlTable, column_list, grows
@@ -156,7 +157,8 @@ def _step(
 
 def _source(script: Script, operator: Source, output: Relation) -> Relation:
     columns, weight = column_list(operator.record), ONE if "unit_weights" in operator.facts else None
-    table = SqlTable(_table(operator.source), columns, (frozenset(dict(columns)),), weight=weight)
+    keys, both_ways = (frozenset(dict(columns)),), "symmetric" in operator.facts
+    table = SqlTable(_table(operator.source), columns, keys, weight=weight, mirrored=both_ways)
     return Relation((script.scan(table, operator.record),), output.type, output.mass, output.nonnegative)
 
 
@@ -197,7 +199,7 @@ def source_tables(root: Node) -> dict[str, str]:
     return {name: _table(name) for name in sources([root])}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """The statements of a plan in order, the query of its output, and the tables of its sources.
 
@@ -248,6 +250,99 @@ class Compiled:
     def queries(self) -> list[tuple[str, str]]:
         """The query of each statement with its step, then that of the output."""
         return [*((statement.step, statement.query) for statement in self.statements), (self.steps[-1][0], self.query)]
+
+    @property
+    def rows(self) -> object:
+        """The rows that it adds up, where they may be added up for other plans, too."""
+        return None if self.added is None else self.added.block
+
+    @cached_property
+    def shape(self) -> str | None:
+        """The program without small numbers and names of tables; None where it makes lists.
+
+        DuckDB can run all programs of one shape or none, for these numbers are no lengths, places or types.
+        """
+        text, names = ";".join([*(statement.query for statement in self.statements), self.output]), dict[str, str]()
+        if _LISTS.search(text):
+            return None
+        text = _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), _CONSTANTS.sub("", text))
+        return "0".join(numbers_apart(text)[0])
+
+    @cached_property
+    def similar(self) -> Hashable:
+        """What programs have in common that can be one statement: see `in_one`."""
+        return None if self.shape is None else (self.shape, self.type, *self.sources)
+
+
+# Programs that differ in numbers alone as one: the numbers are rows of a table, and the program is a query for each.
+#
+# A number stands in the same place with the same type, so a row of the output is what it is in a program of its own.
+# Sums are exact on their grids, so they have the same bits.
+
+_NUMBERS = re.compile(
+    r"""'(?:[^']|'')*'|"[^"]*"|"""  # what is quoted has no numbers
+    r"(?:CAST\((?=[^ ]+ AS (?:BIGINT|DOUBLE)\))|// |% |ELSE )(?!-0(?:\.0)?[ )])(-?[0-9]{1,9}(?:\.[0-9]{1,17})?)(?=[ )])"
+)
+_LISTS, _TABLES = re.compile(r"\brange\(|list(?!_con)"), re.compile(r"\bt[0-9a-f]{40}\b")
+_CONSTANTS = re.compile(r"\(VALUES .*\) AS constants")
+
+
+@lru_cache(maxsize=256)
+def numbers_apart(sql: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The text around the small numbers of a query, and these.
+
+    Examples
+    --------
+    >>> numbers_apart("SELECT 'CAST(1 AS BIGINT)' WHERE c0 % 7 < CAST(-2 AS BIGINT)")
+    (("SELECT 'CAST(1 AS BIGINT)' WHERE c0 % ", ' < CAST(', ' AS BIGINT)'), ('7', '-2'))
+    """
+    found, texts, start = [each for each in _NUMBERS.finditer(sql) if each[1]], [], 0
+    for each in found:
+        texts.append(sql[start : each.start(1)])
+        start = each.end(1)
+    return (*texts, sql[start:]), tuple(each[1] for each in found)
+
+
+@lru_cache(maxsize=64)
+def in_one(plans: tuple[Plan, ...]) -> Compiled | None:
+    """The programs of one shape of some plans as one, if that can be had.
+
+    Its output has, after the weight of a record, the number of the plan.
+    """
+    programs = [plan.program() for plan in plans]
+    common = set.intersection(*({statement.creates for statement in each.statements} for each in programs))
+    written = [each for program in programs if (each := written_out(program, common)) is not None]
+    apart = [numbers_apart(each.output) for each in written]
+    if len(apart) < len(plans) or len({around for around, _ in apart}) > 1:
+        return None
+    places = [*zip(*(numbers for _, numbers in apart), strict=True)]
+    varied = {each: f"constants.x{i}" for i, each in enumerate(dict.fromkeys(p for p in places if len({*p}) > 1))}
+    (start, *around), _ = apart[0]
+    body = start + "".join(varied.get(p, p[0]) + text for p, text in zip(places, around, strict=True))
+    rows = zip(map(str, range(len(plans))), *([_typed(number) for number in each] for each in varied), strict=True)
+    names = ", ".join(["p", *(f"x{i}" for i in range(len(varied)))])
+    values = f"(VALUES ({'), ('.join(map(', '.join, rows))})) AS constants({names})"
+    return replace(written[0], output=f"SELECT q.*, constants.p FROM {values}, LATERAL ({body}) AS q")
+
+
+def written_out(program: Compiled, kept: Container[str]) -> Compiled | None:
+    """A program with its tables, but some, inside of its output.
+
+    None where one of them is read twice.
+    """
+    sql, reads = program.output, {*program.reads}
+    for statement in reversed(program.statements):
+        if statement.creates not in kept and statement.creates in reads:
+            if sql.count(statement.creates) > 1:
+                return None
+            sql = sql.replace(statement.creates, f"({statement.query})")
+            reads = reads - {statement.creates} | {*statement.reads}
+    statements = tuple(each for each in program.statements if each.creates in kept)
+    return replace(program, statements=statements, output=sql, reads=tuple(sorted(reads)))
+
+
+def _typed(number: str) -> str:
+    return f"CAST({number} AS DOUBLE)" if "." in number else number
 
 
 # Plans over parts of one partition as one plan: a release by groups has a plan for each of thousands of groups.

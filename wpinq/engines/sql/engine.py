@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from abc import abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from wpinq.engines.contract import Engine
-from wpinq.engines.sql.blocks import Block
 from wpinq.engines.sql.compile import PLANS_LIMIT, Compiled, Plan, parts_of
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.script import SqlStatement
@@ -188,7 +187,7 @@ class Batch:
         self._wants: dict[Node, frozenset[str]] = {}
         self._wanted: Counter[str] = Counter()
         self._making = False
-        self._alike: dict[Block, list[Node]] | None = None
+        self._alike: dict[str, defaultdict[object, list[Node]]] = {}
 
     def apart(self) -> None:
         """Have the plans over parts evaluated one by one."""
@@ -215,18 +214,16 @@ class Batch:
                     readers.setdefault(table, set()).add(reader)
         return frozenset(table for table, by in readers.items() if len(by) > 1)
 
-    def alike(self, root: Node) -> list[Plan]:
-        """One of the plans, and some to come that add up the same rows by the same columns."""
-        if self._alike is None:
-            self._alike = {}
+    def alike(self, root: Node, trait: Literal["rows", "similar"]) -> tuple[Plan, ...]:
+        """One of the plans, and some to come whose programs have a trait in common."""
+        if trait not in self._alike:
+            self._alike[trait] = defaultdict(list)
             for other in self._steps:
-                added = self.plan(other).program().added
-                if added is not None:
-                    self._alike.setdefault(added.block, []).append(other)
-        added = self.plan(root).program().added
-        roots = [] if added is None else self._alike[added.block]
+                self._alike[trait][getattr(self.plan(other).program(), trait)].append(other)
+        mine = getattr(self.plan(root).program(), trait)
+        roots = [] if mine is None else self._alike[trait][mine]
         others = [other for other in roots if other != root and other in self._waiting]
-        return [self.plan(root), *map(self.plan, others[: AT_ONCE - 1])]
+        return (self.plan(root), *map(self.plan, others[: AT_ONCE - 1]))
 
     def begin(self, root: Node) -> None:
         """Begin the evaluation of one of the plans.

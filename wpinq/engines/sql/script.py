@@ -42,7 +42,7 @@ class SqlStatement:
         return f"CREATE TEMP TABLE {self.creates} AS {self.query}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # of which there is one each: hashed with every plan
 class Rewrite:
     """One rewrite: its name, the kind of subject that it changes, and the function.
 

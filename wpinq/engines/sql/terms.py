@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from typing import Literal
 
@@ -67,11 +68,13 @@ ALWAYS_NULLABLE = frozenset(
 NEVER_NULLABLE = frozenset(("same", "is_null", "is_present"))
 
 
+@lru_cache(maxsize=1024)
 def column(alias: str, name: str, nullable: bool) -> SqlTerm:
     """A column of the table that goes by this alias."""
     return SqlTerm("column", name, alias, nullable=nullable)
 
 
+@lru_cache(maxsize=1024)
 def literal(text: str) -> SqlTerm:
     """A constant, as SQL text."""
     return SqlTerm("literal", text, nullable=text.startswith("CAST(NULL"))

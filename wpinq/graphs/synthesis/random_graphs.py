@@ -142,17 +142,6 @@ def random_graph(degrees: Integers, rng: np.random.Generator) -> Integers:
     return np.array(drawn.get_edgelist(), dtype=np.int64).reshape(-1, 2)
 
 
-def graph_of(nodes: int, edges: Integers) -> Any:
-    """The igraph of these edges, built by `add_edges`.
-
-    The constructor takes twice as long, and `add_edges` longer for an array.
-    """
-    graph = import_igraph().Graph(nodes)
-    flat: Any = np.ascontiguousarray(edges, dtype=np.int64)
-    graph.add_edges(memoryview(flat))
-    return graph
-
-
 def import_igraph() -> Any:
     """igraph, when first used."""
     return imported("igraph", "synthesis")

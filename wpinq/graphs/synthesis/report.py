@@ -40,8 +40,9 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
     dict
         `method`; `bill`, source to epsilon, and `bill_text`; `measurements`, each with epsilon, noise scale and number
         of keys; `simulated`, whether any answers protect nothing; `settings`, with the public seed and the number of
-        steps that was done unless chains stopped before; `steps_per_edge`, those done by the best chain; `chains`, each
-        with its engine, trace and the statistics of the graph it began from; `best_chain`; `noise_level`; `r_hat`, of
+        steps that was done unless chains stopped before; `prior`, its terms as plain data, none where it is uniform;
+        `steps_per_edge`, those done by the best chain; `chains`, each with its engine, trace and the statistics of the
+        graph it began from; `best_chain`; `noise_level`; `r_hat`, of
         chains, which does not tell how near the secret graph is; `graph`, the statistics of the synthetic graph; and
         `uncertainty`, of the same statistics of the secret graph: `confidence`, `statistics`, each with an interval,
         or with `not_measured`, and in words, and `swamped`, those of which noise leaves nothing to be seen. Figures
@@ -65,6 +66,7 @@ def report(graph: SyntheticGraph) -> dict[str, Any]:
         },
         "simulated": any(table.simulated for table in graph.answers.values()),
         "settings": graph.settings.to_json(),
+        "prior": [prior.to_json() for prior in samples.priors],
         "steps_per_edge": samples.traces[samples.best].steps[-1] / max(len(graph.edges), 1),
         "chains": [
             {

@@ -28,6 +28,7 @@ from wpinq.noise.epsilon import decimal_epsilon, from_nano
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "SuspensionError"]
 
 EXPECTED = "the head that is expected"
+Answered = dict[bytes, float]
 _TERMS = attrgetter("name", "schema", "unit", "unit_weight", "budget")
 _REMEMBERED = 2**20  # answers, of all measurements: beyond it those used longest ago are read anew
 
@@ -317,11 +318,7 @@ class Ledger:
             Account -> nano-epsilon; empty where nothing is new.
         """
         payer, digests = Payer(analyst), list(measurements)
-
-        def quoted(transaction: Transaction) -> Mapping[str, int]:
-            return payer.priced(transaction, payer.unpaid(transaction, digests), price).charges
-
-        return self._store.snapshot(quoted)
+        return self._store.snapshot(lambda held: payer.priced(held, payer.unpaid(held, digests), price).charges)
 
     def paid(self, measurements: Iterable[str], analyst: str | None = None) -> frozenset[str]:
         """The digests among these that were paid for, ever: by the sources, or by an analyst."""
@@ -426,17 +423,29 @@ class Ledger:
         LedgerError
             When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
-        if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
-            raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
+        return self.store_together({measurement: answers}, listings).get(measurement)
 
-        def standing(transaction: Transaction) -> dict[bytes, float] | None:
-            stored = self._paid_for(transaction, measurement)
-            if len(stored.listings) != listings:
-                return None
-            stored.add(transaction, measurement, answers, {})
-            first = {key: stored.answers[key] for key in stored.answers.keys() & answers.keys()}
-            return {**dict(zip(answers, map(float, answers.values()), strict=True)), **first}
+    def store_together(self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0) -> dict[str, Answered]:
+        """Store the answers of several measurements as `store_answers` does, in one transaction.
+
+        Returns
+        -------
+        dict
+            Digest -> the answers that stand; without those of a measurement with further listings by now.
+        """
+        for answers in drawn.values():
+            floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
+            if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
+                raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
+
+        def standing(transaction: Transaction) -> dict[str, Answered]:
+            found = dict[str, Answered]()
+            for measurement, answers in drawn.items():
+                stored = self._paid_for(transaction, measurement)
+                if len(stored.listings) == listings:
+                    stored.add(transaction, measurement, answers, {})
+                    found[measurement] = {key: stored.answers.get(key, float(new)) for key, new in answers.items()}
+            return found
 
         return self._store.write(standing)
 

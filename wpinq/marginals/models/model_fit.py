@@ -243,22 +243,21 @@ def _cut(sizes: Sequence[int]) -> int:
     return min(range(1, len(sizes)), key=lambda cut: max(prod(sizes[:cut]), prod(sizes[cut:])), default=1)
 
 
-_STEPS = {"mixture": 1000, "tree": 400, "full table": 1000}
+_MODELS = ("mixture", "full table")
+_STEPS = 1000
 _COMPONENTS, _MEMBERS = 50, 4
 
 
-def check_model(model: str, attributes: Attributes, views: Sequence[View]) -> None:
-    """Refuse a model that cannot be fitted to these views of a table, before measuring.
+def check_model(model: str, attributes: Attributes) -> None:
+    """Refuse a model that cannot be fitted to a table, before measuring.
 
     Examples
     --------
-    >>> check_model("tree", Attributes((2, 2, 2)), [(0, 1), (1, 2)])
+    >>> check_model("full table", Attributes((2, 2, 2)))
     """
-    if not is_one_of(model, _STEPS):
-        raise AnswersError(f"a model is one of {', '.join(map(repr, _STEPS))}, not {described(model)}")
-    if model == "tree":
-        joint_model.Forest.of(attributes, views)
-    elif model == "full table":
+    if not is_one_of(model, _MODELS):
+        raise AnswersError(f"a model is 'mixture' or 'full table', not {described(model)}")
+    if model == "full table":
         joint_model.check_table(attributes)
 
 
@@ -285,12 +284,12 @@ def fit(
     attributes : Attributes, sizes, or dict from names to sizes
         The attributes of the table.
     model : str
-        "mixture", of products: any number of attributes, any views. "tree": views of at most two attributes whose
-        pairs close no circle. "full table": at most 2²⁰ cells; slow, and what the others are held to.
+        "mixture", of products: any number of attributes, any views. "full table": at most 2²⁰ cells; slow, and what
+        mixtures are held to.
     stop : float, optional
         The loss to stop at, over what is expected of the truth: more than 0. When left out, `stopping_ratio`.
     steps : int, optional
-        The most steps: 1000, of a tree 400.
+        The most steps: 1000.
     components, members : int, optional
         Of a mixture: how many products each of its members has, and how many members, each from its own random start,
         are put together as one mixture: 50 and 4.
@@ -318,15 +317,13 @@ def fit(
     if not all(isinstance(each, MeasuredView) for each in given):
         raise AnswersError("measured views are MeasuredView(view, counts, scale): read them off a strategy's answers")
     table = Attributes.of(attributes)
-    check_model(model, table, [each.view for each in given])
+    check_model(model, table)
     if model != "mixture" and (components, members) != (None, None):
-        raise AnswersError(f"components and members are of mixtures, a {model} has none: leave them out")
-    most = count_of(_STEPS[model] if steps is None else steps, "the steps of a fit", 1)
+        raise AnswersError("components and members are of mixtures, a full table has none: leave them out")
+    most = count_of(_STEPS if steps is None else steps, "the steps of a fit", 1)
     target = FitTarget.of(given, table, stop)
     found: JointModel
-    if model == "tree":
-        found = joint_model.fit_tree(target, most)
-    elif model == "full table":
+    if model == "full table":
         found = joint_model.fit_full_table(target, most)
     else:
         found = fit_mixture(

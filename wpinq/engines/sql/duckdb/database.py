@@ -17,7 +17,7 @@ from wpinq.columns.records import fetch, fetch_rows, leaf_types
 from wpinq.engines.contract import OnStep, WantedRanges, at_keys
 from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
-from wpinq.engines.sql.duckdb.table_cache import query_keys
+from wpinq.engines.sql.duckdb.table_cache import are_small, query_keys
 from wpinq.engines.sql.emit import in_ranges
 from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
@@ -35,9 +35,10 @@ from wpinq.runtime.signals import interruptible
 
 @dataclass(slots=True)
 class Work:
-    """One evaluation of a plan, which may be attempted twice, with its data and options.
+    """One evaluation of a plan, which may be attempted again, with its data and options.
 
-    `plan` is that of all parts where `root` is over one of many.
+    `plain` is whether its statements are those that were tried. `plan` is that of all parts where `root` is over one of
+    many.
     """
 
     root: Node
@@ -49,6 +50,7 @@ class Work:
     keys: Sequence[Value] | None
     within: WantedRanges
     in_rows: bool = False
+    plain: bool = False
     announced: int = 0
 
     def announcer(self) -> Callable[[str], None]:
@@ -261,9 +263,14 @@ class Database(SqlEngine):
             batch = batch or next((one for one in batches if step in one), None)
             plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            work = Work(root, plan, batch, sources([step]), data, on_step, keys, within, in_rows)
+            declared = sources([step])
+            plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in declared)
+            work = Work(root, plan, batch, declared, data, on_step, keys, within, in_rows, plain)
             output, fault = self._attempt(work)
-            return self._attempt(work, cautious=True)[0] if fault else output
+            if output is None and (fault or not work.plain):
+                work.plain = True
+                output, _ = self._attempt(work, cautious=fault)
+            return output
 
         return self._in_turn(attempt)
 
@@ -326,7 +333,7 @@ class Database(SqlEngine):
             output = (fetch_rows if work.in_rows else fetch)(connection, query, compiled.type)
             tables.release(compiled.reads)
         else:
-            output = query_keys(tables, plan, work.keys, work.announcer(), batch)
+            output = query_keys(tables, plan, work.keys, work.announcer(), batch, work.plain)
         if batch is not None:
             batch.end(tables.tables.__contains__)
             tables.trim()
@@ -365,7 +372,9 @@ class Database(SqlEngine):
             self._instance.tables.trim()
 
     def _load(self, table: str, source: Source, weights: Mapping[Value, Any]) -> None:
-        load(self._opened().connection, table, source, weights)
+        instance = self._opened()
+        load(instance.connection, table, source, weights)
+        instance.tables.source_rows[table] = len(weights)
 
     def _drop(self, table: str, weights: object) -> None:
         instance = self._opened()

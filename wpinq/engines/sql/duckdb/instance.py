@@ -165,9 +165,9 @@ class DryRun:
                     self._stand(table, declared[name])
                 if batch is not None:
                     batch.begin(root)
-                query_keys(self._tables, plan, (), _untold, batch)
+                query_keys(self._tables, plan, (), _untold, batch, False)
         finally:
-            self._tables.results.clear()
+            self._tables.forget_queries()
         return True
 
     def _stand(self, table: str, source: Source) -> None:

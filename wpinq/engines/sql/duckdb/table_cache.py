@@ -12,8 +12,8 @@ size. So does, while plans are evaluated together, what those read that are stil
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from wpinq.columns.records import column_names, column_types, fetch, fetch_many, has_lists, leaf_columns, read_rows
 from wpinq.columns.unlinked_file import bytes_of
 from wpinq.engines.contract import at_keys
-from wpinq.engines.sql.compile import Compiled, Plan
+from wpinq.engines.sql.compile import Compiled, Plan, in_one, written_out
 from wpinq.engines.sql.dialect import DUCKDB
 from wpinq.engines.sql.engine import Batch, run
 from wpinq.engines.sql.script import RowsToSum, SqlStatement, at_once, table_name
@@ -167,7 +167,9 @@ class TableCache:
     last : str
         The table of the last of them.
     tried : set of str
-        The queries that were run to see that they can be, while the tables that they read were there.
+        The programs that were run to see that they can be, while the tables of their sources were there.
+    source_rows : dict of str to int
+        The rows of the tables of sources.
     """
 
     connection: Any
@@ -177,6 +179,7 @@ class TableCache:
     results: dict[Hashable, Result] = field(default_factory=dict)
     last: str = ""
     tried: set[str] = field(default_factory=set)
+    source_rows: dict[str, int] = field(default_factory=dict)
     _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
     _queries: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None
@@ -208,10 +211,12 @@ class TableCache:
 
     def trim(self) -> None:
         """Let go of what nothing keeps."""
-        total = sum(self.tables[name].size or 0 for name in self.idle)
-        for name in list(self.idle):
-            size = self.tables[name].size
-            if (size is None or total > self.room or len(self.idle) > KEPT_TABLES) and not self.wanted(name):
+        sizes, room = {name: self.tables[name].size for name in self.idle}, self.room
+        total = sum(filter(None, sizes.values()))
+        if total <= room and len(sizes) <= KEPT_TABLES and None not in sizes.values():
+            return
+        for name, size in sizes.items():
+            if (size is None or total > room or len(self.idle) > KEPT_TABLES) and not self.wanted(name):
                 total -= size or 0
                 self._remove(name)
 
@@ -227,12 +232,15 @@ class TableCache:
             self._remove(name)
             del self._below[name]
         self._queries.clear()
+        self.tried.clear()
+        self.source_rows.pop(source, None)
         self.results = {plan: held for plan, held in self.results.items() if source not in held.sources}
 
     def _remove(self, table: str) -> None:
         self.tables.pop(table, None)
         self.idle.pop(table, None)
-        self.results = {plan: held for plan, held in self.results.items() if held.table != table}
+        for plan in [plan for plan, held in self.results.items() if held.table == table]:
+            del self.results[plan]
         self.connection.execute(f"DROP TABLE IF EXISTS {table}")
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -249,6 +257,11 @@ class TableCache:
         before = self._queries[of_plan]
         self._queries[of_plan] += 1
         return before
+
+    def forget_queries(self) -> None:
+        """Let go of all results, and of what was asked."""
+        self.results.clear()
+        self._queries.clear()
 
     def keep_result(self, of_plan: Hashable, compiled: Compiled) -> Result:
         """Store the output of a program whose tables were made, unless it is one of them."""
@@ -285,6 +298,45 @@ class TableCache:
         self._set_last(statement.creates)
         return self.results[of_plan]
 
+    def keep_similar(
+        self, of_plan: Hashable, plans: tuple[Plan, ...], on_step: Callable[[str], None], tried: bool
+    ) -> Result | None:
+        """Hold the outputs of similar plans in Python, and return the result of one of them.
+
+        With `tried`, the statement is but run as a test.
+        """
+        similar = plans[0].program().similar
+        whole = (
+            None if self.count_query(similar) else in_one(plans)
+        )  # once for a batch, and not again where it is large
+        if whole is not None and tried:
+            _try(self, whole)
+        if whole is None or tried:
+            return None
+        run(whole, self, on_step)
+        found = defaultdict[int, list[Any]](list)
+        if all(map(self._is_small, whole.reads)):
+            most = len(plans) * KEPT_RECORDS // 16
+            rows = self.connection.execute(f"SELECT * FROM ({whole.output}) LIMIT {most + 1}").fetchall()
+            for row in rows:
+                found[row[-1]].append(row)
+            for number, plan in enumerate(plans) if len(rows) <= most else ():
+                held = Result(self._sources(whole.reads))
+                held.hold(read_rows(plan.root.type, found[number], -2), self.room)
+                if held.weights is not None:
+                    self.results[plan.root, plan.rewrites] = held
+                    self._queries[similar] = 0
+            self._trim_results()
+        self.release(whole.reads)
+        return self.results.get(of_plan)
+
+    def without_tables(self, compiled: Compiled) -> Compiled:
+        """A program without the tables that no plan had before: queries inside of its own."""
+        made = [statement.creates for statement in compiled.statements]
+        kept = {name for name in made if self._queries[name] or name in self.tables}
+        self._queries.update(made)
+        return written_out(compiled, kept) or compiled
+
     def at_keys(self, result: Result, type_: Type, keys: Sequence[Value]) -> Weights:
         """The weights of some records in a result.
 
@@ -300,9 +352,11 @@ class TableCache:
 
     def _trim_results(self) -> None:
         """Drop the oldest results in Python until the others fit the room."""
-        total = sum(held.size for held in self.results.values() if held.weights)
-        for plan, held in list(self.results.items())[:-1]:
-            if total <= self.room:
+        total, room = sum(held.size for held in self.results.values() if held.weights), self.room
+        while len(self.results) > KEPT_TABLES:
+            total -= self.results.pop(next(iter(self.results))).size
+        for plan, held in list(self.results.items())[:-1] if total > room else ():
+            if total <= room:
                 break
             if held.weights and held.table:  # it can be read from there
                 total -= held.size
@@ -312,7 +366,8 @@ class TableCache:
                 del self.results[plan]
 
     def _is_small(self, table: str) -> bool:
-        return table in self.tables and self.tables[table].rows <= KEPT_RECORDS
+        rows = self.tables[table].rows if table in self.tables else self.source_rows.get(table)
+        return rows is not None and rows <= KEPT_RECORDS
 
     def _sources(self, reads: Sequence[str]) -> frozenset[str]:
         """The sources that tables come from."""
@@ -364,11 +419,19 @@ QUERIES_BEFORE_STORING = 16
 TRIED = 1024
 """How many queries are remembered that were run to see that they can be."""
 
-_NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
+
+def are_small(data: Iterable[Sized]) -> bool:
+    """Whether datasets have few records each: planning a query takes longer than answering it."""
+    return all(len(each) <= KEPT_RECORDS for each in data)
 
 
 def query_keys(
-    tables: TableCache, plan: Plan, keys: Sequence[Value], on_step: Callable[[str], None], batch: Batch | None
+    tables: TableCache,
+    plan: Plan,
+    keys: Sequence[Value],
+    on_step: Callable[[str], None],
+    batch: Batch | None,
+    plain: bool,
 ) -> Weights:
     """The weights of some records.
 
@@ -379,28 +442,32 @@ def query_keys(
     plan, keys
         The plan, and the records. Without any, the query is run in each of its ways, to see that it can be.
     batch
-        The plans that are evaluated together with it: those of them that add up the same rows are answered at once.
+        The plans that are evaluated together with it: those of them that add up the same rows, or are similar, are
+        answered at once.
+    plain
+        Whether similar plans are not, and tables are made by statements of their own, as when it was tried.
     """
     of_plan, type_ = (plan.root, plan.rewrites), plan.root.type
     result = tables.result(of_plan)
+    if result is None and batch is not None and not plain and len(similar := batch.alike(plan.root, "similar")) > 1:
+        result = tables.keep_similar(of_plan, similar, on_step, not keys)
     if result is not None:
         return tables.at_keys(result, type_, keys)
     before = tables.count_query(of_plan)
     few = len(keys) <= FEW and before < QUERIES_BEFORE_STORING and plan.program().grows
     compiled = replace(plan, keyed=few).program()
-    run(compiled, tables, on_step)
     output: Weights = {}
-    alike = batch.alike(plan.root) if batch is not None else []
+    alike = batch.alike(plan.root, "rows") if batch is not None else []
+    if not keys and len(alike) < 2:
+        _try(tables, compiled)
+        if compiled.narrowed:
+            _try(tables, plan.program())
+        return output
+    compiled = compiled if len(alike) > 1 or plain else tables.without_tables(compiled)
+    run(compiled, tables, on_step)
     if len(alike) > 1:
         added: dict[Hashable, RowsToSum | None] = {(each.root, each.rewrites): each.program().added for each in alike}
         output = tables.at_keys(tables.keep_sums(of_plan, added, compiled.steps[-1][0]), type_, keys)
-    elif not keys:
-        _try(tables, compiled.output)
-        if compiled.narrowed:
-            tables.release(compiled.reads)
-            compiled = plan.program()
-            run(compiled, tables, None)
-            _try(tables, compiled.output)
     elif compiled.narrowed or (batch is not None and compiled.grows and before == 0):
         output = fetch_keys(tables.connection, f"({compiled.output})", type_, keys, compiled.narrowed)
     else:
@@ -409,15 +476,12 @@ def query_keys(
     return output
 
 
-def _try(tables: TableCache, query: str) -> None:
-    """Run a query as a test, unless one was run that differs in small whole numbers alone.
-
-    Whether DuckDB can run it does not depend on these, except that they may be the length of a list. So queries that
-    make lists are always run.
-    """
-    shape = query if "range(" in query or "list" in query else _NUMBERS.sub("CAST(0 AS BIGINT)", query)
-    if shape not in tables.tried:
-        tables.connection.execute(query, narrowing(query, {}) or None)
+def _try(tables: TableCache, compiled: Compiled) -> None:
+    """Run a program as a test, unless one of its shape was run."""
+    if compiled.shape not in tables.tried:
+        run(compiled, tables, None)
+        tables.connection.execute(compiled.output, narrowing(compiled.output, {}) or None)
+        tables.release(compiled.reads)
         if len(tables.tried) >= TRIED:
             tables.tried.clear()
-        tables.tried.add(shape)
+        tables.tried.update(filter(None, [compiled.shape]))

@@ -22,7 +22,7 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     counts `FROM e AS a, e AS b WHERE a.c1 = b.c0 AND a.c0 = b.c1` by `b.c0`.
 
     The norm of paths at their middle vertex is the case in point: `in(k) · out(k) − reciprocal(k)`. No path is listed.
-    A loop is a row like others.
+    A loop is a row like others. Where every edge has its reverse, as the plan proves, `returns` is `starts`.
 
     Needs: rows of one weight at each key, a constant or a function of the key (`late_aggregation`), as `unit_weights`
     gives them. Two tables, beside lookups at the key. Conditions on rows of one table, equalities of the key, and at
@@ -53,13 +53,14 @@ def multiply_counts(script: Script, total: b.Total) -> b.Total:
     if not by_key or len({*across}) > 1 or any(p.text != "not" or p.nullable or b.grows(met) for p in across):
         return total
     counts = [(script.alias(), script.counts(side)) for side in (left, right)]
+    whole = [table for side, (_, table) in zip((one, other), counts, strict=True) if len(side) == len(key)]
     by_side = zip((one, other), counts, strict=True)
     one, other = (dict(zip(side, n.at(alias), strict=False)) for side, (alias, n) in by_side)
     pairs, _ = _part(block, [*counts, *lookups], {each: one[each] if each in one else other[each] for each in key})
     pairs = replace(pairs, condition=t.both([pairs.condition, *_equal(one, other)]))
     rows = [(pairs, t.call("int_multiply", *(t.column(alias, "n", False) for alias, _ in counts)))]
     if across:
-        alias, less = script.alias(), script.counts(met)
+        alias, less = script.alias(), whole[0] if whole and _turned(met) else script.counts(met)
         left_out, _ = _part(block, [(alias, less), *lookups], dict(zip(key, less.at(alias), strict=False)))
         rows.append((left_out, t.call("negate_weight", t.column(alias, "n", False))))
     return replace(total, rows=tuple(rows), sql="CAST(sum(n) AS DOUBLE) * abs(min(w))")
@@ -81,3 +82,11 @@ def _part(block: b.Block, tables: Sequence[tuple[str, b.SqlTable]], key: _Key) -
 def _equal(one: _Key, other: _Key) -> list[t.SqlTerm]:
     """The conditions that two sides have the same key."""
     return [t.same(column, other[each]) for each, column in one.items() if each in other]
+
+
+def _turned(block: b.Block) -> bool:
+    """Whether the pairs of a block are the rows of a mirrored table, each with its reverse."""
+    (one, table), (other, twin) = block.tables
+    crossed = {frozenset(pair) for pair in zip(table.at(one), twin.at(other)[::-1], strict=False)}
+    said = [frozenset(part.arguments) for part in t.conjuncts(block.condition) if b.links(part)]
+    return table == twin and table.mirrored and len(crossed) == 2 and {*said} == crossed

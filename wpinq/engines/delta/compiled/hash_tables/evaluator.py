@@ -46,7 +46,8 @@ class CompiledEvaluator:
     dictionary : Dictionary, optional
         The numbers of strings, where records come as words.
     goals : sequence of Goal, optional
-        As for `set_goals`.
+        One for each plan, to score the outputs by: `Σ_i epsilon_i · Σ_x loss(Q_i(x) − values_i(x))`, the sum over x
+        over the records of values_i.
 
     Raises
     ------
@@ -87,7 +88,9 @@ class CompiledEvaluator:
         self._loads = 0
         self._kept: dict[str, Rows] | None = None
         self._moved: list[FloatWeights] | None = None
-        self._aim(goals or [Goal(plan, 0.0, {}) for plan in plans])
+        self._goals = [*(goals or (Goal(plan, 0.0, {}) for plan in plans))]
+        for goal in self._goals:
+            goal.check()
         self._compile(candidate)
 
     # --- the contract -----------------------------------------------------------------------------------------
@@ -123,10 +126,7 @@ class CompiledEvaluator:
 
     @property
     def score(self) -> float:
-        """`Σ_i price_i · loss(Q_i(candidate) − values_i)`, the pending proposal included.
-
-        See `set_goals`.
-        """
+        """`Σ_i price_i · loss(Q_i(candidate) − values_i)`, the pending proposal included."""
         return self._driver.score
 
     def propose(self, changes: Datasets) -> list[FloatWeights]:
@@ -165,24 +165,6 @@ class CompiledEvaluator:
         """Evaluate the candidate afresh and commit, which ends the drift of weights."""
         self._load(self._held())
         self._kept = None
-
-    def set_goals(self, goals: Sequence[Goal]) -> None:
-        """Score the outputs: `Σ_i epsilon_i · Σ_x loss(Q_i(x) − values_i(x))`.
-
-        The sum over x is over the records of values_i.
-
-        Parameters
-        ----------
-        goals : sequence of Goal
-            One for each plan.
-        """
-        self._aim(goals)
-        self.resynchronize()
-
-    def _aim(self, goals: Sequence[Goal]) -> None:
-        for goal in goals:
-            goal.check()
-        self._goals = [*goals]
 
     def walk(self, run: driver.RunChunk, tallies: Integers, steps: int) -> None:
         """Run steps of a walk, tables growing meanwhile: `tallies[2]` counts them."""
