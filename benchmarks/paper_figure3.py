@@ -23,7 +23,6 @@ import wpinq as wp
 from wpinq.graphs import fit_graph, triangles_by_degree
 from wpinq.graphs.synthesis import graph_statistics
 from wpinq.mcmc import Settings
-from wpinq.mcmc.settings import ConstantSchedule
 
 Trace = dict[str, list[float]]
 EDGES = wp.source("edges", src=int, dst=int)
@@ -35,9 +34,7 @@ def runs(edges: Edges, bucket: int, args: argparse.Namespace) -> tuple[list[Trac
     traces: list[Trace] = []
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, args.epsilon, seed)
-        settings = Settings(
-            steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed, chunk=max(1, -(-args.steps // 4))
-        )
+        settings = Settings(steps=args.steps, beta=args.beta, seed=seed, chunk=max(1, -(-args.steps // 4)))
         graph = fit_graph(answers, method, settings)
         begun, trace = graph_statistics(graph.seeds[0]), graph.samples.traces[0]
         along = {name: [begun[name], *trace.statistics[name]] for name in ("triangles", "assortativity")}

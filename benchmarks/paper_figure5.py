@@ -22,7 +22,6 @@ from paper_data import Edges, claim, measure, options, paper_method, random_coun
 from wpinq.graphs import fit_graph
 from wpinq.graphs.synthesis import graph_statistics
 from wpinq.mcmc import Settings
-from wpinq.mcmc.settings import ConstantSchedule
 
 EPSILONS = [0.01, 0.1, 1.0, 10.0]
 
@@ -33,7 +32,7 @@ def triangles(edges: Edges, epsilon: float, args: argparse.Namespace) -> tuple[l
     before, after, released = [], [], []
     for seed in range(1, args.seeds + 1):
         answers = measure(edges, method, epsilon, seed)
-        settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed)
+        settings = Settings(steps=args.steps, beta=args.beta, seed=seed)
         graph = fit_graph(answers, method, settings, statistics=None)
         before.append(graph_statistics(graph.seeds[0])["triangles"])
         after.append(graph.statistics()["triangles"])

@@ -30,7 +30,6 @@ from wpinq.graphs import fit_graph
 from wpinq.graphs.synthesis import graph_statistics
 from wpinq.mcmc import Settings
 from wpinq.mcmc.run import Update
-from wpinq.mcmc.settings import ConstantSchedule
 
 CLOSING = 0.9
 SETTINGS = {
@@ -56,7 +55,7 @@ def reproduce(name: str, edges: Edges, args: argparse.Namespace) -> dict[str, bo
         method = paper_method("tbi", triad_share=closing, configurations=configurations)
         rows = []
         for seed, known in enumerate(answers, start=1):
-            settings = Settings(steps=args.steps, schedule=ConstantSchedule(args.beta), seed=seed)
+            settings = Settings(steps=args.steps, beta=args.beta, seed=seed)
             rates: list[float] = []
 
             def told(update: Update, rates: list[float] = rates) -> None:

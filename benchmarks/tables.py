@@ -9,7 +9,10 @@ Processor time of:
 - parts: the same by a Partition, a NoisyAverage for each of the first 25 cities in one batch, scaled to all of them;
 - duckdb, pandas: the true means, of a table and a frame in memory.
 
-And of a table of a count, a mean and a median. Then, of a million rows in many groups: a table of sums, of means, and
+And of a table of a count, a mean and a median; of 1,000 medians of 100 candidates over 10⁶ rows, beside OpenDP's
+`make_private_quantile` on the vector of each group, split by pandas; and of medians of 10⁵ groups that are listed.
+
+Then, of a million rows in many groups: a table of sums, of means, and
 of both with a count, from the request to a frame, and DuckDB's own sums and means.
 """
 
@@ -18,12 +21,16 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
+import opendp.prelude as dp
 import pandas as pd
 
 import wpinq as wp
+from wpinq.sinks import choose_in_groups
 
 PARTS = 25
 RUNS = 5
@@ -50,6 +57,8 @@ def main() -> None:
         print(" ".join([f"{cities:6d}", *(f"{number:7.3f}" for number in measured(options.rows, cities))]), flush=True)
     print(f"\n{'groups':>7} {'sum':>7} {'mean':>7} {'all':>7} {'duckdb':>7}")
     print(" ".join([f"{options.groups:7d}", *(f"{number:7.3f}" for number in many_groups(options.groups))]))
+    medians(10**6, 1000)
+    listed(2 * 10**6, 10**5)
 
 
 def measured(rows: int, cities: int) -> list[float]:
@@ -114,6 +123,66 @@ def many_groups(groups: int) -> list[float]:
 
         kinds = (["sum"], ["mean"], ["rows", "sum", "mean"])
         return [*(seconds(lambda run, kind=kind: table(run, *kind), 3) for kind in kinds), seconds(plain)]
+
+
+def ages(rows: int, groups: int) -> tuple[wp.Query, pd.DataFrame]:
+    """Rows of an age in a group each, and their source."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"group": rng.integers(groups, size=rows), "age": rng.integers(100, size=rows)})
+    return wp.source("people", group=int, age=int), frame
+
+
+def medians(rows: int, groups: int) -> None:
+    """Medians by group, with how long their draws take, and the same release by OpenDP."""
+    people, frame = ages(rows, groups)
+    drawing: list[float] = []
+    draw = choose_in_groups.select_each
+
+    def timed(*arguments: Any) -> Any:
+        start = time.process_time()
+        found = draw(*arguments)
+        drawing[-1] += time.process_time() - start
+        return found
+
+    with wp.Session() as session, patch.object(choose_in_groups, "select_each", timed):
+        session.protect(people, frame, budget=1e6)
+        session.release(people.count(1))
+
+        def ours(run: int) -> object:
+            drawing.append(0.0)
+            asked = people.by("group", keys=range(groups)).agg(
+                age=wp.median(wp.col("age") + run, range(100)), epsilon=1
+            )
+            return session.release(asked).to_pandas()
+
+        whole = seconds(ours)
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i32")), dp.symmetric_distance()
+
+    def theirs(run: int) -> object:
+        candidates = list(range(run, 100 + run))
+        chosen = dp.m.make_private_quantile(*space, dp.max_divergence(), candidates=candidates, alpha=0.5, scale=1.0)
+        return {group: chosen(values.to_numpy().astype(np.int32)) for group, values in frame.groupby("group").age}
+
+    print(f"\n{groups:,} medians of 100 candidates, {rows:,} rows: {whole:.3f} with their intervals,", end=" ")
+    print(f"of which draws {min(drawing):.3f}; OpenDP, without intervals: {seconds(theirs, 3):.3f}")
+
+
+def listed(rows: int, groups: int) -> None:
+    """Medians of groups that are listed in the same call."""
+    people, frame = ages(rows, groups)
+    with wp.Session() as session:
+        session.protect(people, frame, budget=1e6)
+        asked = people.by("group", keys=wp.integers(0, 10**6), above=9).agg(
+            rows=wp.count(), age=wp.median("age", range(100)), epsilon=4, split={"rows": 3, "age": 1}
+        )
+        start = time.process_time()
+        table = session.release(asked)
+        released = time.process_time() - start
+        start = time.process_time()
+        table.to_pandas()
+        framed = time.process_time() - start
+    print(f"{len(table):,} groups listed with their medians: {released:.2f}, as a frame {framed:.2f}")
 
 
 if __name__ == "__main__":

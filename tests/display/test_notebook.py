@@ -199,7 +199,7 @@ def test_a_table_by_name_shows_its_rows_and_intervals() -> None:
     shown = wp.simulate(asked, {"people": [("York", 3)] * 9}, seed=1)._repr_html_()
     assert "SIMULATED" in shown
     assert shown.count("<tr") == 3
-    assert shown.count("<svg") == 2
+    assert shown.count("<svg") == 4
     assert not any(mark in shown for mark in ("<script", "\u202e", "\x1b"))
 
 

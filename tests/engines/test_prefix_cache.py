@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
 from typing import Any
 
@@ -64,21 +63,3 @@ def test_what_plans_have_in_common_is_written_once(monkeypatch: pytest.MonkeyPat
     for plan in plans[1:]:
         compiled(plan, frozenset(), False, steps)
     assert named[first:] == ["Where", "Where"], "all but the last step is there"
-
-
-def test_a_choice_in_each_of_many_groups_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What all groups have in common and one group are tried before the debit: however many there are."""
-    made: Counter[bytes] = Counter()
-    uncached = compile.compile_uncached
-
-    def counting(plan: Plan, *arguments: Any) -> Compiled:
-        made[plan.root.digest] += 1
-        return uncached(plan, *arguments)
-
-    monkeypatch.setattr(compile, "compile_uncached", counting)
-    people = wp.source("people", region=int, height=int)
-    asked = people.by("region", keys=range(600)).agg(height=wp.median("height", [1, 2]), epsilon=1)
-    with wp.Session() as session:
-        session.protect(people, [(1, 1), (2, 2)], budget=1)
-        session.release(asked)
-    assert Counter(made.values()) == {1: 2}

@@ -18,7 +18,6 @@ from wpinq.graphs import degrees, triangles_by_intersect
 from wpinq.mcmc import (
     CheckpointError,
     EdgeMoves,
-    GeometricSchedule,
     ReplaceRecord,
     Settings,
     Swaps,
@@ -42,7 +41,7 @@ def target(query: wp.Query, values: dict[Any, float]) -> Target:
 
 TBI = target(triangles_by_intersect(EDGES), {"triangle!": 12.3})
 DEGREES = target(degrees(EDGES).select(lambda node: node.val), {degree: 5.0 - degree / 2 for degree in range(1, 8)})
-SETTINGS = Settings(3000, GeometricSchedule(1.0, 50.0), seed=4, chunk=100, checkpoint_every=3)
+SETTINGS = Settings(3000, 50.0, seed=4, chunk=100, checkpoint_every=3)
 
 
 class Stop(Exception):
@@ -178,9 +177,8 @@ def test_a_chain_ends_at_rest_unless_it_was_told_how_many_steps() -> None:
     assert short.score == whole.score[: len(short.score)], "the same walk, but for its end"
 
 
-def test_a_power_that_changes_goes_on_to_its_end() -> None:
+def test_only_a_default_number_of_steps_ends_at_rest() -> None:
     assert Settings().settled(1000).stop_at_rest
-    assert not Settings(schedule=GeometricSchedule(1.0, 50.0)).settled(1000).stop_at_rest
     assert not Settings(steps=9).settled(1000).stop_at_rest
 
 

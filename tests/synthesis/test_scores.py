@@ -1,4 +1,4 @@
-"""Targets, schedules, settings, convergence figures."""
+"""Targets, settings, convergence figures."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import wpinq as wp
 from wpinq import functions as F
 from wpinq.errors import AnswersError, PlanError
 from wpinq.mcmc import (
-    ConstantSchedule,
     GenericChain,
-    GeometricSchedule,
     ReplaceRecord,
     Settings,
     Target,
@@ -114,21 +112,16 @@ def test_both_engines_draw_alike_however_a_tie_rounds(seed: int) -> None:
     assert chains[0].candidate == chains[1].candidate
 
 
-def test_schedules() -> None:
-    assert [GeometricSchedule(1, 100).at(t) for t in (0, 0.5, 1)] == pytest.approx([1, 10, 100])
-    with pytest.raises(PlanError, match="above 0"):
-        ConstantSchedule(0)
-
-
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"chains": 0}, {"seed": -1}, {"stop_at_noise": 0.0}, {"chunk": True}])
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 0}, {"chains": 0}, {"seed": -1}, {"stop_at_noise": 0.0}, {"chunk": True}, {"beta": 0}]
+)
 def test_settings_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
         Settings(**{"steps": 10, **wrong})
 
 
-@pytest.mark.parametrize("schedule", [ConstantSchedule(3.0), GeometricSchedule(1.0, 9.0)])
-def test_settings_are_read_back_as_they_were_written(schedule: Any) -> None:
-    settings = Settings(1000, schedule, chains=2, seed=7, chunk=30, stop_at_noise=1.5)
+def test_settings_are_read_back_as_they_were_written() -> None:
+    settings = Settings(1000, 3.0, chains=2, seed=7, chunk=30, stop_at_noise=1.5)
     assert Settings.from_json(settings.to_json()) == settings
 
 

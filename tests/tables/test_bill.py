@@ -128,8 +128,3 @@ def test_how_exact_a_table_will_be_is_what_its_intervals_say() -> None:
 def test_a_range_that_nothing_can_be_read_with_is_refused_before_it_is_paid_for(aggregate: Any) -> None:
     with pytest.raises(wp.PlanError, match="clamped between floats of at most 1e\\+100"):
         PEOPLE.agg(n=aggregate("age", -1e150, 1e150), epsilon=1)
-
-
-def test_a_choice_without_groups_is_refused() -> None:
-    with pytest.raises(wp.PlanError, match="there is no group"):
-        PEOPLE.by("city", keys=[]).agg(n=wp.median("age", range(3)), epsilon=1)

@@ -213,7 +213,13 @@ REFUSED: dict[str, Callable[[], object]] = {
         m=wp.mean("sales", 0, 1), epsilon=1
     ),
     r"one wp\.count\(\), not 2": lambda: by_zip(again=wp.count()),
-    r"Median is a choice .* release the listing without it": lambda: by_zip(q=wp.median("sales", [1.0])),
+    r"k_rule hides groups of given keys": lambda: SHOPS.by("zip").agg(n=wp.count(), epsilon=1, k_rule=11),
+    r"k_rule hides groups of .* without other": lambda: SHOPS.by("zip", keys=["1"], other="0").agg(
+        n=wp.count(), epsilon=1, k_rule=11
+    ),
+    r"so ask for one wp\.count": lambda: SHOPS.by("zip", keys=["1"]).agg(
+        m=wp.median("sales", [1]), epsilon=1, k_rule=11
+    ),
     r"give that of each column: keys=\{'zip': \.\.\., 'month': \.\.\.\}": lambda: SHOPS.by(
         "zip", "month", keys=wp.digits(5), above=20
     ),

@@ -42,9 +42,12 @@ def test_what_is_asked_one_by_one_tells_of_no_group() -> None:
         assert session.remaining("people") == 0
 
 
-def test_choices_need_groups() -> None:
-    with pytest.raises(wp.PlanError, match="groups must be known"):
-        PEOPLE.by("city").agg(m=wp.median("age", range(9)), epsilon=1)
+def test_choices_answer_for_any_group_and_keep_their_answer() -> None:
+    with wp.Session() as session:
+        session.protect(PEOPLE, DATA, budget=1)
+        handle = session.release(PEOPLE.by("city").agg(m=wp.median("age", range(9)), epsilon=1))
+        assert handle.at(["Oslo", "Atlantis"])["Oslo"] == handle["Oslo"]
+        assert session.remaining("people") == 0
 
 
 def test_others_are_measured_like_any_group() -> None:

@@ -65,7 +65,7 @@ class Releasable(Planned):
         domain = sink.own_keys
         if domain is None:
             warn_of_column(over, "over")
-            domain = plan_properties(self.plan).domain if over is None else check_domain(over, self.plan.type)
+            domain = plan_properties(self.plan).domain if over is None else check_domain(over, sink.key_of(self.plan))
         return Measurement(self.plan, sink, parse_epsilon(epsilon), domain, self.reading)
 
     def count(self, epsilon: EpsilonLike) -> ListedMeasurement:

@@ -25,7 +25,7 @@ from wpinq.graphs.synthesis.random_graphs import import_igraph
 from wpinq.graphs.synthesis.report import report, save_plots
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
 from wpinq.mcmc.run import ChainBars
-from wpinq.mcmc.settings import BETA, MOST_STEPS, STEPS_PER_EDGE, ConstantSchedule, Settings
+from wpinq.mcmc.settings import BETA, MOST_STEPS, STEPS_PER_EDGE, Settings
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.synthesis import measure_graph
@@ -136,8 +136,7 @@ def _measured(options: argparse.Namespace, folder: Path) -> tuple[Method, Settin
             "give the --ledger and --data-version that they were measured with"
         )
     noise, chunk = options.stop_at_noise, options.chunk
-    schedule = ConstantSchedule(options.beta)
-    settings = Settings(options.steps, schedule, options.chains, options.seed, chunk, stop_at_noise=noise)
+    settings = Settings(options.steps, options.beta, options.chains, options.seed, chunk, stop_at_noise=noise)
     method = find_method(options.query)
     method.check(settings)
     columns = None if options.columns is None else edge_columns(options.columns, options.graph, "--columns")

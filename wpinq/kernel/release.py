@@ -66,7 +66,7 @@ class Release:
         -----
         Privacy cost: none beyond that of the release. Each key has its own noise, which a request draws.
         """
-        return self._answer(check_domain(keys, self.measurement.plan.type))
+        return self._answer(check_domain(keys, self.measurement.key_type))
 
     def __repr__(self) -> str:
         return f"<Release of {self.measurement.description}: query with release[key] or release.at(keys)>"

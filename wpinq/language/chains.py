@@ -40,9 +40,6 @@ OPERATOR_LIMIT = 5_000
 RELEASE_LIMIT = 200
 """The most releases of a program."""
 
-CHOICE_LIMIT = 2_000
-"""The most groups of tables in which choices are made, beyond the first of each: every one is a release by itself."""
-
 INFERENCE_LIMIT = 50
 """The most releases without keys: each looks for a public domain through its whole plan."""
 
@@ -72,7 +69,7 @@ class Chains:
         self.values = values
         self.lambdas = lambdas
         self.bound = bound
-        self.operators = self.releases = self.choices = self.inferences = self.written = self.tables = self.plans = 0
+        self.operators = self.releases = self.inferences = self.written = self.tables = self.plans = 0
 
     def value(self, node: syntax.Syntax, depth: int = 0) -> ProgramValue:
         """The query, or what is released, of a chain: a name, and operators called on it."""
@@ -239,12 +236,9 @@ class Chains:
     def _table(self, query: Query | Grouping, step: syntax.Invocation) -> Tabulation:
         grouping = query if isinstance(query, Grouping) else query.by()
         table = tables.read_tabulation(self, grouping, step)
-        self.releases += len(table.aggregates)
-        self.choices += len(table.measurements) - len(table.aggregates)
-        if self.releases > RELEASE_LIMIT or self.choices > CHOICE_LIMIT:
-            raise PlanError(
-                f"a program has at most {RELEASE_LIMIT} releases, and choices in {CHOICE_LIMIT:,} groups; split it"
-            )
+        self.releases += len(table.measurements)
+        if self.releases > RELEASE_LIMIT:
+            raise PlanError(f"a program has at most {RELEASE_LIMIT} releases; split it")
         self.values.hold(sum(len(asked.domain or ()) for asked in table.measurements), step.position)
         self._check_functions(tables.functions_of(table), step)
         return table

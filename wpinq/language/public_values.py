@@ -61,6 +61,13 @@ class Values:
             raise self.text.error("expected an integer", node.position)
         return value
 
+    def numbers(self, node: syntax.Syntax) -> list[Any]:
+        """A list of numbers."""
+        value = self._value(node, 0)
+        if not isinstance(value, list):
+            raise self.text.error("expected a list of numbers, [0.25, 0.5]", node.position)
+        return value
+
     def real(self, node: syntax.Syntax) -> float:
         """A number as the nearest float."""
         return self._float(self.number(node), node)

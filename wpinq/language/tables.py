@@ -24,7 +24,7 @@ from wpinq.measure.measurement import check_domain
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.sinks.syntax import write_domain, write_keys
 from wpinq.tables.agg import AGGREGATES
-from wpinq.tables.aggregates import Aggregate, SelectedAggregate, column_name
+from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
 from wpinq.tables.grouping import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation
 
@@ -93,8 +93,9 @@ def read_tabulation(reading: StepReader, grouping: Grouping, step: syntax.Invoca
     if in_order:
         raise reading.text.error("give each aggregate a name: Agg(1, rows: Count())", in_order[0].position)
     split = _split(reading, named.pop("split")) if "split" in named else None
+    k_rule = reading.values.number(named.pop("k_rule")) if "k_rule" in named else None
     aggregates = {name: _aggregate(reading, node) for name, node in named.items()}
-    return grouping.agg(epsilon=epsilon, split=split, **aggregates)
+    return grouping.agg(epsilon=epsilon, split=split, k_rule=k_rule, **aggregates)
 
 
 def _column(reading: StepReader, node: syntax.Syntax, step: syntax.Invocation) -> Any:
@@ -172,17 +173,19 @@ def _written(aggregate: Aggregate) -> str:
         if kind == "function":
             arguments.append(_function(value))
         elif kind == "keys":
-            assert isinstance(aggregate, SelectedAggregate)
+            assert isinstance(aggregate, OfColumn)
             assert isinstance(aggregate.column, Lambda)
             type_ = aggregate.column.type
             arguments.append(write_keys(check_domain(value, type_), type_))
+        elif kind == "numbers":
+            arguments.append(f"[{', '.join(map(format_epsilon, value))}]")
         else:
             arguments.append(format_epsilon(value) if isinstance(value, Fraction) else repr(value))
     return f"{aggregate.name}({', '.join(arguments)})"
 
 
 def _name(name: str) -> str:
-    taken = name in RESERVED or name in ("epsilon", "split", "keys", "other", "above")
+    taken = name in RESERVED or name in ("epsilon", "split", "k_rule", "keys", "other", "above")
     if taken or not (name.isidentifier() and name.isascii()):
         raise LanguageError(f"{shorten(name)!r} cannot name a column in text: take ASCII letters, digits, underscores")
     return name

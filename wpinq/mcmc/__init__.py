@@ -14,9 +14,6 @@ from wpinq.mcmc.settings import MOST_STEPS as MOST_STEPS
 from wpinq.mcmc.settings import STEPS_PER_EDGE as STEPS_PER_EDGE
 from wpinq.mcmc.settings import Checkpoint as Checkpoint
 from wpinq.mcmc.settings import CheckpointError as CheckpointError
-from wpinq.mcmc.settings import ConstantSchedule as ConstantSchedule
-from wpinq.mcmc.settings import GeometricSchedule as GeometricSchedule
-from wpinq.mcmc.settings import Schedule as Schedule
 from wpinq.mcmc.settings import Settings as Settings
 from wpinq.mcmc.settings import Trace as Trace
 from wpinq.mcmc.settings import split_r_hat as split_r_hat

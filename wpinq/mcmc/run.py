@@ -251,9 +251,8 @@ class _Run:
         settings, total = self.settings, self.settings.total_steps
         done = trace.steps[-1] if trace.steps else 0
         count = min(settings.chunk_steps, total - done)
-        beta = settings.schedule.at(done / total)
         start = time.perf_counter()
-        self.chain.run(count, beta)
+        self.chain.run(count, settings.beta)
         seconds = time.perf_counter() - start
         (score, _), noise = self._score(), self.noise
         if settings.stop_at_noise is not None and score <= settings.stop_at_noise * noise:
@@ -265,7 +264,9 @@ class _Run:
         due = bool(trace.stopped) or (len(trace.steps) + 1) % settings.checkpoint_every == 0
         state = self.chain.save() if due else None
         score, log_prior = self._score()
-        trace.add(replace(self.chain.progress, score=score), beta, {**self.statistics(self.chain), **log_prior})
+        trace.add(
+            replace(self.chain.progress, score=score), settings.beta, {**self.statistics(self.chain), **log_prior}
+        )
         if state is not None and self.file is not None:
             self.file.store(state, trace)
         rate = count / max(seconds, 1e-9)

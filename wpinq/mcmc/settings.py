@@ -1,4 +1,4 @@
-"""The settings of a run of chains: length, schedule, seeds and checkpoints."""
+"""The settings of a run of chains: length, beta, seeds and checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,69 +21,6 @@ from wpinq.errors import AnswersError, PlanError, WpinqError, described
 from wpinq.inference.checks import count_of
 from wpinq.mcmc.chain import ChainState
 from wpinq.runtime.public import public
-
-# Schedules of beta, the inverse temperature of a chain: a low one explores, a high one stays at the best fits.
-
-
-class Schedule(Protocol):
-    """Beta as a function of the share of steps done."""
-
-    def at(self, done: float) -> float:
-        """Beta for the chunk that begins when `done`, 0 to 1, of the steps are done."""
-
-
-def _check(*betas: float) -> None:
-    if not all(0 < beta < math.inf for beta in betas):
-        raise PlanError("beta is a finite number above 0")
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantSchedule:
-    """One beta throughout; the stationary distribution is `exp(−beta · score)`.
-
-    The paper takes 10,000.
-
-    Examples
-    --------
-    >>> ConstantSchedule(10_000).at(0.5)
-    10000
-    """
-
-    beta: float
-
-    def __post_init__(self) -> None:
-        _check(self.beta)
-
-    def at(self, done: float) -> float:
-        return self.beta
-
-
-@dataclass(frozen=True, slots=True)
-class GeometricSchedule:
-    """Annealing: `start · (end/start)^done`, equal factors for equal numbers of steps.
-
-    Examples
-    --------
-    >>> round(GeometricSchedule(1, 10_000).at(0.5), 6)
-    100.0
-    """
-
-    start: float
-    end: float
-
-    def __post_init__(self) -> None:
-        _check(self.start, self.end)
-
-    def at(self, done: float) -> float:
-        return float(self.start * (self.end / self.start) ** done)
-
-
-SCHEDULES: dict[str, type[ConstantSchedule | GeometricSchedule]] = {
-    "constant": ConstantSchedule,
-    "geometric": GeometricSchedule,
-}
-"""The schedules by name."""
-
 
 BETA = 10_000.0
 """The inverse temperature that the paper takes."""
@@ -109,8 +46,8 @@ class Settings:
         Of each chain, at least 1; every proposal is one. None, for graphs: 400 (`STEPS_PER_EDGE`) for each edge of the
         graph that the chains begin from, at most 20,000,000 (`MOST_STEPS`), and none after a chain is at rest, which
         `wpinq.graphs.fit_graph` settles; `sample` has to be told.
-    schedule : Schedule
-        Beta, the inverse temperature, which is constant within a chunk.
+    beta : float
+        The inverse temperature: chains settle to `exp(−beta · score)`. The paper takes 10,000.
     chains : int
         The number of chains, each in its own thread. Chains in compiled code run in parallel.
     seed : int
@@ -130,7 +67,7 @@ class Settings:
     """
 
     steps: int | None = None
-    schedule: Schedule = field(default_factory=lambda: ConstantSchedule(BETA))
+    beta: float = BETA
     chains: int = 1
     seed: int = 0
     chunk: int | None = None
@@ -143,16 +80,15 @@ class Settings:
         for name in ("chains", "checkpoint_every", *given):
             count_of(getattr(self, name), name, 1, error=PlanError)
         count_of(self.seed, "a seed", 0, 2**64, PlanError)
+        if not 0 < self.beta < math.inf:
+            raise PlanError("beta is a finite number above 0")
         if self.stop_at_noise is not None and not self.stop_at_noise > 0:
             raise PlanError(f"stop_at_noise is a number above 0, or None; not {described(self.stop_at_noise)}")
 
     def settled(self, edges: int, rest: bool = True) -> Settings:
         """The same settings with a number of steps, for a graph with this number of edges.
 
-        It is the given one, or at most 400 for each edge, ending at rest.
-
-        With a beta that changes, all steps are done, for a chain may rest before it has changed; so are they without
-        `rest`.
+        It is the given one, or at most 400 for each edge, ending at rest unless `rest` is false.
 
         Examples
         --------
@@ -163,7 +99,6 @@ class Settings:
         """
         if self.steps is not None:
             return self
-        rest = rest and isinstance(self.schedule, ConstantSchedule)
         return replace(self, steps=min(STEPS_PER_EDGE * max(edges, 1), MOST_STEPS), stop_at_rest=rest)
 
     @property
@@ -179,21 +114,13 @@ class Settings:
         return self.chunk if self.chunk is not None else -(-self.total_steps // _CHUNKS)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as plain data.
-
-        The schedule is one of `SCHEDULES`, or kept as its description alone.
-        """
-        kind = next((name for name, made in SCHEDULES.items() if type(self.schedule) is made), None)
-        known = repr(self.schedule) if kind is None else {"kind": kind, **asdict(self.schedule)}  # type: ignore[call-overload]
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**plain, "schedule": known, "chunk": self.chunk if self.steps is None else self.chunk_steps}
+        """The settings as plain data."""
+        return {**asdict(self), "chunk": self.chunk if self.steps is None else self.chunk_steps}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Settings:
         """The settings that plain data hold."""
-        schedule = dict(data["schedule"])
-        made = SCHEDULES[schedule.pop("kind")](**schedule)
-        return Settings(**{**data, "schedule": made})
+        return Settings(**data)
 
 
 # Traces and checkpoints: the record of a chain, and the file from which it continues.

@@ -232,7 +232,7 @@ class Answers(Saved, Framed):
         confidence : float
             Between 0 and 1.
         """
-        if self.measurement.sink.chooses:
+        if not self.measurement.sink.has_interval:
             raise AnswersError("a choice among candidates has no interval")
         return self.measurement.ends(self[key], self.scale, confidence)
 
@@ -325,7 +325,7 @@ class Answers(Saved, Framed):
         if not (np.isfinite(values).all() and values.shape == (len(data["keys"]),) and 0 <= scale < math.inf):
             raise AnswersError("these answers hold numbers that are not finite, or not one for each key")
         answers = cls(measurement, scale, values, bool(data["simulated"]))
-        if not measurement.sink.per_key:
+        if measurement.sink.single:
             _ = answers.value  # fails unless keys and values are those of the sink
         return answers
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Self
 
 from wpinq.errors import PlanError
@@ -25,8 +25,6 @@ from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.count_above import Listing
 from wpinq.sinks.keys import check_domain
 from wpinq.sinks.sink import Sink
-
-_written = lru_cache(maxsize=16)(canonical_bytes_of)  # the candidates of a table's groups are the same
 
 
 def check_text(text: str, what: str) -> str:
@@ -60,8 +58,8 @@ class MeasuredPlan:
 
     @property
     def key_type(self) -> Type:
-        """The type of the keys: that of the plan's records, but where the sink has keys of its own."""
-        return self.sink.key_type or self.plan.type
+        """The type of the keys."""
+        return self.sink.key_of(self.plan)
 
     @property
     def kind(self) -> Kind:
@@ -101,17 +99,21 @@ class MeasuredPlan:
         Two domains over one release share their noise.
         """
         # a choice is made among its candidates: others, another choice
-        candidates = _written(self.domain or (), self.key_type) if self.sink.chooses else []
+        candidates = canonical_bytes_of(self.domain or (), self.key_type) if self.sink.chooses else []
         # a node of a running total is no other release: it pays all levels, and is no replay of what did not
         what = "measurement" if self.prepaid is None else f"node of {self.prepaid.tree}"
         return digest_of(what, self.plan.digest, *self.sink.identity(), str(self.epsilon), *candidates)
 
-    def ends(self, number: float, scale: float, confidence: float) -> tuple[float, float]:
-        """The interval around one answer; of a listed one, the interval given that it is listed."""
+    def ends(self, number: float, scale: float, confidence: float, above: float | None = None) -> tuple[float, float]:
+        """The interval around one answer; of a listed one, the interval given that it is listed.
+
+        So it is of one that is shown because it is above some number.
+        """
         half = self.sink.half_width(scale, confidence)
-        if self.listing is None:
+        above = above if self.listing is None else self.listing.above
+        if above is None:
             return number - half, number + half
-        low = number - self.sink.listed_reach(number, self.listing.above, scale, confidence)
+        low = number - self.sink.listed_reach(number, above, scale, confidence)
         return 0.0 if low == -math.inf and plan_properties(self.plan).output.nonnegative else low, number + half
 
     @cached_property

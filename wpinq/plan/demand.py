@@ -21,7 +21,7 @@ from wpinq.expr.nodes import digest_of
 from wpinq.plan.node import Node, topological, upward
 from wpinq.plan.operator import PartsRead
 from wpinq.plan.operators import Join, Partition, Source
-from wpinq.plan.sensitivity.stability import Stability, alike, stability
+from wpinq.plan.sensitivity.stability import Stability, stability
 
 # What a plan reads besides the parts of partitions: where its rounding shrinks with the part, and where it does not.
 #
@@ -66,7 +66,6 @@ def unshared(root: Node) -> frozenset[bytes]:
     >>> [len(unshared(query.plan)) for query in (north, by_region, north.concat(other))]
     [0, 0, 1]
     """
-    root = alike(root)
     return _reads(root)[root.digest].missed
 
 

@@ -22,7 +22,7 @@ from wpinq.plan.demand import demand, least_on_a_way, norm_bounds_over_parts
 from wpinq.plan.domain import Domain, Inference
 from wpinq.plan.node import Node, paths_from, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
-from wpinq.plan.sensitivity.stability import alike, stability
+from wpinq.plan.sensitivity.stability import stability
 
 PARTITION_SLACK = Fraction(1, 2**12)
 """The least widening of noise over parts of a partition: see `PlanProperties.slack`."""
@@ -151,7 +151,7 @@ class PlanProperties:
         `1 + η' = (1 + H) · max(1, 2ⁿ⁺¹ η / H)`: rounding then takes no more than a share H of what is paid, whatever
         the parts. The least way from a source to the root takes the place of S: docs/proofs/partition.md has the proof.
         """
-        return _slack(plan_properties(alike(self.root)), readouts, exact)
+        return _slack(self, readouts, exact)
 
     @property
     def lattice(self) -> Fraction | None:

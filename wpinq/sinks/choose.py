@@ -26,6 +26,7 @@ from wpinq.sinks.sink import Output, PublicKeys, Sink, register
 from wpinq.sinks.syntax import EPSILON, OVER, Measured, SinkParameter, SinkSyntax, Written, write_keys
 
 _CODE = b"choice"
+MOST_COMMON = "most common"
 _Q = SinkParameter("q", "number")
 _RENAMED = {"over": "candidates"}
 
@@ -133,7 +134,7 @@ class Choose(NoisyChoice):
 
     def kind(self, plan: Node) -> Kind:
         q = self.quantile
-        name = "most common" if q is None else "median" if q == Fraction(1, 2) else f"quantile {float(q):g}"
+        name = MOST_COMMON if q is None else "median" if q == Fraction(1, 2) else f"quantile {float(q):g}"
         return Kind(name, f"{name} among public candidates, up to noise")
 
     def __post_init__(self) -> None:

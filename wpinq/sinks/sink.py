@@ -84,6 +84,10 @@ class Sink(ABC):
         """The keys of the answers, where the sink and not the user fixes them."""
         return None
 
+    def key_of(self, plan: Node) -> Type:
+        """The type of the keys: that of the plan's records, unless the sink has keys of its own."""
+        return self.key_type or plan.type
+
     def check_keys(self, plan: Node, keys: PublicKeys) -> None:
         """Refuse, with PlanError, keys or a plan for which this sink was not made.
 
@@ -148,6 +152,11 @@ class Sink(ABC):
     def whole_output(self) -> bool:
         """Whether a draw reads all records of the output, whatever the keys."""
         return False
+
+    @property
+    def draws_per_key(self) -> int:
+        """The number of noisy numbers that take as long as the draw for one key."""
+        return 1
 
     @property
     def lattice(self) -> Fraction | None:

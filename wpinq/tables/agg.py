@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from wpinq.errors import PlanError
 from wpinq.expr.trace import RecordFunction
-from wpinq.tables.aggregates import Aggregate, Count, CountDistinct, Mean, Median, MostCommon, Quantile, Sum
+from wpinq.tables.aggregates import Aggregate, Count, CountDistinct, Mean, Sum
+from wpinq.tables.choices import Median, MostCommon, Quantile, Quantiles, TopK
 from wpinq.tables.moments import Corr, Cov, Ols, Std, Var
 
 
@@ -54,15 +55,16 @@ def median(column: RecordFunction, candidates: Iterable[object]) -> Median:
     -------
     Median
         An aggregate for `agg`. Privacy cost: its share of epsilon, once, because the groups are parts of a partition.
-        See `Query.quantile`.
+        Half of it takes the choice of `Query.quantile`, and a quarter each of the ends of its interval. They are chosen
+        for a confidence of 95 %, of the quantile of the values held, clamped to the candidates.
 
     Examples
     --------
     >>> import wpinq as wp
     >>> people = wp.source("people", city=str, age=int)
     >>> wanted = people.by("city", keys=["Oslo"]).agg(age=wp.median("age", range(0, 100)), epsilon=1)
-    >>> wp.simulate(wanted, {"people": [("Oslo", age % 80) for age in range(8000)]}, seed=1)["Oslo"]["age"].estimate
-    39
+    >>> wp.simulate(wanted, {"people": [("Oslo", age % 81) for age in range(8100)]}, seed=1)["Oslo"]["age"].estimate
+    40
     """
     return Median(column, candidates)
 
@@ -92,6 +94,39 @@ def quantile(column: RecordFunction, q: object, candidates: Iterable[object]) ->
     return Quantile(column, candidates, q)
 
 
+def quantiles(column: RecordFunction, qs: Iterable[object], candidates: Iterable[object]) -> Quantiles:
+    """Several quantiles of a column in each group, as columns: `age_25`, `age_50`, `age_75`.
+
+    They are choices, which share epsilon, or all from one noisy count of the candidates: what is predicted to be nearer
+    in rank, from the numbers of quantiles and candidates alone. Choices by `Σ 4k·max(q, 1−q)` for k quantiles, the
+    count of m candidates by `Σ √(2q(1−q)m)`. Its intervals follow from the law of the noise.
+
+    Parameters
+    ----------
+    column : str, Column or function
+        A column of ordered values.
+    qs : iterable of numbers
+        Each between 0 and 1.
+    candidates : iterable
+        The public values to choose from. For the count a value between two of them is the lower one.
+
+    Returns
+    -------
+    Quantiles
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", city=str, age=int)
+    >>> asked = people.by("city", keys=["Oslo"]).agg(age=quantiles("age", [0.25, 0.75], range(0, 100)), epsilon=1)
+    >>> row = wp.simulate(asked, {"people": [("Oslo", age % 80) for age in range(8000)]}, seed=1)["Oslo"]
+    >>> [*row], row["age_25"].low <= 19 <= row["age_25"].high
+    (['age_25', 'age_75'], True)
+    """
+    return Quantiles(column, candidates, qs)
+
+
 def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCommon:
     """The most common value of a column in each group: a noisy choice among candidates.
 
@@ -113,6 +148,39 @@ def most_common(column: RecordFunction, candidates: Iterable[object]) -> MostCom
     'most common job, one of 2 candidates'
     """
     return MostCommon(column, candidates)
+
+
+def top_k(column: RecordFunction, k: int, candidates: Iterable[object]) -> TopK:
+    """The k most common values of a column in each group, from one noisy count.
+
+    The columns of rank i are `job_i`, the value, and `job_i_count`, its noisy weight. Its interval holds given that the
+    value is among the k.
+
+    Parameters
+    ----------
+    column : str, Column or function
+        A column.
+    k : int
+        From 1 to the number of candidates.
+    candidates : iterable
+        The public values.
+
+    Returns
+    -------
+    TopK
+        An aggregate for `agg`. Privacy cost: its share of epsilon, once, for any k.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", city=str, job=str)
+    >>> asked = people.by("city", keys=["Oslo"]).agg(job=top_k("job", 2, ["nurse", "cook", "smith"]), epsilon=1)
+    >>> rows = [("Oslo", "cook")] * 200 + [("Oslo", "nurse")] * 100
+    >>> row = wp.simulate(asked, {"people": rows}, seed=1)["Oslo"]
+    >>> row["job_1"].estimate, row["job_2"].estimate, round(row["job_1_count"], -2)
+    ('cook', 'nurse', 200.0)
+    """
+    return TopK(column, candidates, k)
 
 
 def count_distinct(column: RecordFunction) -> CountDistinct:
@@ -201,6 +269,8 @@ def sum(column: RecordFunction, lower: float | None = None, upper: float | None 
     return Sum(column, lower, upper)
 
 
-_ALL = (Count, Sum, Mean, CountDistinct, Median, Quantile, MostCommon, Var, Std, Cov, Corr, Ols)
+_ALL = (
+    Count, Sum, Mean, CountDistinct, Median, Quantile, Quantiles, MostCommon, TopK, Var, Std, Cov, Corr, Ols
+)  # fmt: skip
 AGGREGATES: dict[str, type[Aggregate]] = {made.name: made for made in _ALL}
 """Every aggregate, by the name that text programs call it by."""

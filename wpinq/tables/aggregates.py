@@ -1,14 +1,14 @@
 """Aggregates of groups: the measurements of each, and its value from their answers.
 
-Those of one family are weights, of one measurement over all groups; those of the other choices among candidates. Each
-costs its epsilon once, however many groups there are, as the same over all records would.
+Those here are weights, of one measurement over all groups; `choices` has those that are public candidates. Each costs
+its epsilon once, however many groups there are, as the same over all records would.
 """
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -18,43 +18,61 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wpinq.errors import AnswersError, ExpressionError, PlanError, described
+from wpinq.errors import AnswersError, ExpressionError, PlanError
 from wpinq.expr import catalogue
 from wpinq.expr.nodes import Constant, Expr, Lambda, write, write_value
 from wpinq.expr.trace import RecordFunction, Symbol, UserFunction, as_function, lift, trace
-from wpinq.expr.types import FLOAT, CategoryOf, Type
-from wpinq.expr.values import Value, presenter
+from wpinq.expr.types import FLOAT, INT, DecimalOf, Type
+from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.noise.epsilon import parse_epsilon
-from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.noise_distributions import half_width, half_width_of_two
 from wpinq.plan.construct import construct
 from wpinq.plan.domain import Counted
 from wpinq.plan.format import expression_to_json, value_to_json
 from wpinq.plan.node import Node
 from wpinq.plan.operator import Operator
-from wpinq.plan.operators import Partition, Select, SelectMany, Shave, Where
+from wpinq.plan.operators import Select, SelectMany, Shave, Where
 from wpinq.plan.work import counted
 from wpinq.runtime.arrays import Floats
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, Stated, kind_of_weights
-from wpinq.sinks.choose import Choose
 from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
 from wpinq.sinks.two_ends import ENDS, NoisyAverage, average_elements, interval_of_ends, mean_of_ends
 from wpinq.tables.grouping import Groups
 
-ParameterKind = Literal["number", "real", "function", "keys"]
+ParameterKind = Literal["number", "numbers", "real", "integer", "function", "keys"]
 Parameters = tuple[tuple[str, ParameterKind], ...]
 ALL_GROUPS = slice(None)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOfTable:
+    """A column of an aggregate: its type, and whether its estimates have intervals."""
+
+    type: Type
+    has_interval: bool
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the intervals are between numbers."""
+        return self.has_interval and (self.type in (INT, FLOAT) or isinstance(self.type, DecimalOf))
+
+
+Columns = Mapping[str, ColumnOfTable]
+"""Columns by their names, or for one aggregate by what its name is followed by."""
 
 
 def _ordered(name: str) -> Callable[[Any, float | Estimate], bool]:
     compare = getattr(operator, name)
     return lambda self, other: compare(float(self), other)
+
+
+def _written(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float, Decimal)) else write_value(value)
 
 
 @public
@@ -66,9 +84,8 @@ class Estimate:
     ----------
     estimate : value
         The number, or the candidate that was chosen; None where a statistic has no positive variance to go by.
-    low, high : float or None
-        The interval that holds the noiseless number with the confidence that was asked for; None for a choice, and
-        where there is none.
+    low, high : value or None
+        The interval that holds the noiseless number with the confidence that was asked for; None where there is none.
 
     Notes
     -----
@@ -84,8 +101,8 @@ class Estimate:
     """
 
     estimate: Value
-    low: float | None = None
-    high: float | None = None
+    low: Any = None
+    high: Any = None
 
     @property
     def _number(self) -> float:
@@ -105,7 +122,8 @@ class Estimate:
     def __str__(self) -> str:
         if self.low is None or self.high is None:
             return write_value(self.estimate)
-        return f"{self.estimate:.6g} ({self.low:.6g} to {self.high:.6g})"
+        estimate, low, high = map(_written, (self.estimate, self.low, self.high))
+        return f"{estimate} ({low} to {high})"
 
     def _moved(self, other: object, change: Callable[[float, float], float]) -> Estimate:
         """Each of the three numbers changed by a constant."""
@@ -172,15 +190,19 @@ class Aggregate(ABC):
     def columns(
         self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
     ) -> tuple[Sequence[Any], ...]:
-        """The estimates of groups by their places, and the ends of their intervals, if any."""
+        """The estimates of groups by their places, and the ends of their intervals, if any.
 
-    def read(self, answers: Sequence[Answers], group: int, confidence: float) -> Estimate:
-        """The released answers of a group, by its position among the keys."""
-        return Estimate(*(column[0] for column in self.columns(answers, confidence, slice(group, group + 1))))
+        Those of each column that is shown, one after another.
+        """
 
-    def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
-        """The keys of each answer for a table of some groups; the candidates for a choice."""
-        return [measurement.domain for measurement in asked]
+    @property
+    @abstractmethod
+    def parts(self) -> Sequence[Value]:
+        """The parts that a group has in the measurements."""
+
+    def shown(self) -> Columns:
+        """The columns of the table that a bound one has."""
+        return {"": ColumnOfTable(self.estimate_type(), self.has_interval)}
 
     def to_json(self) -> dict[str, Any]:
         """Of a bound one, as plain data: its name, and what it takes."""
@@ -188,7 +210,7 @@ class Aggregate(ABC):
 
     def _argument(self, name: str, kind: ParameterKind) -> Any:
         value = getattr(self, name)
-        return str(value) if kind == "number" else value
+        return str(value) if kind == "number" else [*map(str, value)] if kind == "numbers" else value
 
     def stand_in(self, measurement: Measurement) -> Measurement:
         """A measurement as exact as a number that is read off this one of its own."""
@@ -277,7 +299,7 @@ class AdditiveAggregate(Aggregate):
     own_parts: ClassVar[tuple[str, ...]] = ("count",)
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def parts(self) -> Sequence[Value]:
         """The records of each group, in order."""
         return self.own_parts if self.ends is None else ENDS
 
@@ -292,9 +314,6 @@ class AdditiveAggregate(Aggregate):
         if listing is not None:  # a count is given in rows, and so is its threshold
             listing = replace(listing, above=float(Fraction(listing.above) * row_weight(plan)))
         return (Measurement(plan, NoisyCount(), epsilon, domain, reading, listing),)
-
-    def domains(self, groups: Groups, keys: tuple[Value, ...], asked: Sequence[Measurement]) -> list[PublicKeys]:
-        return [groups.labels(keys, self.parts)]
 
     def columns(
         self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
@@ -549,117 +568,3 @@ def _gains(aggregate: Aggregate, share: Fraction) -> bool:
     first, second = (aggregate.upper, aggregate.lower) if isinstance(aggregate, Sum) else (1.0, 1.0)
     alone = half_width(max(abs(first), abs(second)), CONFIDENCE) / float(share)
     return half_width_of_two(first, second, 1.0, CONFIDENCE) < alone
-
-
-# Aggregates that are choices: one a group, over the parts of a partition, which cost the largest of them.
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedAggregate(OfColumn):
-    """Aggregates that are a noisy choice among public candidates, for each group."""
-
-    has_interval: ClassVar[bool] = False
-    candidates: Iterable[Any]
-
-    def __post_init__(self) -> None:
-        if isinstance(self.candidates, str) or not hasattr(self.candidates, "__iter__"):
-            raise PlanError(f"{self.name}: the candidates are a list of public values, such as range(0, 100)")
-        object.__setattr__(self, "candidates", tuple(self.candidates))
-
-    @abstractmethod
-    def sink(self) -> Choose:
-        """How it is chosen."""
-
-    def bound(self, type_: Type) -> SelectedAggregate:
-        found = OfColumn.bound(self, type_)
-        assert isinstance(found, SelectedAggregate)
-        assert isinstance(found.column, Lambda)
-        of = found.column.type
-        if isinstance(of, CategoryOf) and self.sink().quantile is not None:
-            raise PlanError("categories are in no order, so they have no quantile: number them first, or most_common")
-        listed = check_domain(self.candidates, of)
-        if not listed:
-            raise PlanError(f"{self.name}: a choice needs at least one candidate")
-        return replace(found, candidates=tuple(map(presenter(of), listed)))
-
-    def measurements(self, groups: Groups, epsilon: Fraction, reading: str) -> tuple[Measurement, ...]:
-        if groups.listing is not None:
-            raise PlanError(
-                f"{self.name} is a choice for each group by itself, so the groups must be known before: release the "
-                "listing without it, and then by(..., keys=table.keys).agg(...)"
-            )
-        if groups.keys is None:
-            raise PlanError(
-                f"{self.name} is a choice for each group by itself, so the groups must be known: by(..., keys=[...])"
-            )
-        if not groups.keys:
-            raise PlanError(f"{self.name} is a choice for each group, and there is no group: by(..., keys=[...])")
-        if not groups.columns:
-            plans = [extended(groups.plan, Select, function=self.value)]
-        else:
-            value = self.value
-            pairs = extended(groups.plan, Select, function=lambda record: (groups.key(record), value(record)))
-            split, second = (trace(field, (pairs.type,)) for field in (lambda pair: pair[0], lambda pair: pair[1]))
-            parts = (Node(Partition(split, Constant(split.type, key)), (pairs,)) for key in groups.keys)
-            plans = [Node(Select(second), (part,)) for part in parts]
-        domain = check_domain(self.candidates, plans[0].type)
-        return tuple(Measurement(plan, self.sink(), epsilon, domain, reading) for plan in plans)
-
-    def columns(
-        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
-    ) -> tuple[Sequence[Any], ...]:
-        return ([answer.value for answer in answers[groups]],)
-
-    def kind(self, measurements: Sequence[Measurement]) -> Kind:
-        return Kind(self.sink().kind(measurements[0].plan).name, self.description)
-
-    def estimate_type(self) -> Type:
-        assert isinstance(self.column, Lambda)
-        return self.column.type
-
-
-@dataclass(frozen=True, slots=True)
-class Quantile(SelectedAggregate):
-    """The candidate at a quantile of each group."""
-
-    name: ClassVar[str] = "Quantile"
-    parameters: ClassVar[Parameters] = (("column", "function"), ("q", "number"), ("candidates", "keys"))
-    q: Any = Fraction(1, 2)
-
-    def __post_init__(self) -> None:
-        SelectedAggregate.__post_init__(self)
-        exact = parse_epsilon(self.q)
-        if not exact < 1:
-            raise PlanError(f"a quantile lies between 0 and 1, not {described(self.q)}")
-        object.__setattr__(self, "q", exact)
-
-    def sink(self) -> Choose:
-        return Choose("quantile", self.q)
-
-    @property
-    def description(self) -> str:
-        cut = "median" if self.q == Fraction(1, 2) else f"quantile {format_epsilon(self.q)}"
-        return f"{cut} of {self.of}, one of {len(tuple(self.candidates))} candidates"
-
-
-@dataclass(frozen=True, slots=True)
-class Median(Quantile):
-    """The candidate at the median of each group."""
-
-    name: ClassVar[str] = "Median"
-    parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
-
-
-@dataclass(frozen=True, slots=True)
-class MostCommon(SelectedAggregate):
-    """The candidate with the most weight in each group."""
-
-    name: ClassVar[str] = "MostCommon"
-    parameters: ClassVar[Parameters] = (("column", "function"), ("candidates", "keys"))
-
-    def sink(self) -> Choose:
-        return Choose("weight")
-
-    @property
-    def description(self) -> str:
-        return f"most common {self.of}, one of {len(tuple(self.candidates))} candidates"

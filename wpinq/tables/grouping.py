@@ -8,7 +8,7 @@ in groups that nobody asked for count nowhere, or in one more group of their own
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from itertools import product
@@ -28,7 +28,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Listing, listing_of
-from wpinq.sinks.keys import CheckedKeys, KeyDomain, ProductKeys, key_domain
+from wpinq.sinks.keys import CheckedKeys, GivenKeys, KeyDomain, ProductKeys, key_domain
 from wpinq.sinks.keys import product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
@@ -202,24 +202,33 @@ class Groups:
         among = _among(found, self.public_keys or (), self.type)
         return catalogue.apply("where", among, lift(found), Constant(self.type, self.other))
 
-    def label(self, record: Symbol, part: str, alone: bool = False) -> Any:
+    def label(self, record: Symbol, part: Any, alone: bool = False) -> Any:
         """The record for a part of an aggregate: with its key, or the key itself if it is alone."""
         if not self.columns:
             return part
         return self.key(record) if alone else (self.key(record), part)
 
-    def labels(self, keys: tuple[Value, ...], parts: Sequence[str], type_: Type | None = None) -> tuple[Value, ...]:
+    def labels(self, keys: tuple[Value, ...], parts: Sequence[Value], type_: Type | None = None) -> tuple[Value, ...]:
         """The records that carry some groups' parts, group by group.
 
         Those of canonical keys are checked already for the type of the plan's records, if that is given.
         """
         if not self.columns:
             return tuple(parts)
-        if len(parts) == 1:
+        if len(parts) == 1 and isinstance(parts[0], str):  # the label of a part that is alone
             return keys
         made = CheckedKeys((key, part) for key in keys for part in parts)
         made.type = type_
         return made
+
+    def listed(self, least: object) -> Groups:
+        """The same groups, of which those with a noisy count from so much on are listed."""
+        if self.other is not NO_OTHER or not self.columns or (self.keys is None and self.listing is None):
+            raise PlanError("agg: k_rule hides groups of given keys: by(..., keys=[...]), without other=...")
+        domain = self.listing.domain if self.listing is not None else GivenKeys(self.keys or ())
+        listing = listing_of(domain, least, self.type)
+        above = max(listing.above, 0.0 if self.listing is None else self.listing.above)
+        return replace(self, keys=None, listing=replace(listing, above=above))
 
     def checked(self, keys: Iterable[object]) -> tuple[Value, ...]:
         """Keys of groups in canonical form, each once."""

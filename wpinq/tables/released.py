@@ -16,7 +16,7 @@ from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.display.plots import plain_text, plot_estimates, stamp
 from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
-from wpinq.expr.types import FLOAT, Type
+from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value, polars_frame
 from wpinq.measure.answers import STAMP, Answers, Saved
@@ -27,8 +27,9 @@ from wpinq.plan.format import expression_to_json, plan_to_json, value_from_json,
 from wpinq.plan.node import Node
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import RESCALED, WEIGHT, Kind
+from wpinq.sinks.choose import MOST_COMMON
 from wpinq.sinks.count_above import Listing
-from wpinq.tables.aggregates import Aggregate, Estimate
+from wpinq.tables.aggregates import ALL_GROUPS, Aggregate, Columns, Estimate
 from wpinq.tables.grouping import Groups
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Table(Saved, Framed):
     canonical : tuple
         The groups, in canonical form.
     answers : dict
-        From aggregate to its Answers: one for all groups, or for a choice one for each group.
+        From aggregate to its Answers.
 
     Notes
     -----
@@ -92,13 +93,13 @@ class Table(Saved, Framed):
         return iter(self.keys)
 
     def __getitem__(self, key: object) -> Any:
-        if not (isinstance(key, str) and key in self.answers and key not in self.keys):
+        if not (isinstance(key, str) and key in self.tabulation.shown and key not in self.keys):
             return self.row(key)
-        held = dict(zip(self.keys, self._estimates(key, CONFIDENCE), strict=True))
+        held = dict(zip(self.keys, self._cells(CONFIDENCE)[key], strict=True))
         return held if self.tabulation.columns else held[()]
 
     def _ipython_key_completions_(self) -> list[Any]:
-        return [*self.answers, *islice(self.keys, SHOWN_GROUPS)]
+        return [*self.tabulation.shown, *islice(self.keys, SHOWN_GROUPS)]
 
     def row(self, key: object = (), confidence: float = CONFIDENCE) -> dict[str, Estimate]:
         """The row of a group, from aggregate to estimate; without a key, the only row."""
@@ -114,15 +115,19 @@ class Table(Saved, Framed):
                 )
             raise AnswersError(f"the group {key!r} is not among those released; ask for it in keys=[...]")
         place = self.canonical.index(known)
-        return {name: self._estimate(name, place, confidence) for name in self.answers}
+        return {name: cell for name, (cell,) in self._cells(confidence, slice(place, place + 1)).items()}
 
-    def _estimate(self, name: str, place: int, confidence: float) -> Estimate:
-        return self.tabulation.aggregates[name].read(self.answers[name], place, confidence)
+    def _columns(self, confidence: float, groups: slice) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
+        """Each column of some groups: its name, its estimates, and the ends of its intervals."""
+        for name, aggregate in self.tabulation.aggregates.items():
+            left = iter(aggregate.columns(self.answers[name], confidence, groups))
+            for suffix, shown in aggregate.shown().items():
+                yield name + suffix, [next(left) for _ in range(3 if shown.has_interval else 1)]
 
-    def _estimates(self, name: str, confidence: float, shown: int | None = None) -> list[Estimate]:
-        """Those of the first groups, or of all."""
-        columns = self.tabulation.aggregates[name].columns(self.answers[name], confidence, slice(shown))
-        return [Estimate(*cell) for cell in zip(*columns, strict=True)]
+    def _cells(self, confidence: float, groups: slice = ALL_GROUPS) -> dict[str, list[Estimate]]:
+        """The estimates of each column, of all groups or of some."""
+        found = self._columns(confidence, groups)
+        return {name: [Estimate(*cell) for cell in zip(*held, strict=True)] for name, held in found}
 
     def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
         """The table as lists: the columns of the groups, then the aggregates.
@@ -139,15 +144,17 @@ class Table(Saved, Framed):
         found: dict[str, list[Any]] = {}
         for i, name in enumerate(names):
             found[name] = [key if len(names) == 1 else key[i] for key in self.keys]
-        for name in self.answers:
-            columns = self.tabulation.aggregates[name].columns(self.answers[name], confidence)
+        for name, columns in self._columns(confidence, ALL_GROUPS):
             found |= {name + end: list(column) for end, column in zip(("", "_low", "_high"), columns, strict=False)}
         return found
 
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of number of each aggregate; for a listing, with its threshold."""
-        kinds, listing = {name: self.tabulation.kind(name).name for name in self.answers}, self.tabulation.listing
+        kinds, listing = dict[str, str](), self.tabulation.listing
+        for name, aggregate in self.tabulation.aggregates.items():
+            kind = self.tabulation.kind(name).name
+            kinds |= {name + end: kind if of.has_interval else MOST_COMMON for end, of in aggregate.shown().items()}
         if listing is not None and self.tabulation.lister is not None:
             kinds[self.tabulation.lister] += f", {listing.selection}"
         return kinds
@@ -217,19 +224,18 @@ class Table(Saved, Framed):
         >>> wp.simulate(wanted, {"people": [("Oslo",)] * 90}, seed=1).plot().get_ylabel()
         'n: count, 95 % interval'
         """
-        names = [name for name in self.answers if self.tabulation.aggregates[name].has_interval]
+        names = [name for name, shown in self.tabulation.shown.items() if shown.drawn]
         column = names[0] if column is None and names else column
         if column not in names:
             raise AnswersError(f"plot draws an aggregate with intervals: {', '.join(names) or 'this table has none'}")
-        held = [
-            (key, e) for key, e in zip(self.keys, self._estimates(column, confidence), strict=True) if e.low is not None
-        ]
+        cells = self._cells(confidence)[column]
+        held = [(key, cell) for key, cell in zip(self.keys, cells, strict=True) if cell.low is not None]
         if not held:
             raise AnswersError("there are no groups to draw: list them above a lower threshold, or give some in keys")
-        keys, cells = zip(*held, strict=True)
+        keys, drawn_cells = zip(*held, strict=True)
         title = plain_text(f"{column}: {self.kinds[column]}, {100 * confidence:.10g} % interval")
         by = plain_text(", ".join(self.tabulation.columns))
-        drawn = plot_estimates(keys if by else None, cells, by or column, title, axes)
+        drawn = plot_estimates(keys if by else None, drawn_cells, by or column, title, axes)
         drawn.set_title(f"epsilon {format_epsilon(self.tabulation.epsilon)}")
         stamp(drawn, self.simulated)
         return drawn
@@ -248,8 +254,8 @@ class Table(Saved, Framed):
         shown = len(self) if rows == 0 else min(rows, len(self))
         held, words = self.to_columns(confidence), self.kinds
         columns = [[name, *map(write_value, held[name][:shown])] for name in self.tabulation.columns]
-        for name in self.answers:
-            columns.append([f"{name} ({words[name]})", *map(str, self._estimates(name, confidence, shown))])
+        for name, cells in self._cells(confidence, slice(shown)).items():
+            columns.append([f"{name} ({words[name]})", *map(str, cells)])
         lines = aligned(zip(*columns, strict=True))
         if shown < len(self):
             lines.append(f"… {len(self) - shown} more groups")
@@ -296,9 +302,8 @@ class Table(Saved, Framed):
     def _types(self) -> dict[str, Type]:
         """The types of the columns of `to_columns`."""
         types = {name: traced.type for name, traced in self.tabulation.columns.items()}
-        for name in self.answers:
-            types[name] = self.tabulation.aggregates[name].estimate_type()
-            types[f"{name}_low"] = types[f"{name}_high"] = FLOAT
+        for name, shown in self.tabulation.shown.items():
+            types[name] = types[f"{name}_low"] = types[f"{name}_high"] = shown.type
         return types
 
     @property
@@ -312,7 +317,10 @@ class Table(Saved, Framed):
     def _repr_html_(self) -> str:
         columns, groups = self.to_columns(), tuple(self.tabulation.columns)
         none = [None] * len(self)  # of a choice
-        ends = {name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none)) for name in self.answers}
+        ends = {
+            name: (columns.get(f"{name}_low", none), columns.get(f"{name}_high", none)) if shown.drawn else (none, none)
+            for name, shown in self.tabulation.shown.items()
+        }
         scales = {name: interval_scale((*low, *high)) for name, (low, high) in ends.items()}
         rows: list[list[Cell]] = []
         for i in range(min(SHOWN_GROUPS, len(self))):
@@ -387,10 +395,10 @@ class OpenTable:
         canonical = groups.checked(keys)
         shown = groups.shown(canonical)
         answers = {}
-        for name, (release,) in self._held.items():
-            parts = getattr(self.tabulation.aggregates[name], "parts", ())
-            listed = isinstance(release, Answers)  # by what the keys were listed: it is over them already
-            answers[name] = (release if listed else release.at(groups.labels(shown, parts)),)
+        for name, held in self._held.items():
+            labels = groups.labels(shown, self.tabulation.aggregates[name].parts)
+            # by what the keys were listed is over them already
+            answers[name] = tuple(one if isinstance(one, Answers) else one.at(labels) for one in held)
         return Table(self.tabulation, canonical, answers)
 
     def __getitem__(self, key: object) -> dict[str, Estimate]:
@@ -472,27 +480,39 @@ class Tabulation(Compound[R]):
 
     @property
     def items(self) -> Mapping[str, Measurement]:
-        """A measurement for each aggregate, or for those that it serves.
+        """The measurements by title; one that serves several aggregates has the names of all."""
+        found = {}
+        for first, held in self.together.items():
+            for number, measurement in enumerate(self.lowered[first]):
+                found[", ".join(self._title(name, number) for name in held)] = measurement
+        return found
 
-        The parts of a partition cost the largest of them, and all are alike.
-        """
-        return {", ".join(map(self._title, held)): self.lowered[first][0] for first, held in self.together.items()}
-
-    def _title(self, name: str) -> str:
-        parts = len(self.lowered[name])
-        return f"{name} ({self.aggregates[name].name}{f', in each of {parts} groups' if parts > 1 else ''})"
+    def _title(self, name: str, number: int) -> str:
+        nth = f" {number + 1}" if len(self.lowered[name]) > 1 else ""
+        return f"{name} ({self.aggregates[name].name}{nth})"
 
     @property
     def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
-        aggregates = self.aggregates.items()
-        return {self._title(name): (a.stand_in(self.lowered[name][0]), self.kind(name)) for name, a in aggregates}
+        return {
+            self._title(name, number): (aggregate.stand_in(measurement), self.kind(name))
+            for name, aggregate in self.aggregates.items()
+            for number, measurement in enumerate(self.lowered[name])
+        }
+
+    @property
+    def shown(self) -> Columns:
+        """The columns of the aggregates by name."""
+        return {
+            name + suffix: column for name, each in self.aggregates.items() for suffix, column in each.shown().items()
+        }
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Tabulation:
         epsilons = {name: epsilon(share) for name, share in self.epsilons.items()}
         lowered = {}
         for names in self.together.values():
             whole = sum((epsilons[name] for name in names), Fraction(0))
-            held = tuple(replace(measurement, epsilon=whole) for measurement in self.lowered[names[0]])
+            held = self.lowered[names[0]]
+            held = tuple(replace(measurement, epsilon=whole / len(held)) for measurement in held)
             lowered.update(dict.fromkeys(names, held))
         return replace(self, epsilons=epsilons, lowered={name: lowered[name] for name in self.lowered})
 
@@ -536,9 +556,8 @@ class Tabulation(Compound[R]):
         """Raise AnswersError for answers of other groups or aggregates."""
         for name, asked in self.lowered.items():
             found = [answers.measurement for answers in held.get(name, ())]
-            domains = self.aggregates[name].domains(self.groups, keys, asked)
-            same = [(one.digest, domain) for one, domain in zip(asked, domains, strict=True)]
-            if [(one.digest, one.domain) for one in found] != same:
+            domain = self.groups.labels(keys, self.aggregates[name].parts)
+            if [(one.digest, one.domain) for one in found] != [(one.digest, domain) for one in asked]:
                 raise AnswersError(f"these answers are not those of {name}: of another plan, epsilon or other groups")
         if set(held) != set(self.lowered):
             raise AnswersError("these answers are of other aggregates than the table")
@@ -568,7 +587,11 @@ class Tabulation(Compound[R]):
     def _lines(self) -> Iterator[str]:
         yield f"Tabulation {by_words(self)}, epsilon {format_epsilon(self.epsilon)}"
         cells = [
-            (name, f"{a.description}  ", format_epsilon(self.lowered[name][0].epsilon) + " together" * bool(a.ends))
+            (
+                name,
+                f"{a.description}  ",
+                format_epsilon(sum((m.epsilon for m in self.lowered[name]), Fraction(0))) + " together" * bool(a.ends),
+            )
             for name, a in self.aggregates.items()
         ]
         yield from (f"  {line}" for line in aligned(cells))

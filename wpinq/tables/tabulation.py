@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Generic
@@ -42,7 +42,12 @@ class Grouping(Generic[R]):
         self._reading = reading
 
     def agg(
-        self, *unnamed: object, epsilon: EpsilonLike, split: Split = None, **aggregates: Aggregate
+        self,
+        *unnamed: object,
+        epsilon: EpsilonLike,
+        split: Split = None,
+        k_rule: object = None,
+        **aggregates: Aggregate,
     ) -> Tabulation[R]:
         """Aggregates of each group, by the names that they are to have.
 
@@ -53,8 +58,12 @@ class Grouping(Generic[R]):
         split : mapping, optional
             The share of each, as numbers in proportion, `{"rows": 1, "salary": 3}`: the larger, the less noise. Equal
             shares unless given.
+        k_rule : number, optional
+            The least noisy count of a group that is shown; all aggregates of others are hidden. It is a policy and no
+            guarantee: a group of fewer may be shown. The groups are listed out of their keys, as by `above`.
         **aggregates : Aggregate
-            `wp.count()`, `wp.sum`, `wp.mean`, `wp.median`, `wp.quantile`, `wp.most_common`, `wp.count_distinct`.
+            `wp.count()`, `wp.sum`, `wp.mean`, `wp.median`, `wp.quantile`, `wp.quantiles`, `wp.most_common`, `wp.top_k`,
+            `wp.count_distinct`.
 
         Returns
         -------
@@ -64,8 +73,8 @@ class Grouping(Generic[R]):
         Raises
         ------
         PlanError
-            When there is no such column, a name is taken, the split does not name each aggregate, or a choice is asked
-            of groups that are asked for one by one or listed; or groups are to be listed, and not by one count.
+            When there is no such column, a name is taken, the split does not name each aggregate, or groups are to be
+            listed, and not by one count.
 
         Notes
         -----
@@ -101,10 +110,12 @@ class Grouping(Generic[R]):
         if not aggregates:
             raise PlanError("agg: there is nothing to ask for: agg(rows=wp.count(), epsilon=1)")
         by = self._groups
-        _check_names([*by.columns], [*aggregates])
+        if k_rule is not None:
+            by = by.listed(k_rule)
         if by.listing is not None:
             _check_lister(aggregates)
         bound = {name: aggregate.bound(by.plan.type) for name, aggregate in aggregates.items()}
+        _check_names([*by.columns], (name + end for name, aggregate in bound.items() for end in aggregate.shown()))
         epsilons = _shares(parse_epsilon(epsilon), split, list(aggregates))
         lowered: dict[str, tuple[Measurement, ...]] = dict.fromkeys(aggregates, ())
         for first, names in measured_together(bound, epsilons, by.listing is not None).items():
@@ -148,7 +159,7 @@ SUFFIXES = ("_low", "_high", "_kind")
 """What frames and csv files call the further columns of an aggregate."""
 
 
-def _check_names(columns: list[str], aggregates: list[str]) -> None:
+def _check_names(columns: list[str], aggregates: Iterable[str]) -> None:
     taken = set(columns)
     for name in aggregates:
         for shown in (name, *(name + suffix for suffix in SUFFIXES)):
@@ -207,8 +218,11 @@ def _aggregate(written: Any, type_: Type) -> Aggregate:
             arguments[name] = _applied(column)
         elif kind == "keys":  # the column that they are values of comes first
             arguments[name] = _presented(given[name], column.type)
+        elif kind == "numbers":
+            arguments[name] = [*map(format.ratio_from_json, given[name])]
         else:
-            arguments[name] = format.ratio_from_json(given[name]) if kind == "number" else float(given[name])
+            read: Any = {"number": format.ratio_from_json, "integer": int}.get(kind, float)
+            arguments[name] = read(given[name])
     return made(**arguments)
 
 

@@ -270,7 +270,7 @@ def fit_graph(
     method : Method or str
         The method of the answers, or its name as for `find_method`.
     settings : Settings
-        Steps, beta or schedule, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
+        Steps, beta, chains, seed, stopping. Without a number of steps, 400 for each edge of the seed
         graph, which has the degrees that follow from answers, at most 20,000,000 and none once a chain is at rest.
     prior : Prior or sequence of Prior
         As for `wpinq.mcmc.sample`, over `method.source()`. With one, chains do all their steps.

@@ -162,7 +162,9 @@ def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits
     if not sink.bounded_work:
         names = ", ".join(sorted({way.name for known in SINKS.values() if known.bounded_work for way in known.syntax}))
         raise PlanError(f"untrusted mode has no {sink.name}: no declaration bounds its running time; it has {names}")
-    number = max(1, keys_by_size(keys))  # one at least: a release without keys is made to be asked for some
+    number = (
+        max(1, keys_by_size(keys)) * sink.draws_per_key
+    )  # one at least: a release without keys is made to be asked for some
 
     def seconds_of(other: Node) -> float:
         found = _cost(other, prepared, number, limits)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from wpinq.expr.nodes import below_first, digest_of
-from wpinq.plan.node import Node, paths_from, topological, upward
+from wpinq.expr.nodes import below_first
+from wpinq.plan.node import Node, paths_from, upward
 from wpinq.plan.operator import InputChange
 from wpinq.plan.operators import Join, Partition, Source
 from wpinq.plan.operators.join import RATIO
@@ -44,31 +44,6 @@ class Stability:
 NOTHING_MOVES = added([])
 
 
-_SHAPES: dict[bytes, Node] = {}
-"""The first plan of each shape, by its digest without the key of the part."""
-
-
-@lru_cache(maxsize=4096)
-def alike(root: Node) -> Node:
-    """The first plan met of those that differ in the key of their one Partition alone.
-
-    No bound on moves, norms and rounding reads that key: a part is a dataset of any weights. Of several Partitions it
-    would matter which keys are the same, so such a plan is alike to itself alone.
-    """
-    if sum(isinstance(node.operator, Partition) for node in topological([root])) != 1:
-        return root
-    if len(_SHAPES) > _KNOWN_LIMIT:
-        _SHAPES.clear()
-    return _SHAPES.setdefault(upward(root, _shape)[root.digest], root)
-
-
-def _shape(node: Node, inputs: list[bytes]) -> bytes:
-    if isinstance(node.operator, Partition):
-        return digest_of("part", node.operator.key.digest, *inputs)
-    same = all(one == child.digest for one, child in zip(inputs, node.inputs, strict=True))
-    return node.digest if same else digest_of(node.operator.identity(), *inputs)
-
-
 @lru_cache(maxsize=4096)
 def stability(root: Node) -> Mapping[Node, Stability]:
     """The most that a plan's root moves per unit of weight at each cut.
@@ -96,9 +71,7 @@ def stability(root: Node) -> Mapping[Node, Stability]:
     >>> [(found.paths, str(found.bound)) for query in (paths, meeting) for found in stability(query.plan).values()]
     [(2, '2'), (2, '3/2')]
     """
-    steps, first = list(below_first([root], _below)), alike(root)
-    if first is not root:
-        return dict(zip(filter(_is_cut, steps), stability(first).values(), strict=True))
+    steps = list(below_first([root], _below))
     paths = paths_from(root, _below)
     signs = upward(root, lambda node, inputs: node.operator.nonnegative(*inputs))
     return {node: _from_cut(node, paths[node.digest], steps, signs) for node in steps if _is_cut(node)}
