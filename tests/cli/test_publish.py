@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import wpinq as wp
@@ -102,6 +103,20 @@ def test_other_content_under_one_version_is_refused_in_every_process(folder: Pat
     (folder / "views" / f"{DAY}.csv").write_text(ROWS)
     assert run(folder) == 0
     assert spent(folder) == 2
+
+
+def test_the_files_of_a_pattern_are_the_rows_of_their_epoch(folder: Path) -> None:
+    """Of a pattern too, no file is an epoch without rows; files that are there are read, or nothing is published."""
+    day = folder / "views" / DAY
+    day.mkdir()
+    rows = [{"user": str(n), "page": "x", "when": datetime.datetime(2026, 11, 27)} for n in range(1000)]
+    pl.DataFrame(rows).write_parquet(day / "part.parquet")
+    pattern = ("--data", str(folder / "views" / "{epoch}" / "*.parquet"))
+    assert run(folder, *pattern) == run(folder, *pattern, epoch="2026-11-28") == 0
+    counts = [
+        (folder / "out" / f"{label}.csv").read_text().splitlines()[1].split(",")[1] for label in (DAY, "2026-11-28")
+    ]
+    assert [round(float(count) / 1000) for count in counts] == [1, 0]
 
 
 def test_a_line_that_was_never_written_whole_is_no_version(folder: Path) -> None:
