@@ -149,12 +149,18 @@ def test_a_crash_at_each_step_of_the_ledger_loses_or_repeats_nothing(
     """Before the debit nothing is paid; behind it, the next run draws what was paid and not stored."""
     from wpinq.kernel.ledger.ledger import Ledger
 
-    for step, paid in (("open_accounts", None), ("debit", 0), ("store_answers", 2), ("answers", 2)):
+    steps = (
+        ("open_accounts", False, None),
+        ("debit", False, 0),
+        ("store_together", False, 2),
+        ("store_together", True, 2),
+    )
+    for step, behind, paid in steps:
         with monkeypatch.context() as broken:
             real = getattr(Ledger, step)
 
-            def killed(self: Any, *given: Any, real: Any = real, step: str = step, **more: Any) -> Any:
-                if step == "answers":
+            def killed(self: Any, *given: Any, real: Any = real, behind: bool = behind, **more: Any) -> Any:
+                if behind:
                     real(self, *given, **more)
                 raise Killed
 
