@@ -190,6 +190,16 @@ def test_a_a_column_of_another_type_is_refused_not_left_out(tmp_path: Path) -> N
         held(views(), tmp_path / "rows.parquet")
 
 
+@pytest.mark.parametrize("page", [b"\xff", b'"y', b'"y "z'])
+def test_a_a_file_that_is_none_is_refused_without_numbers_of_rows(page: bytes, tmp_path: Path) -> None:
+    """Which rows are of the epoch cannot be told in it, and a number would count the others."""
+    path = FORMS["csv"](rows_of_day(Random(1)), tmp_path)
+    path.write_bytes(path.read_bytes() + b"b," + page + b",2026-11-28T00:00:00\n")
+    with pytest.raises(SourceRejected, match="as a whole|not UTF-8") as refused:
+        held(views(), path)
+    assert refused.value.positions == ()
+
+
 # (b) late rows have no account
 
 

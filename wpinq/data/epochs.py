@@ -7,7 +7,7 @@ displace one. Nothing says how many rows are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -60,8 +60,18 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
         noun="epoch row",
         table=None,
         found=Tally(),  # of rows without readable fields, and so without an epoch
-        anew=None if anew is None else lambda: in_epoch(connection, anew(), epoch, row),
+        anew=None if anew is None else lambda: in_epoch(connection, whole_file(anew), epoch, row),
     )
+
+
+def whole_file(read: Callable[[], Relation]) -> Relation:
+    """The relation of a file, or a refusal that counts no rows: rows outside of the epoch would be among them."""
+    try:
+        return read()
+    except SourceRejected as refused:
+        if not refused.positions:
+            raise
+    raise SourceRejected("the file cannot be read as a whole, whatever its epochs: read it yourself to see why")
 
 
 class RowsOfEpoch:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wpinq.columns.dataset import EngineDataset
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data.edges import EdgeList, as_edge_list
-from wpinq.data.epochs import RowsOfEpoch, in_epoch
+from wpinq.data.epochs import RowsOfEpoch, in_epoch, whole_file
 from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, identities, unread_format
 from wpinq.data.graph_objects import graph_of
@@ -213,9 +214,11 @@ def _relation(
     if epoch is None:
         return _offered(connection, data, type_, stack, person)
     rows, kept = data, RowsOfEpoch(epoch, type_)
-    if not isinstance(data, (str, os.PathLike)) and not is_table(data) and isinstance(data, Iterable):
+    is_file = isinstance(data, (str, os.PathLike))
+    if not is_file and not is_table(data) and isinstance(data, Iterable):
         rows = kept.over(data)
-    relation = _offered(connection, rows, type_, stack, person, kept)
+    offered = partial(_offered, connection, rows, type_, stack, person, kept)
+    relation = whole_file(offered) if is_file else offered()
     kept.check()
     return relation if rows is kept or kept.used else in_epoch(connection, relation, epoch, type_)
 
