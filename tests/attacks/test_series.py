@@ -195,7 +195,7 @@ def test_a_a_file_that_is_none_is_refused_without_numbers_of_rows(page: bytes, t
     """Which rows are of the epoch cannot be told in it, and a number would count the others."""
     path = FORMS["csv"](rows_of_day(Random(1)), tmp_path)
     path.write_bytes(path.read_bytes() + b"b," + page + b",2026-11-28T00:00:00\n")
-    with pytest.raises(SourceRejected, match="as a whole|not UTF-8") as refused:
+    with pytest.raises(SourceRejected, match=r"as a whole|not UTF-8") as refused:
         held(views(), path)
     assert refused.value.positions == ()
 
@@ -312,6 +312,8 @@ def test_the_template_is_fixed_and_its_name_is_taken() -> None:
         for plain in (wp.source("views", page=str), wp.source("views", page=str, person="user", at_most=2)):
             with pytest.raises(LedgerError):
                 session.protect(plain, [], budget=1)
+        with pytest.raises(LedgerError, match="pays nothing"):  # after which no epoch could be protected
+            session.set_budget(views(), 5)
         assert session.balance("views").budget == 0
     with Ledger() as ledger, wp.Session(ledger) as session:
         session.protect(wp.source("views", page=str), [], budget=1)

@@ -20,7 +20,7 @@ from wpinq.kernel.ledger import accounts, chain
 from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing, check_text
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import Payer, Stored, debit
-from wpinq.kernel.ledger.series import open_for_analysts
+from wpinq.kernel.ledger.series import OF_SERIES, open_for_analysts
 from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 from wpinq.measure.statement import Balance, Event, entry_text
@@ -188,6 +188,8 @@ class Ledger:
             source = accounts.get_account(transaction, name)
             if "/" in name:
                 raise LedgerError(f"{name!r} is a table of an account and pays nothing: set the budget of the account")
+            if analyst is None and source.schema.startswith(OF_SERIES):
+                raise LedgerError(f"{name!r} is a series and pays nothing: set the budget of an epoch, or all=...")
             if analyst is not None and MARK in name:
                 raise LedgerError(f"{name!r} is an analyst's account: name the account that it is in")
             known = accounts.find_account(transaction, own)

@@ -27,6 +27,7 @@ from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import decimal_epsilon, parse_budget
 from wpinq.plan.operators.source import Source
 
+OF_SERIES = "the template of a series, which pays nothing"
 UNBOUNDED = LIMIT - 1
 """The budget over all epochs where none is declared: it refuses nothing that the epochs allow."""
 
@@ -57,7 +58,7 @@ def declared_accounts(declared: Source, label: str | None, unit: str, budget: ob
     source = source_at(template, label)
     source.check()
     each, words = parse_budget(epoch.each), unit + source.rows_of_unit
-    schema = f"the template of a series, which pays nothing: {declaration(template)}; each {decimal_epsilon(each)}"
+    schema = f"{OF_SERIES}: {declaration(template)}; each {decimal_epsilon(each)}"
     accounts = [
         declared_account(template.source, schema, words, source.unit_weight, 0),
         declared_account(source.source, declaration(source), words, source.unit_weight, each),
