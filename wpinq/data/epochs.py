@@ -65,7 +65,10 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
 
 
 def whole_file(read: Callable[[], Relation]) -> Relation:
-    """The relation of a file, or a refusal that counts no rows: rows outside of the epoch would be among them."""
+    """The relation of a file, or a refusal that counts no rows.
+
+    Rows outside of the epoch would be among them.
+    """
     try:
         return read()
     except SourceRejected as refused:
