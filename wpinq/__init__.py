@@ -72,9 +72,7 @@ if TYPE_CHECKING:
     from wpinq.tables.agg import median as median
     from wpinq.tables.agg import most_common as most_common
     from wpinq.tables.agg import quantile as quantile
-    from wpinq.tables.agg import quantiles as quantiles
     from wpinq.tables.agg import sum as sum
-    from wpinq.tables.agg import top_k as top_k
     from wpinq.tables.tabulation import Table as Table
     from wpinq.tables.tabulation import Tabulation as Tabulation
 else:

@@ -1,11 +1,13 @@
-"""Aggregates of second moments for `agg`: `wp.stats.var("age", 0, 100)`.
+"""Further aggregates for `agg`: second moments, several quantiles, and the heaviest values.
 
-Each is read off one measurement of products, `docs/proofs/means.md`, and has an interval.
+A second moment is read off one measurement of products, `docs/proofs/means.md`, and has an interval.
 """
 
 from __future__ import annotations
 
 from wpinq.expr.trace import RecordFunction
+from wpinq.tables.agg import quantiles as quantiles
+from wpinq.tables.agg import top_k as top_k
 from wpinq.tables.moments import Corr, Cov, Ols, Std, Var
 
 

@@ -333,7 +333,7 @@ PLANTED: dict[str, tuple[str, Callable[[Any], Any], Callable[..., None]]] = {
         lambda **_: test_shares_of_unnested_rows_never_exceed_1_together(5),
     ),
     "a value counts once for each row": (
-        "wpinq.tables.aggregates._row_weight",
+        "wpinq.tables.aggregates.row_weight",
         lambda real: lambda rows: Fraction(1),
         trap(test_constants_are_compared_with_rows_and_not_with_weights),
     ),

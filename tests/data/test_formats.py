@@ -334,7 +334,7 @@ def test_durations_inside_of_a_list_are_no_integers(tmp_path: Path) -> None:
     table = pa.table({"spans": pa.array([[1]], pa.list_(pa.duration("ns"))), "duration": [{"duration": 1}]})
     parquet.write_table(table, path)
     assert "not of type" in refused(path, record_type({"spans": ListOf(INT)}))
-    assert wp.schema(path, "d").text == "source d(duration: (duration: int));"
+    assert wp.schema(path, "d").text == "source d(spans: list[duration], duration: (duration: int));"
     assert read(path, record_type({"duration": record_type({"duration": INT})})) == {((1,),): 1.0}
 
 

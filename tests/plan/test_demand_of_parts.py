@@ -16,14 +16,11 @@ from wpinq.api.query import Query
 from wpinq.engines import reference
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.noise.laplace import laplace_scale
-from wpinq.plan import demand as demand_module
-from wpinq.plan import properties as properties_module
 from wpinq.plan.arithmetic import EXACT, SUM_ROUNDING_UNITS, UNIT_ROUNDOFF
 from wpinq.plan.demand import charges, demand, least_on_a_way, norm_bounds_over_parts, partition_of, unshared
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.properties import PARTITION_SLACK, plan_properties
-from wpinq.plan.sensitivity import stability as stability_module
 
 PARTS = 2**20
 LEAST_MOVE = Fraction(1, 2**34)
@@ -241,42 +238,3 @@ def test_a_ledger_adds_them_up_over_sessions(tmp_path: Path) -> None:
             session.release(ages.join(others, lambda a: a, lambda b: b).noisy_count("0.125", over=[(30, 1)]))
             spent.append(session.spent("people"))
     assert spent == [Fraction(5, 8), Fraction(9, 8), Fraction(13, 8), Fraction(17, 8)]
-
-
-OVER_A_PART = (
-    lambda p, q: p.select(lambda x: x // 2),
-    lambda p, q: p.where(lambda x: x > 3).shave(0.5),
-    lambda p, q: p.join(p, lambda x: x, lambda y: y),
-    lambda p, q: p.group_by(lambda x: x, lambda g: F.count(g)).select(lambda g: g.key).concat(heavy),
-    lambda p, q: p.difference(thin),
-    lambda p, q: p.concat(q),
-    lambda p, q: q.partition(lambda x: x % 2, [1])[1].concat(p),
-)
-
-
-def test_plans_that_differ_in_the_key_of_their_one_partition_share_what_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    few = _parts(5)
-    plans = [build(part, few[place // 2]).plan for build in OVER_A_PART for place, part in enumerate(few)]
-    shared = [_found(plan) for plan in plans]
-    assert [len({stability_module.alike(plan) for plan in plans[i : i + 5]}) for i in range(0, 35, 5)] == [1] * 5 + [
-        5
-    ] * 2
-    others = [part.where(lambda x, least=least: x > least).plan for least, part in enumerate(few)]
-    assert len({stability_module.alike(plan) for plan in others}) == 5, "constants elsewhere are read"
-    for module in (stability_module, demand_module, properties_module):
-        monkeypatch.setattr(module, "alike", lambda root: root)
-    _forget()
-    assert [_found(plan) for plan in plans] == shared
-    _forget()
-
-
-def _found(plan: Node) -> object:
-    cuts = stability_module.stability(plan)
-    return cuts, unshared(plan), plan_properties(plan).slack(1), plan_properties(plan).stability
-
-
-def _forget() -> None:
-    for known in (stability_module.stability, demand_module._reads, properties_module._slack, plan_properties):
-        known.cache_clear()

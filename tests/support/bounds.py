@@ -85,7 +85,8 @@ def _rounding() -> Iterator[tuple[str, Query, Fraction]]:
     yield "where and partition", _parts(edges.where(lambda e: e.src > 0))[0], Fraction(0)
     yield "a step over a part", _parts(edges)[0].select(lambda e: e.src), SUM * 2
     yield "union", edges.union(other), Fraction(0)
-    yield "shave by one width", edges.shave(0.7), Fraction(0)
+    yield "shave by one width", edges.shave(0.75), Fraction(0)
+    yield "shave by a width that no float is", edges.shave(0.7), Fraction(2 * 2)
     yield "shave by widths of each record", edges.shave(lambda e: [0.5, 0.25]), Fraction(3 * 2)
     yield "select", ends, SUM * 2
     yield "select_many", edges.select_many(lambda e: [e.src, e.dst]), (2 + SUM) * 2

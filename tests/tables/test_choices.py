@@ -60,7 +60,7 @@ def test_null_and_categories_are_candidates_where_there_is_no_order() -> None:
     asked = source.by("a", keys=[0, 1]).agg(
         b=wp.most_common("b", [7, None, 5]),
         c=wp.most_common("c", ["z", "x"]),
-        t=wp.top_k("b", 2, [5, None, 7]),
+        t=wp.stats.top_k("b", 2, [5, None, 7]),
         epsilon=99,
     )
     columns = wp.simulate(asked, {"rows": rows}, seed=1).to_columns()
@@ -86,7 +86,7 @@ def test_a_table_of_choices_is_one_measurement_and_one_debit(engine: str) -> Non
 def test_listed_groups_have_choices_in_the_same_call() -> None:
     rows = [(group, group % 7, "a") for group in (3, 500, 99_000) for _ in range(400)] + [(7, 1, "a")]
     asked = THINGS.by("group", keys=wp.integers(0, 99_999), above=40).agg(
-        n=wp.count(), m=wp.median("value", range(10)), s=wp.quantiles("value", [0.1, 0.9], range(10)), epsilon=3
+        n=wp.count(), m=wp.median("value", range(10)), s=wp.stats.quantiles("value", [0.1, 0.9], range(10)), epsilon=3
     )
     with wp.Session() as session:
         session.protect(THINGS, rows, budget=3)
@@ -163,8 +163,8 @@ def covered(kind: str, draws: int, rows: int, epsilon: float) -> dict[str, float
     asked = source.by("group", keys=range(draws)).agg(
         m=wp.median("value", range(100)),
         q=wp.quantile("value", 0.9, range(0, 100, 7)),
-        s=wp.quantiles("value", [0.25, 0.5, 0.75], range(0, 100, 3)),
-        t=wp.top_k("value", 3, range(0, 100, 5)),
+        s=wp.stats.quantiles("value", [0.25, 0.5, 0.75], range(0, 100, 3)),
+        t=wp.stats.top_k("value", 3, range(0, 100, 5)),
         d=wp.count_distinct("value"),
         epsilon=5 * epsilon,
     )
@@ -210,7 +210,7 @@ def test_a_set_of_quantiles_takes_the_way_of_less_error() -> None:
     data = {"rows": list(zip(np.repeat(np.arange(60), 200).tolist(), values.ravel().tolist(), strict=True))}
     source = wp.source("rows", group=int, value=int)
     for name, qs in (("choices", ["1/2"]), ("count", [Fraction(i, 20) for i in range(1, 20)])):
-        asked = source.by("group", keys=range(60)).agg(s=wp.quantiles("value", qs, range(400)), epsilon=1)
+        asked = source.by("group", keys=range(60)).agg(s=wp.stats.quantiles("value", qs, range(400)), epsilon=1)
         assert len(asked.measurements) == 1
         chosen = np.array(wp.simulate(asked, data, seed=1).to_columns()["s_50"])[:, np.newaxis]
         rank[name] = float(np.abs((values < chosen).sum(axis=1) - 100).mean())

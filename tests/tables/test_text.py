@@ -31,10 +31,10 @@ TABLES: dict[str, Callable[[Query], Tabulation]] = {
         a=wp.median("age", range(9)), b=wp.quantile("joined", "1/3", DAYS), c=wp.most_common("sex", ["f"]), epsilon=1
     ),
     "several candidates": lambda p: p.by("city", keys=["Oslo"]).agg(
-        a=wp.quantiles("age", [0.25, "1/3"], range(9)), b=wp.top_k("sex", 2, ["m", "f"]), epsilon=1
+        a=wp.stats.quantiles("age", [0.25, "1/3"], range(9)), b=wp.stats.top_k("sex", 2, ["m", "f"]), epsilon=1
     ),
     "a policy": lambda p: p.by("city", keys=["Oslo"]).agg(
-        n=wp.count(), a=wp.quantiles("age", ["1/2"], range(9)), epsilon=1, k_rule=11
+        n=wp.count(), a=wp.stats.quantiles("age", ["1/2"], range(9)), epsilon=1, k_rule=11
     ),
     "a split": lambda p: p.agg(n=wp.count(), d=wp.count_distinct("age"), epsilon="0.7", split={"n": 2, "d": "1/3"}),
     "moments": lambda p: p.by("sex").agg(

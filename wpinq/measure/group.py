@@ -197,7 +197,7 @@ class Batch(Compound[Any]):
     >>> print(batch.accuracy(count=1000))
     measurement       kind   epsilon  ± at 95 %  costs
     people            count  1        2.996      people 1
-    age, mean (Mean)  mean   2        0.3652     people 2
+    age, mean (Mean)  mean   2        0.1483     people 2
     """
 
     __slots__ = ("parts",)

@@ -62,8 +62,8 @@ class Grouping(Generic[R]):
             The least noisy count of a group that is shown; all aggregates of others are hidden. It is a policy and no
             guarantee: a group of fewer may be shown. The groups are listed out of their keys, as by `above`.
         **aggregates : Aggregate
-            `wp.count()`, `wp.sum`, `wp.mean`, `wp.median`, `wp.quantile`, `wp.quantiles`, `wp.most_common`, `wp.top_k`,
-            `wp.count_distinct`.
+            `wp.count()`, `wp.sum`, `wp.mean`, `wp.median`, `wp.quantile`, `wp.most_common`, `wp.count_distinct`, or one
+            of `wp.stats`.
 
         Returns
         -------
