@@ -148,7 +148,7 @@ class Person:
             When the field cannot be the id of a person, or fields have no names to find columns by.
         """
         if not isinstance(row, TupleOf) or row.nullable or not row.names or None in row.names:
-            raise PlanError(f"rows of persons have named fields beside a column {self.column!r}: declare page=str")
+            raise PlanError(f"rows of persons have named fields beside {self.column!r}: declare fields, as page=str")
         if self.column not in row.names:
             return None
         place = row.names.index(self.column)
