@@ -47,7 +47,7 @@ def declared_accounts(declared: Source, label: str | None, unit: str, budget: ob
         The budget of another source.
     """
     template, epoch = declared, declared.epoch
-    if epoch is None and label is None:
+    if epoch is None and label is None and budget is not None:
         declared.check()  # a plan that was read or unpickled may say anything
         return declared, [*accounts_of(declared, unit, parse_budget(budget))]
     if epoch is None or epoch.label or epoch.each is None or label is None or budget is not None:
