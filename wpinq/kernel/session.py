@@ -192,8 +192,7 @@ class Session(Budgets, Releasing):
             a list is read as directed under an undirected unit. It is for the curator, and no data are read for it.
         """
         self._check_open()
-        # not None, which is a slip that type checkers find
-        self._protector.take(source, data, None if budget == "" else budget, unit, version, epoch)
+        self._protector.take(source, data, budget, unit, version, epoch)
 
     def set_budget(
         self,

@@ -43,14 +43,15 @@ def declared_accounts(declared: Source, label: str | None, unit: str, budget: ob
         The epoch of a series.
     unit : str
         The protected unit in words.
-    budget : number, optional
-        The budget of another source.
+    budget : number
+        The budget of another source; empty text where there is none.
     """
     template, epoch = declared, declared.epoch
-    if epoch is None and label is None and budget is not None:
+    given = budget != "" if isinstance(budget, str) else True  # None is a slip, which type checkers find
+    if epoch is None and label is None and given:
         declared.check()  # a plan that was read or unpickled may say anything
         return declared, [*accounts_of(declared, unit, parse_budget(budget))]
-    if epoch is None or epoch.label or epoch.each is None or label is None or budget is not None:
+    if epoch is None or epoch.label or epoch.each is None or label is None or given:
         raise SessionError(
             "a source is protected with a budget, and an epoch by its series with the budget_each that it declares: "
             'protect(source, data, budget=1), protect(series, data, epoch="2026-11-27")'
