@@ -18,9 +18,8 @@ from tests.audit.noisy_choices import p_value
 from tests.support.choice_laws import permute_and_flip
 from tests.support.ladder_laws import rung_law
 from tests.support.system_noise import select, with_geometric_noise, with_laplace_noise
-from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.conditional import ConditionalNoise, successes
 from wpinq.noise.ladder import draw_count
-from wpinq.noise.sparse_bernoulli import successes
 from wpinq.sinks.graph_ladders import simple_graph, triangle_ladder
 
 FALSE_ALARM = 1e-9

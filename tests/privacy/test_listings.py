@@ -21,8 +21,8 @@ from scipy import stats
 
 from tests.support.parameters import for_each, sizes, tenth
 from wpinq.noise import conditional
-from wpinq.noise.conditional import ConditionalNoise
-from wpinq.noise.sparse_bernoulli import exponential_bounds, successes
+from wpinq.noise.conditional import ConditionalNoise, successes
+from wpinq.noise.exact_bernoulli import exponential_bounds
 from wpinq.sinks import count_above
 from wpinq.sinks.count_above import draw_listing, least_cut
 from wpinq.sinks.keys import GivenKeys, IntegerKeys, KeyDomain

@@ -142,6 +142,22 @@ def exponential_coin(top: int, bottom: int, random: RandomBytes) -> bool:
     return top == 0 or Coin(Fraction(top, bottom), logistic=False).flip(random)
 
 
+def exponential_bounds(t: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Rationals on either side of `exp(-t)`, t > 0, some `2**-bits` apart.
+
+    Examples
+    --------
+    >>> low, high = exponential_bounds(Fraction(3), 64)
+    >>> low < high, round(float(low), 12) == round(float(high), 12) == round(math.exp(-3), 12)
+    (True, True)
+    """
+    if t >= bits:
+        return Fraction(0), Fraction(1, 2**bits)
+    powers = max(1, math.ceil(t / 2))  # exp(-t) as a power of a chance that a coin has
+    leading = Coin(t / powers, logistic=False).leading(bits)
+    return Fraction(leading, 2**bits) ** powers, Fraction(leading + 1, 2**bits) ** powers
+
+
 def below(bound: int, random: RandomBytes) -> int:
     """A uniform integer from 0 to `bound - 1`."""
     bits = (bound - 1).bit_length()

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
-from wpinq.noise.exact_bernoulli import Coin, RandomBytes, below
+from wpinq.noise.exact_bernoulli import RandomBytes, below, exponential_bounds
 from wpinq.noise.geometric import check_exact, geometric, geometric_scale
 from wpinq.noise.laplace import exact_number
 from wpinq.plan.properties import PlanProperties
@@ -333,13 +333,8 @@ def odds(scale: float, bits: int) -> tuple[Fraction, Fraction] | None:
 
     None where these bits do not bound z.
     """
-    exponent = 1 / Fraction(scale)
-    powers = max(1, math.ceil(exponent / 2))  # q as a power of a chance that a coin has
-    leading = Coin(exponent / powers, logistic=False).leading(bits)
-    if leading + 1 >= 2**bits:
-        return None
-    low, high = (Fraction(top, 2**bits) ** powers for top in (leading, leading + 1))
-    return low / (1 - low), high / (1 - high)
+    low, high = exponential_bounds(1 / Fraction(scale), bits)
+    return None if high >= 1 else (low / (1 - low), high / (1 - high))
 
 
 def as_float(count: int) -> float:

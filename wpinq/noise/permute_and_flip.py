@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.noise.exact_bernoulli import WORD, Coin, RandomBytes, below, exponential_coin
+from wpinq.noise.exact_bernoulli import WORD, Coin, RandomBytes, below, exponential_bounds, exponential_coin
 from wpinq.runtime.arrays import Floats, Integers
 
 
@@ -181,14 +181,12 @@ def _falls_on_heads(exponent: Fraction, word: int, random: RandomBytes) -> bool:
 
 
 def _leading(exponent: Fraction, bits: int) -> int:
-    """`floor(2**bits · exp(−exponent))`, from bounds on the root that a coin knows."""
+    """`floor(2**bits · exp(−exponent))`."""
     if not exponent:
         return 1 << bits
-    times, digits = math.ceil(exponent / 2), 2 * bits
-    coin = Coin(exponent / times, logistic=False)
+    digits = 2 * bits
     while True:
-        root = coin.leading(digits)
-        low, high = (int(end**times) >> digits * times - bits for end in (root, root + 1))
+        low, high = (math.floor(end * (1 << bits)) for end in exponential_bounds(exponent, digits))
         if low == high:
             return low
         digits *= 2

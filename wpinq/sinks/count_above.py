@@ -6,7 +6,7 @@ most the threshold. Some absent keys are shown because of their noise: `Listing.
 number.
 
 The values of the keys that are present are drawn. Of the absent ones a draw decides which are above the threshold
-(`sparse_bernoulli`), and another their values given that (`conditional`). Keys that were requested before keep their
+(`successes`), and another their values given that (`ConditionalNoise`). Keys that were requested before keep their
 answers. An earlier listing bounds a key that it left out by its threshold, for ever: the value of the key is drawn
 given the least of these bounds. `docs/proofs/listing.md` has the proof.
 """
@@ -27,9 +27,8 @@ import numpy as np
 from wpinq.errors import PlanError, described
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value, order_key
-from wpinq.noise.conditional import ConditionalNoise
+from wpinq.noise.conditional import ConditionalNoise, successes
 from wpinq.noise.exact_bernoulli import RandomBytes
-from wpinq.noise.sparse_bernoulli import successes
 from wpinq.sinks.keys import KeyDomain, domain_from_json, key_domain, ranges
 from wpinq.sinks.sink import Output, Sink, gathered
 from wpinq.sinks.syntax import Measured, Written, write_domain
