@@ -27,7 +27,7 @@ from histograms_data import Array, claim, parser
 from spanning_tree import measured_tree, tree_rows
 
 from wpinq.marginals.cells import Attributes, MeasuredView, View
-from wpinq.marginals.models.model_fit import EXACT, fit, marginal_intervals
+from wpinq.marginals.models import EXACT, fit, marginal_intervals
 from wpinq.marginals.planning import MarginalPlan, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.marginals.tabulation import choose_marginals

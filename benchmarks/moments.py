@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.measure.answers import Answers
-from wpinq.sinks.two_ends import interval_of_ends, mean_of_ends
+from wpinq.sinks.clamped import interval_of_ends, mean_of_ends
 from wpinq.tables.moments import Corr, Cov, Moment, Ols, Std, Var
 
 Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ from histograms_data import Array
 
 from wpinq.inference.least_squares import project_to_total
 from wpinq.marginals.cells import Attributes, MeasuredView, View
-from wpinq.marginals.models.joint_model import FitTarget, mirror_descent, systematic
+from wpinq.marginals.joint_model import FitTarget, mirror_descent, systematic
 
 SHARES = (0.6, 0.1, 0.3)
 PENALTY = 0.5

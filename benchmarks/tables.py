@@ -30,7 +30,7 @@ import opendp.prelude as dp
 import pandas as pd
 
 import wpinq as wp
-from wpinq.sinks import choose_in_groups
+from wpinq.sinks import choose
 
 PARTS = 25
 RUNS = 5
@@ -136,7 +136,7 @@ def medians(rows: int, groups: int) -> None:
     """Medians by group, with how long their draws take, and the same release by OpenDP."""
     people, frame = ages(rows, groups)
     drawing: list[float] = []
-    draw = choose_in_groups.select_each
+    draw = choose.select_each
 
     def timed(*arguments: Any) -> Any:
         start = time.process_time()
@@ -144,7 +144,7 @@ def medians(rows: int, groups: int) -> None:
         drawing[-1] += time.process_time() - start
         return found
 
-    with wp.Session() as session, patch.object(choose_in_groups, "select_each", timed):
+    with wp.Session() as session, patch.object(choose, "select_each", timed):
         session.protect(people, frame, budget=1e6)
         session.release(people.count(1))
 

@@ -16,7 +16,7 @@ from wpinq import graphs
 from wpinq.noise.noise_distributions import half_width
 from wpinq.noise.permute_and_flip import select
 from wpinq.sinks.answer_kinds import Stated
-from wpinq.sinks.two_ends import NoisyAverage, mean_of_ends
+from wpinq.sinks.clamped import NoisyAverage, mean_of_ends
 
 NANO = Fraction(1, 10**9)
 ROWS = wp.source("rows", a=int, b=int, facts=["unit_weights"])

@@ -19,8 +19,7 @@ from tests.support.parameters import for_each
 from wpinq import functions as F
 from wpinq.cli.output import answers_table
 from wpinq.sinks.choose import Choose
-from wpinq.sinks.clamped_sum import NoisySum
-from wpinq.sinks.two_ends import NoisyAverage
+from wpinq.sinks.clamped import NoisyAverage, NoisySum
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import pytest
 
 import wpinq as wp
 from wpinq.noise.noise_distributions import half_width_of_two
-from wpinq.sinks.two_ends import ENDS, average_elements, interval_of_ends, mean_of_ends
+from wpinq.sinks.clamped import ENDS, average_elements, interval_of_ends, mean_of_ends
 
 VALUES = wp.source("values", group=str, x=float)
 RANGES = [(0.0, 1.0), (-3.0, 7.0), (-1e100, 1e100), (0.0, 5e-324), (1.0, 1.0 + 2**-52), (-1e100, -1e-100), (0.1, 0.3)]

@@ -15,7 +15,7 @@ import pytest
 import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq.api.query import Query
-from wpinq.sinks.two_ends import ENDS, average_elements
+from wpinq.sinks.clamped import ENDS, average_elements
 from wpinq.tables.tabulation import Tabulation
 
 ENGINES = ["reference", "duckdb"]

@@ -18,13 +18,12 @@ from wpinq.plan.node import Node, Planned
 from wpinq.plan.operators import Select, SelectMany
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.choose import Choose
-from wpinq.sinks.clamped_sum import NoisySum, check_range, sum_elements
+from wpinq.sinks.clamped import ENDS, NoisyAverage, NoisySum, average_elements, check_range, sum_elements
 from wpinq.sinks.count_above import listing_of
 from wpinq.sinks.geometric import GeometricCount
 from wpinq.sinks.keys import KeyDomain
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
-from wpinq.sinks.two_ends import ENDS, NoisyAverage, average_elements
 
 
 class Releasable(Planned):

@@ -26,8 +26,7 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import Concat, Partition, Select, Source, Where
 from wpinq.plan.work import counted
 from wpinq.sinks.answer_kinds import ClosedForm
-from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, StarCount, TriangleCount
-from wpinq.sinks.largest_degree import LargestDegree
+from wpinq.sinks.graph_counts import FourCliqueCount, LadderSink, LargestDegree, StarCount, TriangleCount
 
 
 def triangle_count(edges: Query, epsilon: EpsilonLike, interval_share: object | None = None) -> ListedMeasurement:

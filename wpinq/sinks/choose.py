@@ -1,4 +1,4 @@
-"""Choose: a noisy choice among public candidates, by weight or by distance to a quantile."""
+"""Choices among public candidates, by weight or by distance to a quantile; also one in each group."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.expr.types import Type
+from wpinq.expr.types import INT, TupleOf, Type
 from wpinq.expr.values import Value
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.laplace import laplace_scale
-from wpinq.noise.permute_and_flip import select
+from wpinq.noise.permute_and_flip import select, select_each
 from wpinq.plan.node import Node
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.answer_kinds import Kind, Stated
@@ -176,3 +176,178 @@ class Choose(NoisyChoice):
         (share, whole), held = self.quantile.as_integer_ratio(), output.rank_weights(candidates)
         cut = share * sum(held[0]) if held else 0  # L+M+R is all the weight, at every candidate
         return [float(min(0, cut - whole * left, whole * (left + here) - cut) / whole) for left, here, _ in held]
+
+
+# A choice in each group, all from one query.
+#
+# Groups are the parts of a partition by a public key, so what one unit moves is spread over them: the losses of all
+# choices add up to that of one (`docs/proofs/choices.md`).
+
+CONFIDENCE = 0.95
+"""Of the interval between the ends that are chosen with a quantile."""
+
+MOST_CANDIDATES = 200_000
+"""Its cube is a whole number that a float holds exactly: a choice and its two ends are one number."""
+
+_AT_ONCE = 2**18
+"""Scores of one batch of groups."""
+
+_WIDE = 2**60
+"""Whole numbers below this are added as int64."""
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class ChooseInGroups(Sink):
+    """A choice among candidates in each group; a quantile comes with the ends of an interval.
+
+    The records are pairs of a group and a place. By weight, place i is candidate i. By quantile, with the candidates in
+    order, place 2i + 1 is candidate i, and place 2i between the candidates i − 1 and i. Other places count for nothing.
+
+    An answer is a whole number: by weight the place of the chosen candidate, by quantile `(c·m + l)·m + h` of m
+    candidates. The choice c takes half of epsilon, and the ends l and h a quarter each.
+    """
+
+    name: ClassVar[str] = "ChooseInGroups"
+    bounded_work: ClassVar[bool] = True
+    score: str
+    quantile: Fraction | None
+    candidates: int
+
+    def __post_init__(self) -> None:
+        if type(self.candidates) is not int or not 1 <= self.candidates <= MOST_CANDIDATES:
+            raise PlanError(f"a choice in each group is among 1 to {MOST_CANDIDATES:,} candidates")
+        _ = self.each
+
+    @property
+    def each(self) -> Choose:
+        """The choice of one group by itself."""
+        return Choose(self.score, self.quantile)
+
+    def identity(self) -> tuple[bytes | str, ...]:
+        return ("permute and flip in groups", self.score, str(self.quantile), str(self.candidates))
+
+    def check(self, plan: Node) -> None:
+        if not isinstance(plan.type, TupleOf) or len(plan.type.elements) != 2 or plan.type.elements[1] != INT:
+            raise PlanError(f"a choice in each group needs pairs of a group and a place, not {plan.type}")
+
+    def key_of(self, plan: Node) -> Type:
+        self.check(plan)
+        group: Type = plan.type.elements[0]  # type: ignore[attr-defined]  # a record, by the check
+        return group
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The range of the moves of the scores of a group, per unit of its weight."""
+        return self.each.sensitivity
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The shares of epsilon: of the choice, and of the two ends of its interval."""
+        return (Fraction(1),) if self.quantile is None else (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+
+    def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
+        slack = plan_properties(plan).slack()
+        return tuple(laplace_scale(epsilon * share, slack, self.sensitivity) for share in self.shares)
+
+    @property
+    def whole_output(self) -> bool:
+        return True
+
+    @property
+    def draws_per_key(self) -> int:
+        return 1 + len(self.shares) * self.candidates // 50
+
+    def draw(self, output: Output, keys: Sequence[Value], scales: Sequence[float], random: RandomBytes) -> list[float]:
+        drawn: list[float] = []
+        for weights in self.weights(output, keys):
+            scores, unit = self.scores(weights, scales)
+            found = np.zeros(len(weights), dtype=np.int64)
+            for each, scale in zip(scores, scales, strict=True):
+                found = found * self.candidates + select_each(each, Fraction(scale) * unit, random)
+            drawn += found.astype(np.float64).tolist()
+        return drawn
+
+    def weights(self, output: Output, keys: Sequence[Value]) -> Iterator[NDArray[np.float64]]:
+        """The weights by group and place, in batches of groups."""
+        width = self.candidates if self.quantile is None else 2 * self.candidates + 1
+        numbers = {key: number for number, key in enumerate(keys)}
+        within = [(min(keys), max(keys))] if {*map(type, keys)} in ({int}, {str}) else []
+        held = output.weights(None, within)
+        row = np.fromiter((numbers.get(group, -1) for group, _ in held), np.int64, len(held))
+        column = np.fromiter((place for _, place in held), np.int64, len(held))
+        weight = np.fromiter(held.values(), np.float64, len(held))
+        counted = np.flatnonzero((row >= 0) & (column >= 0) & (column < width))
+        counted = counted[np.argsort(row[counted], kind="stable")]
+        rows = max(1, _AT_ONCE // width)
+        for start in range(0, len(keys), rows):
+            found = np.zeros((min(rows, len(keys) - start), width))
+            part = counted[slice(*np.searchsorted(row[counted], (start, start + rows)))]
+            found[row[part] - start, column[part]] = weight[part]
+            yield found
+
+    def scores(self, weights: NDArray[np.float64], scales: Sequence[float]) -> tuple[list[NDArray[Any]], int]:
+        """The exact scores by group, as whole numbers, and how many of these make 1.
+
+        They are of the choice, and with a quantile of the ends.
+
+        Notes
+        -----
+        The ends are quantiles of their own, at `q·T − t` and `q·T + t` of the total T. For the lower one, a weight
+        between two candidates counts at the lower of them, and all weight below the first at the first: so some
+        candidate scores 0. One that is above the quantile scores −t or less, and is chosen with a chance of at most
+        `exp(−t/s)/2`: `t = s·ln(20·m)` leaves 2.5 % to all m. The upper end mirrors it.
+        """
+        share, whole = (0, 1) if self.quantile is None else self.quantile.as_integer_ratio()
+        held, unit = _whole_numbers(weights if self.quantile is None else np.maximum(weights, 0.0), whole)
+        if self.quantile is None:
+            return [held], unit
+        sums = np.cumsum(np.insert(held, 0, 0, axis=1), axis=1)  # of all places before each
+        cut, unit = share * sums[:, -1:], unit * whole
+        off = math.ceil(Fraction(scales[-1]) * Fraction(math.log(20 * self.candidates)) * unit)
+        if off > _WIDE:
+            sums, cut = sums.astype(object), cut.astype(object)
+        sums = whole * sums
+        before, after = cut - sums[:, 1:-1:2], sums[:, 2::2] - cut
+        lower, upper = before - off, after - off
+        lower[:, 0] = upper[:, -1] = 0
+        return [
+            np.minimum(0, np.minimum(before, after)),
+            np.minimum(0, np.minimum(lower, sums[:, 3::2] - cut + off)),
+            np.minimum(0, np.minimum(cut + off - sums[:, :-2:2], upper)),
+        ], unit
+
+    def kind(self, plan: Node) -> Kind:
+        return self.each.kind(plan)
+
+    def answer_scale(self, scale: float) -> float:
+        return 0.0
+
+    @property
+    def has_interval(self) -> bool:
+        return False
+
+    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
+        others = tuple(range(self.candidates))
+        return self.each.error(plan, epsilon * self.shares[0], others, confidence, stated)
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        scale, *ends = self.scales(plan, epsilon)
+        yield f"{self.called(epsilon)} picks one of {self.candidates:,} candidates in each group, by {self.each.by},"
+        yield f"with noise of scale {scale:.9g}" + (
+            f", and the ends of an interval with {ends[0]:.9g}." if ends else "."
+        )
+
+
+def _whole_numbers(weights: NDArray[np.float64], times: int) -> tuple[NDArray[Any], int]:
+    """Weights as whole numbers, and how many of these make a weight of 1.
+
+    So many `times` the sum of them still fits.
+    """
+    if bool(np.all(np.floor(weights) == weights)) and float(np.abs(weights).sum()) * times < _WIDE:
+        return weights.astype(np.int64), 1
+    ratios = [weight.as_integer_ratio() for weight in weights.ravel().tolist()]
+    unit = max((bottom for _, bottom in ratios), default=1)  # powers of two
+    held = np.empty(len(ratios), dtype=object)
+    held[:] = [top * (unit // bottom) for top, bottom in ratios]
+    return held.reshape(weights.shape), unit

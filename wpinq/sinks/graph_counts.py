@@ -1,7 +1,7 @@
-"""Counts of triangles, stars and 4-cliques by the ladder mechanism, as integer sinks.
+"""Counts of triangles, stars and 4-cliques, and the largest degree, by the ladder mechanism.
 
 Noise goes with the local sensitivity of the graph at hand, which is private; so is the error of a count, unless a share
-of epsilon is spent on it.
+of epsilon is spent on it. An edge changes the largest degree by at most 1 in every graph, so its noise is public.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from wpinq.expr.values import Value
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.noise.exact_bernoulli import RandomBytes
 from wpinq.noise.geometric import add_geometric, geometric_scale
-from wpinq.noise.ladder import Ladder, as_float, draw_count, ladder_scale
+from wpinq.noise.ladder import DegreeLadder, Ladder, as_float, draw_count, ladder_scale
 from wpinq.noise.noise_distributions import DoubleGeometric, distance
 from wpinq.plan.node import Node, sources, topological
 from wpinq.plan.operators import Concat, Select, Source, Union, Where
 from wpinq.plan.properties import plan_properties
+from wpinq.sinks import graph_ladders
 from wpinq.sinks.answer_kinds import COUNT as COUNTED
 from wpinq.sinks.answer_kinds import Kind, NotStated, Stated
-from wpinq.sinks.graph_ladders import SimpleGraph, clique_ladder, simple_graph, star_ladder, triangle_ladder
+from wpinq.sinks.graph_ladders import SimpleGraph, simple_graph
 from wpinq.sinks.sink import Output, PublicKeys, Sink, register
 from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
 
@@ -334,7 +335,7 @@ class TriangleCount(SubgraphCount):
     width_key: ClassVar[str] = "common neighbours"
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
-        return triangle_ladder(graph)
+        return graph_ladders.triangle_ladder(graph)
 
     def lower(self, width: float) -> Sequence[float]:
         return width - 0.5, 0.5
@@ -358,7 +359,7 @@ class FourCliqueCount(SubgraphCount):
     width_key: ClassVar[str] = "common neighbours"
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
-        return clique_ladder(graph)
+        return graph_ladders.clique_ladder(graph)
 
     def lower(self, width: float) -> Sequence[float]:
         return 0.0, width, 1.0
@@ -400,7 +401,7 @@ class StarCount(SubgraphCount):
         return Kind(COUNTED, self._of(f"stars of {self.edges} edges"))
 
     def ladder(self, graph: SimpleGraph) -> Ladder:
-        return star_ladder(graph, self.edges)
+        return graph_ladders.star_ladder(graph, self.edges)
 
     def lower(self, width: float) -> Sequence[float]:
         degree = math.floor(width)
@@ -410,3 +411,44 @@ class StarCount(SubgraphCount):
         degree = math.ceil(width)
         first, *others = (float(math.comb(degree, self.edges - 1 - m)) for m in range(self.edges))
         return 2 * first, *others
+
+
+@register
+@dataclass(frozen=True, slots=True)
+class LargestDegree(LadderSink):
+    """The largest degree plus double-geometric noise of scale 1/ε.
+
+    It is a ladder with rungs of one integer on either side. All graphs have the same sum over the rungs, so two of them
+    differ only in the rung of an integer. The noise is half of that for a count of subgraphs (`docs/proofs/ladder.md`).
+    """
+
+    name: ClassVar[str] = "LargestDegree"
+    noun: ClassVar[str] = "largest degree"
+    key: ClassVar[str] = "largest degree"
+    syntax: ClassVar[tuple[SinkSyntax, ...]] = (SinkSyntax("LargestDegree", (EPSILON,), lambda m: (m.plan, [])),)
+
+    def ladder(self, graph: SimpleGraph) -> DegreeLadder:
+        return graph_ladders.degree_ladder(graph)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """1 rung: the sum over all integers is the same for all graphs."""
+        return Fraction(1)
+
+    def scales(self, plan: Node, epsilon: Fraction) -> tuple[float, ...]:
+        return (ladder_scale(plan_properties(plan), epsilon, self.sensitivity),)
+
+    def explain_noise(self, plan: Node, epsilon: Fraction) -> Iterator[str]:
+        (scale,) = self.scales(plan, epsilon)
+        yield f"{self.called(epsilon)} adds double-geometric noise of scale {scale:.9g} to the largest degree,"
+        yield f"so 95 % of answers lie within {self.half_width(scale, 0.95):.4g} of it."
+
+    def kind(self, plan: Node) -> Kind:
+        return Kind(self.noun, self.noun)
+
+    def value_interval(self, numbers: Mapping[Value, float], scale: float, confidence: float) -> tuple[float, float]:
+        number, half = numbers[self.key], self.half_width(scale, confidence)
+        return max(0.0, number - half), max(0.0, number + half)
+
+    def half_width(self, scale: float, confidence: float) -> float:
+        return float(DoubleGeometric(scale).interval(confidence))

@@ -38,10 +38,19 @@ from wpinq.plan.work import counted
 from wpinq.runtime.arrays import Floats
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, Stated, kind_of_weights
-from wpinq.sinks.clamped_sum import ClampedSink, NoisySum, check_range, sum_elements
+from wpinq.sinks.clamped import (
+    ENDS,
+    ClampedSink,
+    NoisyAverage,
+    NoisySum,
+    average_elements,
+    check_range,
+    interval_of_ends,
+    mean_of_ends,
+    sum_elements,
+)
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
-from wpinq.sinks.two_ends import ENDS, NoisyAverage, average_elements, interval_of_ends, mean_of_ends
 from wpinq.tables.grouping import Groups
 
 ParameterKind = Literal["number", "numbers", "real", "integer", "function", "keys"]

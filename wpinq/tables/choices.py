@@ -33,8 +33,7 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind, Stated
-from wpinq.sinks.choose import Choose
-from wpinq.sinks.choose_in_groups import CONFIDENCE, ChooseInGroups
+from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
 from wpinq.tables.aggregates import (

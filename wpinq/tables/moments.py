@@ -1,6 +1,6 @@
 """Variances, covariances, correlations and slopes of groups, from products of shares.
 
-A value is a share of its range, u, and the rest of it, l (`sinks.two_ends`). Products of these are the entries of the
+A value is a share of its range, u, and the rest of it, l (`sinks.clamped`). Products of these are the entries of the
 upper triangle of the moments, and the parts of one record sum to at most 1: one unit moves all of them by 1.
 """
 
@@ -24,10 +24,9 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind, NotStated, Stated
-from wpinq.sinks.clamped_sum import check_range, check_value, clamped, weighted
+from wpinq.sinks.clamped import NoisyAverage, check_range, check_value, clamped, end_shares, weighted
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
-from wpinq.sinks.two_ends import NoisyAverage, end_shares
 from wpinq.tables.aggregates import ALL_GROUPS, AdditiveAggregate, OfColumn, Parameters, extended, words_of
 from wpinq.tables.grouping import Groups
 
@@ -48,7 +47,7 @@ class Moment(OfColumn, AdditiveAggregate):
     """Aggregates of second moments: shares of a record, and a statistic of their totals.
 
     The interval is of the statistic of the clamped values. It holds the middle share of `statistic(noisy − noise)`
-    over draws of the noise. For a ratio of linear forms that is the test that `two_ends` inverts, which is exact; here
+    over draws of the noise. For a ratio of linear forms that is the test that `clamped` inverts, which is exact; here
     its coverage is measured (`benchmarks/moments.py`). A draw without a positive variance counts as both ends.
     """
 

@@ -12,7 +12,7 @@ from tests.support.sink_cases import KINDS, SinkCase
 from wpinq.api.query import Query
 from wpinq.api.simulate import PublicOutput
 from wpinq.expr.values import Value
-from wpinq.sinks.choose_in_groups import ChooseInGroups
+from wpinq.sinks.choose import ChooseInGroups
 
 GROUPS = (0, 1)
 

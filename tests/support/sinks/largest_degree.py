@@ -8,9 +8,8 @@ from fractions import Fraction
 from tests.support.sink_cases import GRAPHS, SinkCase
 from wpinq.api.simulate import PublicOutput
 from wpinq.expr.values import Value
-from wpinq.sinks.graph_counts import edges_of
+from wpinq.sinks.graph_counts import LargestDegree, edges_of
 from wpinq.sinks.graph_ladders import simple_graph
-from wpinq.sinks.largest_degree import LargestDegree
 
 
 def lost(
