@@ -30,8 +30,8 @@ from wpinq.inference.checks import count_of
 from wpinq.kernel.release import Release
 from wpinq.kernel.session import Session
 from wpinq.marginals.cells import Attribute, attribute
-from wpinq.marginals.models.joint_model import check_rows
-from wpinq.marginals.models.model_fit import check_model
+from wpinq.marginals.joint_model import check_rows
+from wpinq.marginals.models import check_model
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.report import marginal_report
 from wpinq.marginals.synthetic_rows import FittedTable, SyntheticRows

@@ -11,7 +11,7 @@ import pytest
 import wpinq as wp
 from wpinq import functions as F
 from wpinq import histograms as h
-from wpinq.histograms.strategies.strategy import LinearStrategy
+from wpinq.histograms.strategy import LinearStrategy
 
 AGES = wp.source("ages", int, weights=True)
 WHOLE = wp.source("ages", int)

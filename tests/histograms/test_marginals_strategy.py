@@ -157,7 +157,7 @@ def test_geometric_noise_is_used_where_the_shares_leave_a_lattice() -> None:
 
 @pytest.mark.parametrize("each", [strategy, named, Marginals((2, 3, 2)), Marginals((4, 3), ["singles"][0], "max")])
 def test_repr_is_the_strategy_and_plans_nothing_again(each, monkeypatch) -> None:
-    monkeypatch.setattr("wpinq.histograms.strategies.attributes.plan_marginals", None)
+    monkeypatch.setattr("wpinq.histograms.attributes.plan_marginals", None)
     again = eval(repr(each), {"Marginals": Marginals})
     assert again == each and hash(again) == hash(each)
     assert again.shares == each.shares and again.views == each.views

@@ -35,7 +35,7 @@ from wpinq.histograms import (
     simulated_error,
     simulated_sorted_error,
 )
-from wpinq.histograms.strategies.strategy import noise_of
+from wpinq.histograms.strategy import noise_of
 from wpinq.inference.intervals import Noise
 from wpinq.inference.noise_sums import geometric_half_widths, geometric_variance
 from wpinq.noise.geometric import geometric_scale

@@ -20,7 +20,7 @@ from tests.support.joint_tables import (
 from tests.support.parameters import for_each, sizes
 from wpinq.errors import AnswersError, PlanError
 from wpinq.marginals.cells import Attributes, MeasuredView
-from wpinq.marginals.models.joint_model import (
+from wpinq.marginals.joint_model import (
     FitTarget,
     loss_and_slopes,
     mirror_descent,
@@ -28,7 +28,7 @@ from wpinq.marginals.models.joint_model import (
     stopping_ratio,
     systematic,
 )
-from wpinq.marginals.models.model_fit import _MixtureFit, fit
+from wpinq.marginals.models import _MixtureFit, fit
 from wpinq.marginals.residual_basis import ConsistentMarginals
 
 SIZES = (3, 4, 2, 5)

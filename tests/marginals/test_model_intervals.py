@@ -11,7 +11,7 @@ from tests.support.joint_tables import counts, made_table, measured, pairs_of, p
 from tests.support.parameters import sizes
 from wpinq.errors import AnswersError
 from wpinq.marginals.cells import MeasuredView
-from wpinq.marginals.models.model_fit import BOOTSTRAP, EXACT, fit, marginal_intervals
+from wpinq.marginals.models import BOOTSTRAP, EXACT, fit, marginal_intervals
 from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra
 
 SIZES = (6, 5, 4)

@@ -4,29 +4,29 @@ Only releasing what `measure` of a strategy gives costs privacy, as the plan's b
 answers, on public guesses or on no data at all: its privacy cost is none.
 """
 
+from wpinq.histograms.attributes import Marginals as Marginals
+from wpinq.histograms.attributes import Product as Product
+from wpinq.histograms.attributes import UnionOfProducts as UnionOfProducts
 from wpinq.histograms.charts import plot_estimate as plot_estimate
 from wpinq.histograms.charts import plot_tree as plot_tree
+from wpinq.histograms.matrices import MatrixMechanism as MatrixMechanism
+from wpinq.histograms.matrices import PIdentity as PIdentity
+from wpinq.histograms.matrices import optimise as optimise
 from wpinq.histograms.ranking import Choice as Choice
 from wpinq.histograms.ranking import Ranking as Ranking
 from wpinq.histograms.ranking import choose as choose
 from wpinq.histograms.ranking import simulated_distance as simulated_distance
 from wpinq.histograms.ranking import simulated_error as simulated_error
 from wpinq.histograms.ranking import simulated_sorted_error as simulated_sorted_error
-from wpinq.histograms.strategies.attributes import Marginals as Marginals
-from wpinq.histograms.strategies.attributes import Product as Product
-from wpinq.histograms.strategies.attributes import UnionOfProducts as UnionOfProducts
-from wpinq.histograms.strategies.matrices import MatrixMechanism as MatrixMechanism
-from wpinq.histograms.strategies.matrices import PIdentity as PIdentity
-from wpinq.histograms.strategies.matrices import optimise as optimise
-from wpinq.histograms.strategies.strategy import Identity as Identity
-from wpinq.histograms.strategies.strategy import LinearStrategy as LinearStrategy
-from wpinq.histograms.strategies.strategy import Strategy as Strategy
-from wpinq.histograms.strategies.trees import Hierarchical as Hierarchical
-from wpinq.histograms.strategies.trees import Wavelet as Wavelet
-from wpinq.histograms.strategies.unattributed import CountOfCounts as CountOfCounts
-from wpinq.histograms.strategies.unattributed import HierarchicalCounts as HierarchicalCounts
-from wpinq.histograms.strategies.unattributed import Sorted as Sorted
-from wpinq.histograms.strategies.unattributed import earth_movers_distance as earth_movers_distance
+from wpinq.histograms.strategy import Identity as Identity
+from wpinq.histograms.strategy import LinearStrategy as LinearStrategy
+from wpinq.histograms.strategy import Strategy as Strategy
+from wpinq.histograms.trees import Hierarchical as Hierarchical
+from wpinq.histograms.trees import Wavelet as Wavelet
+from wpinq.histograms.unattributed import CountOfCounts as CountOfCounts
+from wpinq.histograms.unattributed import HierarchicalCounts as HierarchicalCounts
+from wpinq.histograms.unattributed import Sorted as Sorted
+from wpinq.histograms.unattributed import earth_movers_distance as earth_movers_distance
 from wpinq.histograms.workload import AllRanges as AllRanges
 from wpinq.histograms.workload import Bins as Bins
 from wpinq.histograms.workload import Kronecker as Kronecker

@@ -15,8 +15,8 @@ import numpy as np
 
 from wpinq.display.plots import axes_or_new, provenance
 from wpinq.errors import AnswersError
-from wpinq.histograms.strategies.strategy import LinearStrategy
-from wpinq.histograms.strategies.trees import Hierarchical
+from wpinq.histograms.strategy import LinearStrategy
+from wpinq.histograms.trees import Hierarchical
 from wpinq.inference.checks import vector
 from wpinq.inference.intervals import Bootstrap
 from wpinq.inference.tree import Tree

@@ -13,9 +13,9 @@ from wpinq.api.query import Query
 from wpinq.display.html import Cell, render, share_bar
 from wpinq.errors import AnswersError, PlanError, described
 from wpinq.expr.trace import UserFunction
-from wpinq.histograms.strategies.attributes import Marginals, Product
-from wpinq.histograms.strategies.matrices import optimise
-from wpinq.histograms.strategies.strategy import (
+from wpinq.histograms.attributes import Marginals, Product
+from wpinq.histograms.matrices import optimise
+from wpinq.histograms.strategy import (
     Identity,
     LinearStrategy,
     Mechanism,
@@ -24,8 +24,8 @@ from wpinq.histograms.strategies.strategy import (
     declared_or,
     proves_nonnegative,
 )
-from wpinq.histograms.strategies.trees import Hierarchical, Wavelet
-from wpinq.histograms.strategies.unattributed import CountOfCounts, Sorted, earth_movers_distance
+from wpinq.histograms.trees import Hierarchical, Wavelet
+from wpinq.histograms.unattributed import CountOfCounts, Sorted, earth_movers_distance
 from wpinq.histograms.workload import Kronecker, Matrix, Stacked, Workload, as_workload, check_domain_size, flattened
 from wpinq.inference.checks import count_of, vector
 from wpinq.inference.intervals import Noise
@@ -330,7 +330,7 @@ def choose(
 
     Notes
     -----
-    Time at 4096 bins: about twelve seconds for all ranges, a third of them for the optimised strategy, the rest for
+    Time at 4096 bins: about ten seconds for all ranges, half of them for the optimised strategy, the rest for
     the errors of trees; fewer `candidates` take less. A guess adds about 0.1 s a candidate.
 
     Examples

@@ -120,10 +120,9 @@ class Ranges(Workload):
         bins, (starts, stops) = np.arange(self.domain)[:, None], self.ends()
         return ((bins >= starts[start:stop]) & (bins < stops[start:stop])).astype(np.float64)
 
-    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
+    def ranges(self) -> Iterator[tuple[Integers, Integers]] | None:
         (starts, stops), size = self.ends(), max(_BLOCK, self.domain)
-        for start in range(0, self.queries, size):
-            yield starts[start : start + size], stops[start : start + size]
+        return ((starts[i : i + size], stops[i : i + size]) for i in range(0, self.queries, size))
 
 
 class Bins(Ranges):
@@ -201,11 +200,8 @@ class AllRanges(Ranges):
         up = np.arange(1.0, self.domain + 1)
         return np.asarray(up * up[::-1])
 
-    def ranges(self) -> Iterator[tuple[Integers, Integers]]:
-        step = max(1, _BLOCK // self.domain)  # starts at a time
-        for first in range(0, self.domain, step):
-            starts, stops = np.triu_indices(min(step, self.domain - first), m=self.domain - first)
-            yield starts + first, stops + first + 1
+    def ranges(self) -> None:
+        return None  # there are fewer columns than ranges
 
 
 class Matrix(Workload):

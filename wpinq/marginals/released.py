@@ -258,7 +258,7 @@ class MarginalTables(Saved):
         -----
         Privacy cost: none.
         """
-        from wpinq.marginals.models.model_fit import fit
+        from wpinq.marginals.models import fit
 
         joint = fit(self.measured, self.measuring.attributes, model=model, seed=seed)
         return FittedTable(self.attributes, joint, self.simulated)

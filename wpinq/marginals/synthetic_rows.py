@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from wpinq.marginals.models.joint_model import JointModel
+    from wpinq.marginals.joint_model import JointModel
 
 
 def view_of(names: Sequence[object], attributes: Iterable[AttributeCells]) -> View:
@@ -239,7 +239,7 @@ class FittedTable:
         seed : int
             Of their noise, which is public.
         """
-        from wpinq.marginals.models.model_fit import marginal_intervals
+        from wpinq.marginals.models import marginal_intervals
 
         found = self.to_columns(*names)
         view = view_of(names, self.attributes)

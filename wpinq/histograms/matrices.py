@@ -13,8 +13,8 @@ import numpy as np
 from wpinq import functions as F
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.attributes import Marginals, Product, UnionOfProducts
-from wpinq.histograms.strategies.strategy import Coefficient, LinearStrategy
+from wpinq.histograms.attributes import Marginals, Product, UnionOfProducts
+from wpinq.histograms.strategy import Coefficient, LinearStrategy
 from wpinq.histograms.workload import Kronecker, Stacked, Workload, check_matrix, marginal_weights, stacked_products
 from wpinq.inference.checks import MOST_BINS, along, blocks, count_of, units
 from wpinq.inference.least_squares import least_squares, minimise, single_blas_thread

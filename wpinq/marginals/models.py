@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import confidence_of, count_of, is_one_of, sequence_of
 from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.marginals import joint_model
 from wpinq.marginals.cells import Attributes, MeasuredView, View
-from wpinq.marginals.models import joint_model
-from wpinq.marginals.models.joint_model import FitTarget, JointModel
+from wpinq.marginals.joint_model import FitTarget
+from wpinq.marginals.joint_model import FullTable as FullTable
+from wpinq.marginals.joint_model import JointModel as JointModel
 from wpinq.marginals.residual_basis import ConsistentMarginals
 from wpinq.runtime.arrays import Floats, Integers
 

@@ -17,7 +17,7 @@ from wpinq.errors import AnswersError, PlanError, described
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.strategy import Mechanism, Strategy, bins_of, checked_query, noise_of, noisy
+from wpinq.histograms.strategy import Mechanism, Strategy, bins_of, checked_query, noise_of, noisy
 from wpinq.inference import checks
 from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.intervals import Bootstrap, bootstrap

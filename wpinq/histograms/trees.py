@@ -11,7 +11,7 @@ import numpy as np
 
 from wpinq import functions as F
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.strategy import Coefficient, LinearStrategy, declared_or
+from wpinq.histograms.strategy import Coefficient, LinearStrategy, declared_or
 from wpinq.inference.checks import along, is_one_of
 from wpinq.inference.consistency import tree_least_squares
 from wpinq.inference.least_squares import project_tree, zero_subtrees

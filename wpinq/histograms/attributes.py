@@ -17,7 +17,7 @@ from wpinq.errors import PlanError, described
 from wpinq.expr.trace import UserFunction
 from wpinq.expr.types import INT, TupleOf
 from wpinq.expr.values import Value
-from wpinq.histograms.strategies.strategy import Coefficient, LinearStrategy, Strategy, checked_query, listed
+from wpinq.histograms.strategy import Coefficient, LinearStrategy, Strategy, checked_query, listed
 from wpinq.histograms.workload import Bins, Kronecker, Stacked, Workload, as_workload, check_domain_size, flattened
 from wpinq.inference.checks import along, along_axes, flat_product
 from wpinq.marginals.cells import MeasuredView, View, weight_of

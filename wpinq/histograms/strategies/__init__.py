@@ -1,1 +1,0 @@
-"""Strategies: each a query program and its inference, one strategy a file."""
