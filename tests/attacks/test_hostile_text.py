@@ -11,7 +11,7 @@ from tests.support.parameters import for_each, tenth
 from tests.support.processor import bounded_work
 from wpinq.errors import LanguageError
 from wpinq.language import Program, parse
-from wpinq.language.chains import INFERENCE_LIMIT, OPERATOR_LIMIT, RELEASE_LIMIT
+from wpinq.language.chains import LIMITS
 from wpinq.language.program import STATEMENT_LIMIT
 from wpinq.language.syntax import TEXT_LIMIT
 
@@ -84,10 +84,10 @@ REFUSED: dict[str, Callable[[], str]] = {
     "many large ranges": lambda: (
         "var q = numbers.NoisyCount(1, over: range(0, 1000));\nvar r = numbers.NoisyCount(1, over: range(0, 999999));"
     ),
-    "many releases": lambda: "var q = numbers.NoisyCount(1, over: [1]);\n" * (RELEASE_LIMIT + 1),
-    "many releases without keys": lambda: "var q = numbers.NoisyCount(1);\n" * (INFERENCE_LIMIT + 1),
+    "many releases": lambda: "var q = numbers.NoisyCount(1, over: [1]);\n" * (LIMITS["releases"][0] + 1),
+    "many releases without keys": lambda: "var q = numbers.NoisyCount(1);\n" * (LIMITS["without keys"][0] + 1),
     "many statements": lambda: "var q = edges;\n" * (STATEMENT_LIMIT + 1),
-    "many operators": lambda: "var q = numbers" + ".Concat(numbers)" * (OPERATOR_LIMIT + 1) + ";",
+    "many operators": lambda: "var q = numbers" + ".Concat(numbers)" * (LIMITS["operators"][0] + 1) + ";",
     "an open string": lambda: 'var q = numbers.Select(x => "' + "a" * 100_000,
     "an open string of escapes": lambda: 'var q = numbers.Select(x => "' + "\\\\" * 90_000,
     "an open comment": lambda: "/*" + "*" * 150_000,

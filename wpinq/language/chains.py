@@ -5,6 +5,7 @@ Names are looked up in the registry and the table of sinks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -34,17 +35,17 @@ SINKS: dict[str, SinkSyntax] = {way.name: way for sink in sinks.SINKS.values() f
 
 _OWNERS = {way.name: sink for sink in sinks.SINKS.values() for way in sink.syntax}
 
-OPERATOR_LIMIT = 5_000
-"""The most operators of a program."""
-
-RELEASE_LIMIT = 200
-"""The most releases of a program."""
-
-INFERENCE_LIMIT = 50
-"""The most releases without keys: each looks for a public domain through its whole plan."""
-
-PLANS_LIMIT = 20
-"""The most marginals that are planned for: each takes half a second."""
+LIMITS = {
+    "operators": (5_000, "a program has at most {:,} operators; split it"),
+    "releases": (200, "a program has at most {} releases; split it"),
+    # each looks for a public domain through its whole plan
+    "without keys": (50, "at most {} releases of a program may leave their keys out; give them: over: [...]"),
+    # each is planned for half a second
+    "without views": (20, "at most {} marginals of a program may be without views; give views: and shares:"),
+    "characters": (syntax.TEXT_LIMIT, f"with functions written out, {syntax.LIMITS}; split it"),
+    "characters with tables": (syntax.TABLES_LIMIT, f"with functions written out, {syntax.LIMITS}; split it"),
+}
+"""What a program may have of some things, and the error beyond it."""
 
 READ_AS = "ReadAs"
 
@@ -69,7 +70,7 @@ class Chains:
         self.values = values
         self.lambdas = lambdas
         self.bound = bound
-        self.operators = self.releases = self.inferences = self.written = self.tables = self.plans = 0
+        self.counts = Counter[str]()
 
     def value(self, node: syntax.Syntax, depth: int = 0) -> ProgramValue:
         """The query, or what is released, of a chain: a name, and operators called on it."""
@@ -117,10 +118,8 @@ class Chains:
         return value
 
     def _step(self, query: Query | Grouping, step: syntax.Invocation, depth: int) -> ProgramValue | Grouping:
-        self.operators += 1
-        if self.operators > OPERATOR_LIMIT:
-            raise self.text.error(f"a program has at most {OPERATOR_LIMIT:,} operators; split it", step.position)
         try:
+            self._count("operators")
             if step.name == tables.AGG:
                 return self._table(query, step)
             if isinstance(query, Grouping):
@@ -228,48 +227,37 @@ class Chains:
                     f"with its functions written out, {step.name} nests deeper than {DEPTH_LIMIT} or is too long; "
                     "split it over several Select"
                 ) from None
-            self.tables += len(text)
-            self.written += syntax.size(text)
-        if self.written > syntax.TEXT_LIMIT or self.tables > syntax.TABLES_LIMIT:
-            raise PlanError(f"with functions written out, {syntax.LIMITS}; split it")
+            self._count("characters with tables", len(text))
+            self._count("characters", syntax.size(text))
 
     def _table(self, query: Query | Grouping, step: syntax.Invocation) -> Tabulation:
         grouping = query if isinstance(query, Grouping) else query.by()
         table = tables.read_tabulation(self, grouping, step)
-        self.releases += len(table.measurements)
-        if self.releases > RELEASE_LIMIT:
-            raise PlanError(f"a program has at most {RELEASE_LIMIT} releases; split it")
+        self._count("releases", len(table.measurements))
         self.values.hold(sum(len(asked.domain or ()) for asked in table.measurements), step.position)
         self._check_functions(tables.functions_of(table), step)
         return table
 
-    def _count_release(self) -> None:
-        self.releases += 1
-        if self.releases > RELEASE_LIMIT:
-            raise PlanError(f"a program has at most {RELEASE_LIMIT} releases; split it")
+    def _count(self, what: str, many: int = 1) -> None:
+        """Count towards a limit of the program; PlanError beyond it."""
+        self.counts[what] += many
+        most, problem = LIMITS[what]
+        if self.counts[what] > most:
+            raise PlanError(problem.format(most))
 
     def _marginals(self, query: Query, step: syntax.Invocation) -> MarginalTabulation:
-        self._count_release()
-        self.plans += all(argument.name != "views" for argument in step.arguments)
-        if self.plans > PLANS_LIMIT:
-            raise PlanError(
-                f"at most {PLANS_LIMIT} marginals of a program may be without views; give views: and "
-                "shares: for the others"
-            )
+        self._count("releases")
+        self._count("without views", all(argument.name != "views" for argument in step.arguments))
         asked = tables.read_marginals(self, query, step)
         self.values.hold(asked.measuring.cells, step.position)
         self._check_functions((each.function for each in asked.coded), step)
         return asked
 
     def _release(self, query: Query, step: syntax.Invocation) -> Measurement:
-        self._count_release()
+        self._count("releases")
         sink = SINKS[step.name]
         arguments = self._arguments(step, sink.parameters)
-        self.inferences += any(p.kind == "keys" and p.name not in arguments for p in sink.parameters)
-        if self.inferences > INFERENCE_LIMIT:
-            raise PlanError(
-                f"at most {INFERENCE_LIMIT} releases of a program may leave their keys out; give them: over: [...]"
-            )
+        self._count("without keys", any(p.kind == "keys" and p.name not in arguments for p in sink.parameters))
         measurement: Measurement = sink.build(_OWNERS[step.name], query, arguments)
         if "over" not in arguments:
             self.values.hold(len(measurement.domain or ()), step.position)

@@ -159,12 +159,12 @@ class _Reader:
         return syntax.Invocation(token.start_pos, None, "where", arguments)
 
     def infix(self, left: syntax.Syntax, token: Any, right: syntax.Syntax) -> syntax.Syntax:
-        return syntax.Infix(token.start_pos, str(token), left, right)
+        return syntax.Operation(token.start_pos, str(token), (left, right))
 
     def prefix(self, token: Any, operand: syntax.Syntax) -> syntax.Syntax:
         if token == "-" and isinstance(operand, syntax.Literal) and type(operand.value) in (int, Fraction):
             return syntax.Literal(token.start_pos, -operand.value)  # type: ignore[operator]
-        return syntax.Prefix(token.start_pos, str(token), operand)
+        return syntax.Operation(token.start_pos, str(token), (operand,))
 
     def access(self, subject: syntax.Syntax, name: Any) -> syntax.Syntax:
         return syntax.Access(name.start_pos, subject, str(name))

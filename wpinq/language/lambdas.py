@@ -24,7 +24,7 @@ from wpinq.language.syntax import Text, shorten, suggest
 STEP_LIMIT = 50_000
 """The most steps that all lambdas of a program take to build, functions expanded at each use."""
 
-_INFIX = {sign: name for name, (sign, _) in reversed(INFIX.items())}
+_INFIX = {sign: name for name, (sign, _, _) in reversed(INFIX.items())}
 _KEEPS_NAME = frozenset({"rotate", "reverse", "sort"})
 _ELEMENT_TYPES = {**SCALARS, "string": SCALARS["str"], "double": SCALARS["float"]}
 
@@ -96,10 +96,8 @@ class Lambdas:
             return self._index(below(node.subject), node, below)
         if isinstance(node, syntax.Invocation):
             return self._call(node, environment, depth)
-        if isinstance(node, syntax.Infix):
-            return self._infix(node.operator, below(node.left), below(node.right))
-        if isinstance(node, syntax.Prefix):
-            return catalogue.apply("negate" if node.operator == "-" else "not", below(node.operand))
+        if isinstance(node, syntax.Operation):
+            return self._operation(node.operator, *map(below, node.operands))
         if isinstance(node, syntax.Tuple):
             return build.record((None,) * len(node.items), tuple(below(item) for item in node.items))
         if isinstance(node, syntax.List):
@@ -144,7 +142,9 @@ class Lambdas:
             raise ExpressionError(f"the fields of this record are [0] to [{count - 1}], written as numbers")
         return build.field(subject, index)
 
-    def _infix(self, operator: str, left: Expr, right: Expr) -> Expr:
+    def _operation(self, operator: str, left: Expr, right: Expr | None = None) -> Expr:
+        if right is None:
+            return catalogue.apply("negate" if operator == "-" else "not", left)
         if operator != "/":
             return catalogue.rebuild(_INFIX[operator], (left, right))
         if left.type in (INT, NULL) and right.type in (INT, NULL):  # as in the paper's `l.Count()/k`

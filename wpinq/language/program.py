@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from wpinq.api.people import people_of_type
@@ -148,18 +149,6 @@ class Program(Mapping[str, ProgramValue]):
 
 STATEMENT_LIMIT = 2_000
 """The most statements of a program."""
-
-_SCALARS: dict[str, tuple[type, str]] = {
-    "unit": (str, 'the unit is said in words: unit = "one directed edge"'),
-    "person": (str, 'the column of the ids of people is named in quotes: person = "customer_id"'),
-    "account": (str, 'the account is named in quotes: account = "customers"'),
-    "nested": (bool, "nested is true or false"),
-    "weights": (bool, "weights is true or false"),
-    "start": (str, 'the first epoch is named in quotes: start = "2026-01-01"'),
-    "strict": (bool, "strict is true or false"),
-}
-_OPTIONS = *_SCALARS, "unit_weight", "cap", "facts", "records_at_most", "keys_at_most", "at_most", "columns", "ids"
-_OPTIONS += "first", "last", "distinct", "every", "on", "budget_each", "budget_all"
 
 
 def parse(
@@ -317,27 +306,10 @@ class _Interpreter:
                 raise self.text.error(f"a source has no option `{shorten(name)}`; {suggest(name, _OPTIONS)}", position)
             if name in options:
                 raise self.text.error(f"the option `{name}` is there twice", position)
-            if name == "facts":
-                options[name] = self._facts(value)
-            elif name in _SCALARS:
-                kind, problem = _SCALARS[name]
-                options[name] = self.values.scalar(value)
-                if not isinstance(options[name], kind):
-                    raise self.text.error(problem, value.position)
-            elif name == "keys_at_most":
-                options[name] = self._keys(value)
-            elif name == "columns":
-                options[name] = self._columns(value)
-            elif name in ("every", "on") or (name == "distinct" and isinstance(value, syntax.Name)):
-                options[name] = self._word(name, value)
-            elif name in ("first", "last", "distinct"):
-                options[name] = self._fields_of_tables(name, value)
-            elif name == "ids":
-                options[name] = self._id_type(value)
-            elif name in ("at_most", "records_at_most"):
-                options[name] = self.values.integer(value)
-            else:
-                options[name] = self.values.number(value)
+            read, problem = _OPTIONS[name]
+            options[name] = read(self, value)
+            if options[name] is None:
+                raise self.text.error(problem, value.position)
         try:
             if "every" in options:
                 return series(statement.name, statement.type, **options)
@@ -346,66 +318,6 @@ class _Interpreter:
             return source(statement.name, statement.type, **options)
         except WpinqError as error:
             raise self.text.error(str(error), statement.position) from None
-
-    def _word(self, option: str, node: syntax.Syntax) -> str | list[Any]:
-        """A word without quotes, a period or a field; or the labels of a calendar, in a list."""
-        if option == "every" and isinstance(node, syntax.List):
-            return [self.values.scalar(item) for item in node.items]
-        if isinstance(node, syntax.Name):
-            return node.name
-        raise self.text.error(f"{option} is a word without quotes: every = day, on = when", node.position)
-
-    def _facts(self, node: syntax.Syntax) -> list[str]:
-        if not isinstance(node, syntax.List):
-            raise self.text.error("facts are a list of names: facts = [symmetric]", node.position)
-        facts = []
-        for item in node.items:
-            if not isinstance(item, syntax.Name) or item.name not in FACTS:
-                known = suggest(item.name if isinstance(item, syntax.Name) else "", FACTS)
-                raise self.text.error(f"this is no fact that a source can declare; {known}", item.position)
-            facts.append(item.name)
-        return facts
-
-    def _keys(self, node: syntax.Syntax) -> dict[tuple[str, ...], int]:
-        """Fields, and how many records may agree there: `[(src, 500), (src, dst, 3)]`."""
-        keys: dict[tuple[str, ...], int] = {}
-        for item in node.items if isinstance(node, syntax.List) else ():
-            *names, most = item.items if isinstance(item, syntax.Tuple) else (item,)
-            fields = tuple(filter(None, map(_field_name, names)))
-            if not names or len(fields) < len(names):
-                break
-            if fields in keys:
-                raise self.text.error("keys_at_most has one bound for the same fields", item.position)
-            keys[fields] = self.values.integer(most)
-        else:
-            if keys:
-                return keys
-        raise self.text.error(
-            "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]", node.position
-        )
-
-    def _columns(self, node: syntax.Syntax) -> dict[str | None, Any]:
-        """The columns of fields, `{day = "Day"}`; of tables, `{visits = {day = "date"}}`."""
-        fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
-        tables = all(isinstance(field.value, syntax.RecordLiteral) for field in fields)
-        read = self._columns if tables else self.values.scalar
-        columns = {field.name: read(field.value) for field in fields}
-        if not columns or None in columns or len(columns) < len(fields):
-            raise self.text.error('columns gives fields their columns: {first_name = "First Name"}', node.position)
-        return columns
-
-    def _id_type(self, node: syntax.Syntax) -> str:
-        if isinstance(node, syntax.Name) and node.name in ("int", "str"):
-            return node.name
-        raise self.text.error('ids are int or str: person = "person_id", ids = int', node.position)
-
-    def _fields_of_tables(self, option: str, node: syntax.Syntax) -> dict[str, str]:
-        """A field of each of some tables: `{visits = day}`."""
-        given = node.fields if isinstance(node, syntax.RecordLiteral) else ()
-        found = {f.name or "": _field_name(f.value) for f in given}
-        if not found or len(found) < len(given) or not all([*found, *found.values()]):
-            raise self.text.error(f"{option} gives tables a field each: {option} = {{visits = day}}", node.position)
-        return found
 
     def _parameter(self, statement: syntax.ParameterStatement) -> None:
         default = self.values.scalar(statement.value)
@@ -418,8 +330,117 @@ class _Interpreter:
         self.parameters[statement.name] = value
 
 
+# The options of a source: how each is read, and how it is written, for the error where it is not. A reader gives None
+# for what is not written so.
+
+_Reader = Callable[[_Interpreter, syntax.Syntax], Any]
+
+
+def _scalar(kind: type) -> _Reader:
+    def read(reading: _Interpreter, node: syntax.Syntax) -> Any:
+        value = reading.values.scalar(node)
+        return value if isinstance(value, kind) else None
+
+    return read
+
+
+def _number(reading: _Interpreter, node: syntax.Syntax) -> Any:
+    return reading.values.number(node)
+
+
+def _integer(reading: _Interpreter, node: syntax.Syntax) -> int:
+    return reading.values.integer(node)
+
+
+def _word(reading: _Interpreter, node: syntax.Syntax) -> str | None:
+    return node.name if isinstance(node, syntax.Name) else None
+
+
+def _calendar(reading: _Interpreter, node: syntax.Syntax) -> str | list[Any] | None:
+    """A period, or the labels of all epochs."""
+    return [*map(reading.values.scalar, node.items)] if isinstance(node, syntax.List) else _word(reading, node)
+
+
+def _id_type(reading: _Interpreter, node: syntax.Syntax) -> str | None:
+    return word if (word := _word(reading, node)) in ("int", "str") else None
+
+
+def _facts(reading: _Interpreter, node: syntax.Syntax) -> list[str] | None:
+    facts = []
+    for item in node.items if isinstance(node, syntax.List) else ():
+        fact = _word(reading, item) or ""
+        if fact not in FACTS:
+            known = suggest(fact, FACTS)
+            raise reading.text.error(f"this is no fact that a source can declare; {known}", item.position)
+        facts.append(fact)
+    return facts if isinstance(node, syntax.List) else None
+
+
+def _keys(reading: _Interpreter, node: syntax.Syntax) -> dict[tuple[str, ...], int] | None:
+    """Fields, and how many records may agree there."""
+    keys: dict[tuple[str, ...], int] = {}
+    for item in node.items if isinstance(node, syntax.List) else ():
+        *names, most = item.items if isinstance(item, syntax.Tuple) else (item,)
+        fields = tuple(map(_field_name, names))
+        if not all(fields) or not fields:
+            return None
+        if fields in keys:
+            raise reading.text.error("keys_at_most has one bound for the same fields", item.position)
+        keys[fields] = reading.values.integer(most)
+    return keys or None
+
+
+def _named(node: syntax.Syntax, read: Callable[[syntax.Syntax], Any]) -> dict[str, Any] | None:
+    """What is written for each name in braces, each of them once."""
+    fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
+    found = {field.name or "": read(field.value) for field in fields}
+    return found if found and len(found) == len(fields) and all([*found, *found.values()]) else None
+
+
+def _columns(reading: _Interpreter, node: syntax.Syntax) -> dict[str, Any] | None:
+    """The columns of fields; of tables, those of the fields of each."""
+    fields = node.fields if isinstance(node, syntax.RecordLiteral) else ()
+    tables = all(isinstance(field.value, syntax.RecordLiteral) for field in fields)
+    return _named(node, partial(_columns, reading) if tables else reading.values.scalar)
+
+
+def _fields(reading: _Interpreter, node: syntax.Syntax) -> dict[str, str] | None:
+    """A field of each of some tables."""
+    return _named(node, _field_name)
+
+
+def _field(reading: _Interpreter, node: syntax.Syntax) -> str | dict[str, str] | None:
+    """A field, or one of each of some tables."""
+    return _word(reading, node) or _named(node, _field_name)
+
+
 def _field_name(node: syntax.Syntax) -> str:
     """The name of a field, which may be a word of a value; empty where it is none."""
     if isinstance(node, syntax.Literal) and (node.value is None or isinstance(node.value, bool)):
         return {None: "null", True: "true", False: "false"}[node.value]
     return node.name if isinstance(node, syntax.Name) else ""
+
+
+_FIELDS = "{0} gives tables a field each: {0} = {{visits = day}}".format
+_WORD = "{} is a word without quotes: every = day, on = when".format
+_OPTIONS: dict[str, tuple[_Reader, str]] = {
+    "unit": (_scalar(str), 'the unit is said in words: unit = "one directed edge"'),
+    "person": (_scalar(str), 'the column of the ids of people is named in quotes: person = "customer_id"'),
+    "account": (_scalar(str), 'the account is named in quotes: account = "customers"'),
+    **{name: (_scalar(bool), f"{name} is true or false") for name in ("nested", "weights", "strict")},
+    "start": (_scalar(str), 'the first epoch is named in quotes: start = "2026-01-01"'),
+    **dict.fromkeys(("unit_weight", "cap", "budget_each", "budget_all"), (_number, "")),
+    "facts": (_facts, "facts are a list of names: facts = [symmetric]"),
+    **dict.fromkeys(("records_at_most", "at_most"), (_integer, "")),
+    "keys_at_most": (
+        _keys,
+        "keys_at_most lists fields and how many records may agree there: [(src, 500), (src, dst, 3)]",
+    ),
+    "columns": (_columns, 'columns gives fields their columns: {first_name = "First Name"}'),
+    "ids": (_id_type, 'ids are int or str: person = "person_id", ids = int'),
+    "first": (_fields, _FIELDS("first")),
+    "last": (_fields, _FIELDS("last")),
+    "distinct": (_field, _FIELDS("distinct")),
+    "every": (_calendar, _WORD("every")),
+    "on": (_word, _WORD("on")),
+}

@@ -160,10 +160,8 @@ class Values:
             return list(node.numbers)
         if isinstance(node, syntax.List):
             return [self._key(item, depth + 1) for item in node.items]
-        if isinstance(node, syntax.Prefix) and node.operator == "-":
-            return -self.number(node.operand, depth + 1)
-        if isinstance(node, syntax.Infix):
-            return self._infix(node, depth + 1)
+        if isinstance(node, syntax.Operation):
+            return self._operation(node, depth + 1)
         if isinstance(node, syntax.Invocation) and node.subject is None:
             if node.name in _DOMAIN_FUNCTIONS and not node.new:
                 return self._domain(node, depth + 1)
@@ -194,10 +192,11 @@ class Values:
             )
         return value
 
-    def _infix(self, node: syntax.Infix, depth: int) -> int | Fraction:
+    def _operation(self, node: syntax.Operation, depth: int) -> int | Fraction:
         if node.operator not in (*_EXACT, "/"):
             raise self.text.error("public numbers are combined by + - * / only", node.position)
-        left, right = self.number(node.left, depth), self.number(node.right, depth)
+        *first, right = (self.number(operand, depth) for operand in node.operands)
+        left = first[0] if first else 0  # -x is 0 - x
         if node.operator in _EXACT:
             return _EXACT[node.operator](left, right)
         if right == 0:

@@ -75,20 +75,11 @@ class Invocation(Syntax):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Infix(Syntax):
-    """`left operator right`; the position is the operator's."""
+class Operation(Syntax):
+    """`left operator right`, `-operand` or `!operand`; the position is the operator's."""
 
     operator: str
-    left: Syntax
-    right: Syntax
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prefix(Syntax):
-    """`-operand` or `!operand`."""
-
-    operator: str
-    operand: Syntax
+    operands: tuple[Syntax, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
