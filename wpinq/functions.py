@@ -19,13 +19,10 @@ from wpinq.runtime.public import public_names
 
 if TYPE_CHECKING:
     from wpinq.expr.functions.casts import cast as cast
+    from wpinq.expr.functions.composites import *  # noqa: F403
     from wpinq.expr.functions.dates import *  # noqa: F403
-    from wpinq.expr.functions.lists import *  # noqa: F403
-    from wpinq.expr.functions.logic import *  # noqa: F403
-    from wpinq.expr.functions.numbers import *  # noqa: F403
-    from wpinq.expr.functions.records import *  # noqa: F403
     from wpinq.expr.functions.reductions import *  # noqa: F403
-    from wpinq.expr.functions.text import *  # noqa: F403
+    from wpinq.expr.functions.scalars import *  # noqa: F403
 
 globals().update(IN_PYTHON, __all__=sorted(IN_PYTHON))
 public_names(globals())

@@ -8,8 +8,7 @@ from pathlib import Path
 import wpinq as wp
 from wpinq.expr.declare import IN_PYTHON
 from wpinq.expr.definition import LIST_LIMIT, TEXT_LIMIT
-from wpinq.expr.functions.lists import SUBSET_LIMIT
-from wpinq.expr.functions.records import SORT_LIMIT
+from wpinq.expr.functions.composites import SORT_LIMIT, SUBSET_LIMIT
 from wpinq.expr.types import PARTS_LIMIT, TYPE_DEPTH_LIMIT, VALUES_LIMIT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text(encoding="utf-8")

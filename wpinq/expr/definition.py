@@ -104,7 +104,8 @@ Types = tuple[Type, ...]
 CallAttributes = tuple[str | int | None, ...]
 Meaning = Callable[..., Any]
 TypingRule = Callable[[Types, CallAttributes], Type]
-WorkRule = Callable[[tuple[Amount, ...], tuple[Amount, ...], Type], tuple[int | Amount, int | Amount]]
+Amounts = tuple[Amount, ...]
+WorkRule = Callable[[Amounts, Amounts, Type], tuple[int | Amount, int | Amount]]
 """From the size and the longest string of each argument, and the type of the result, to the steps that a call takes
 and the longest string in what it gives. Of an argument that is a function, the size is the steps of all its calls."""
 
@@ -226,9 +227,9 @@ def strict(function: Callable[..., Value]) -> Callable[..., Value]:
 # --- how much work: of what passes its arguments on, and of what reads every element and code point ----------------
 
 
-def moved(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[int, Amount]:
+def moved(sizes: Amounts, texts: Amounts, given: Type) -> tuple[int, Amount]:
     return 1, most(*texts)
 
 
-def handled(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
+def handled(sizes: Amounts, texts: Amounts, given: Type) -> tuple[Amount, Amount]:
     return sum(sizes, Amount.of(1)), most(*texts)

@@ -238,24 +238,27 @@ RESERVED = frozenset({"new", "true", "false", "null"})
 """Words of the notation that cannot name a variable."""
 
 INFIX = {
-    "or": ("||", 2),
-    "and": ("&&", 3),
-    "equal": ("==", 4),
-    "not_equal": ("!=", 4),
-    "less": ("<", 5),
-    "less_record": ("<", 5),
-    "less_equal": ("<=", 5),
-    "greater": (">", 5),
-    "greater_equal": (">=", 5),
-    "add": ("+", 6),
-    "subtract": ("-", 6),
-    "concatenate": ("+", 6),
-    "multiply": ("*", 7),
-    "divide": ("/", 7),
-    "floor_divide": ("/", 7),  # between ints, as in the paper; `//` starts a comment
-    "modulo": ("%", 7),
+    "or": ("||", 2, "or"),
+    "and": ("&&", 3, "and"),
+    "equal": ("==", 4, "eq"),
+    "not_equal": ("!=", 4, "ne"),
+    "less": ("<", 5, "lt"),
+    "less_record": ("<", 5, ""),
+    "less_equal": ("<=", 5, "le"),
+    "greater": (">", 5, "gt"),
+    "greater_equal": (">=", 5, "ge"),
+    "add": ("+", 6, "add"),
+    "subtract": ("-", 6, "sub"),
+    "concatenate": ("+", 6, ""),
+    "multiply": ("*", 7, "mul"),
+    "divide": ("/", 7, "truediv"),
+    "floor_divide": ("/", 7, "floordiv"),  # between ints, as in the paper; `//` starts a comment
+    "modulo": ("%", 7, "mod"),
 }
-"""Name of an operator -> its sign, and how close it binds. The first of several with one sign is what is read."""
+"""Name of an operator -> its sign, how close it binds, and Python's name for what makes it of symbols.
+
+The first of several with one sign is what is read.
+"""
 _TERNARY, _UNARY, _POSTFIX = 1, 8, 9
 
 
@@ -365,7 +368,7 @@ class _ExpressionWriter:
     def _call(self, call: Call, depth: int) -> tuple[str, int]:
         arguments = call.arguments
         if call.name in INFIX:
-            symbol, strength = INFIX[call.name]
+            symbol, strength, _ = INFIX[call.name]
             left = self.write(arguments[0], strength, depth)
             right = self.write(arguments[1], strength + 1, depth)
             return f"{left} {symbol} {right}", strength

@@ -37,9 +37,9 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
     """
     one, other = left.type, right.type
     if name == "add" and one == DURATION and other in (DATE, TIMESTAMP):
-        return _moved(name, right, left, left, right)
+        return stored(name, other, lambda length, moment: _moved(name, moment, length, other), left, right)
     if name in ("add", "subtract") and one in (DATE, TIMESTAMP) and other == DURATION:
-        return _moved(name, left, right, left, right)
+        return stored(name, one, lambda moment, length: _moved(name, moment, length, one), left, right)
     if name == "subtract" and one == other and one in (DATE, TIMESTAMP, TIME):
         unit = DAY if one == DATE else 1
         return stored(name, DURATION, lambda a, b: times(minus(a, b), unit), left, right)
@@ -50,19 +50,12 @@ def arithmetic(name: str, left: Expr, right: Expr) -> Expr:
     raise refused(name, left, right)
 
 
-def _moved(name: str, moment: Expr, length: Expr, *written: Expr) -> Expr:
+def _moved(name: str, moment: Expr, length: Expr, type_: Type) -> Expr:
     """A moment a duration later or earlier; a date moves by whole days, rounded down.
 
     This is as in Python.
     """
-    type_ = moment.type
-    first = written[0] is moment
-
-    def moved(a: Expr, b: Expr) -> Expr:
-        at, by = (a, b) if first else (b, a)
-        return kept(call(name, at, over(by, DAY) if type_ == DATE else by), type_)
-
-    return stored(name, type_, moved, *written)
+    return kept(call(name, moment, over(length, DAY) if type_ == DATE else length), type_)
 
 
 def floor_quotient(left: Expr, right: Expr) -> Expr:

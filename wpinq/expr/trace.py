@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from wpinq.errors import ExpressionError, described, warn
 from wpinq.expr import build, catalogue
-from wpinq.expr.nodes import NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, show, walk
+from wpinq.expr.nodes import INFIX, NESTING_LIMIT, Call, Constant, Expr, Lambda, Variable, make_lambda, show, walk
 from wpinq.expr.types import INT, STR, TYPE_DEPTH_LIMIT, TupleOf, Type
 
 # Warnings about the few things that Python does to a symbol without calling it, and about pieces taken backwards.
@@ -160,32 +160,12 @@ def _reflected(name: str) -> Callable[[object, object], Symbol]:
     return lambda self, other: Symbol(catalogue.apply(name, lift(other), lift(self)))
 
 
-OPERATORS = {
-    "neg": "negate",
-    "invert": "not",
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "gt": "greater",
-    "le": "less_equal",
-    "ge": "greater_equal",
-}
-REFLECTED_TOO = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "modulo",
-    "and": "and",
-    "or": "or",
-}
-"""Python's name for an operator -> ours."""
-
-for _python, _name in (OPERATORS | REFLECTED_TOO).items():
+for _name, (_, _, _python) in INFIX.items():
     setattr(Symbol, f"__{_python}__", _operator(_name))
-for _python, _name in REFLECTED_TOO.items():
-    setattr(Symbol, f"__r{_python}__", _reflected(_name))
+    if _python not in ("", "eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Symbol, f"__r{_python}__", _reflected(_name))
+Symbol.__neg__ = _operator("negate")
+Symbol.__invert__ = _operator("not")
 
 REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with F.record(...)"),

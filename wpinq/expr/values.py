@@ -119,39 +119,25 @@ def _kind_of_numpy(value: Any) -> str:
 
 
 def _of_numpy(value: Any) -> int:
-    """The microseconds of a numpy moment or span, in Python's integers.
+    """The microseconds of a numpy moment or span, exactly.
 
-    Numpy's own would overflow without an error.
+    What overflows in numpy, without an error, or is finer than microseconds, is another value on the way back.
     """
-    noun = "moment" if value.dtype.kind == "M" else "duration"
+    kind = value.dtype.kind
+    noun = "moment" if kind == "M" else "duration"
     if value != value:
-        raise UnfitValue(f"a missing {'timestamp' if noun == 'moment' else noun}")
-    written = _NUMPY_UNIT.search(value.dtype.str)
-    if written is None:
+        raise UnfitValue(f"a missing {'timestamp' if kind == 'M' else noun}")
+    unit = value.dtype.str[4:].strip("[]0123456789")
+    if not unit:
         raise UnfitValue(f"a {noun} of numpy without a unit")
-    count, unit = int(value.astype("i8")) * int(written[1] or 1), written[2]
-    if unit in _MONTHS:
-        if noun == "duration":
-            raise UnfitValue("an interval of months, which are no duration")
-        # Outside the years that there are, any number beyond the range does.
-        years, month = divmod(count * _MONTHS[unit], 12)
-        year = 1970 + years
-        within = datetime.MINYEAR <= year <= datetime.MAXYEAR
-        return _length(datetime.datetime(year, month + 1, 1) - _EPOCH) if within else years * 366 * DAY
-    if unit in _NUMPY_UNITS:
-        return count * _NUMPY_UNITS[unit]
-    whole, finer = divmod(count, _FINER[unit])
-    if finer:
+    if kind == "m" and unit in ("Y", "M"):
+        raise UnfitValue("an interval of months, which are no duration")
+    count = value.astype(f"{kind}8[us]")
+    if count.astype(value.dtype) == value:
+        return int(count.astype("i8"))
+    if unit in ("ns", "ps", "fs", "as"):
         raise UnfitValue(f"a {noun} finer than microseconds")
-    return whole
-
-
-_NUMPY_UNIT = re.compile(r"\[(\d*)([A-Za-z]+)\]$", re.ASCII)
-_MONTHS = {"Y": 12, "M": 1}
-_NUMPY_UNITS = {"W": 7 * DAY, "D": DAY, "h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 1000, "us": 1}
-"""Microseconds of numpy's units."""
-_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
-"""Of its finer units, how many are a microsecond."""
+    return (types.INT_MAX + 1) * DAY  # beyond every range
 
 
 def _microseconds(value: datetime.datetime) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import datetime
 import re
 from collections.abc import Callable
 from functools import reduce
@@ -16,7 +15,18 @@ from wpinq.expr.catalogue import promote
 from wpinq.expr.catalogue import to_float as number_to_float
 from wpinq.expr.decimals import below, both, choose, joined, minus, no, over, part, plus, rest, same, times
 from wpinq.expr.declare import derived, function, in_python, primitive
-from wpinq.expr.definition import Amount, CallAttributes, Mistyped, Types, TypingRule, expect, fit_number, handled, most
+from wpinq.expr.definition import (
+    Amount,
+    Amounts,
+    CallAttributes,
+    Mistyped,
+    Types,
+    TypingRule,
+    expect,
+    fit_number,
+    handled,
+    most,
+)
 from wpinq.expr.nodes import Constant, Expr, show
 from wpinq.expr.temporal import MOMENTS, civil, days_of, kept
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
@@ -56,7 +66,7 @@ def _str_of(value: Any) -> Value:
     return None if value is None else str(value)
 
 
-def _written(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
+def _written(sizes: Amounts, texts: Amounts, given: Type) -> tuple[Amount, Amount]:
     steps, text = handled(sizes, texts, given)
     return steps, most(text, INT_TEXT)
 
@@ -457,16 +467,8 @@ def cast(value: object, target: Any) -> Any:
         return to_decimal(value, target.scale)
     if isinstance(target, types.CategoryOf):
         return to_category(value, builtins.list(target.listed))
-    casts: dict[object, Callable[[object], Any]] = {
-        int: to_int,
-        float: to_float,
-        str: to_str,
-        datetime.date: to_date,
-        datetime.datetime: to_timestamp,
-        datetime.time: to_time,
-        datetime.timedelta: to_duration,
-    }
-    made = casts.get(target) if isinstance(target, type) else None
+    known = types.PYTHON_TYPES.get(target) if isinstance(target, type) else None
+    made = globals().get(f"to_{known}")
     if made is None:
         raise ExpressionError(
             "cast goes to int, float, str, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, "

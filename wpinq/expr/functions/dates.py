@@ -28,26 +28,24 @@ _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _UNITS = ("year", "quarter", "month", "week", *_LENGTHS)
 
 
-def _of_date(name: str, of_days: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """A number that a date has, or the date of a timestamp."""
+def _part(name: str, plain: Logical, words: str, part: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """A number that a date has, or a time of day; or that of a timestamp."""
 
     def rule(value: Expr) -> Expr:
-        if value.type not in (DATE, TIMESTAMP):
-            raise Mistyped(f"{name} takes a date or a timestamp, not {value.type}")
-        return stored(name, INT, lambda count: of_days(over(count, DAY) if value.type == TIMESTAMP else count), value)
+        if value.type not in (plain, TIMESTAMP):
+            raise Mistyped(f"{name} takes {words}, not {value.type}")
+        dated = plain == DATE and value.type == TIMESTAMP
+        return stored(name, INT, lambda count: part(over(count, DAY) if dated else count), value)
 
     return rule
+
+
+def _of_date(name: str, of_days: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    return _part(name, DATE, "a date or a timestamp", of_days)
 
 
 def _clock(name: str, unit: int, modulus: int) -> Callable[[Expr], Expr]:
-    """A number that a time of day has, or that of a timestamp."""
-
-    def rule(value: Expr) -> Expr:
-        if value.type not in (TIME, TIMESTAMP):
-            raise Mistyped(f"{name} takes a timestamp or a time of day, not {value.type}")
-        return stored(name, INT, lambda moment: rest(over(moment, unit), modulus), value)
-
-    return rule
+    return _part(name, TIME, "a timestamp or a time of day", lambda moment: rest(over(moment, unit), modulus))
 
 
 def _day_of_year(days: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Functions that make lists and take them apart."""
+"""Functions that make lists and records, and take them apart."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from wpinq.expr import build, catalogue
-from wpinq.expr.build import call, constant, static_int
+from wpinq.expr import build, catalogue, definition
+from wpinq.expr.build import call, constant, fields, static_int
 from wpinq.expr.compile import EMPTY_LAST, INNER_LEVEL, first_of, of_one
-from wpinq.expr.declare import derived, primitive
+from wpinq.expr.declare import Column, applied, derived, in_python, primitive
 from wpinq.expr.definition import (
-    LIST_LIMIT,
-    Amount,
+    Amounts,
     CallAttributes,
-    Meaning,
     Mistyped,
     Types,
-    any_null,
-    define,
     expect,
     handled,
     list_type,
@@ -29,7 +25,8 @@ from wpinq.expr.definition import (
     strict,
 )
 from wpinq.expr.nodes import Expr, Lambda, Variable, make_lambda
-from wpinq.expr.types import FLOAT, INT, NULL, STR, ListOf, Type, Weighted, is_record_type, unify
+from wpinq.expr.trace import Symbol, lift
+from wpinq.expr.types import FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, Weighted, is_record_type, unify
 from wpinq.expr.values import Value
 
 
@@ -62,25 +59,25 @@ def _get_element(items: tuple[Value, ...] | None, index: int | None) -> Value:
 def _length(types: Types, attributes: CallAttributes) -> Type:
     if types[0] != STR:
         list_type(types[0])
-    return INT.with_nullable(any_null(types))
+    return INT.with_nullable(definition.any_null(types))
 
 
 def _range_type(types: Types, attributes: CallAttributes) -> Type:
     expect(types, INT, what="a range takes integers")
     (limit,) = attributes
-    if limit is not None and not (type(limit) is int and 0 <= limit <= LIST_LIMIT):
-        raise Mistyped(f"the limit of a range must lie between 0 and {LIST_LIMIT:,}")
-    return ListOf(INT, bound=limit, nullable=any_null(types))
+    if limit is not None and not (type(limit) is int and 0 <= limit <= definition.LIST_LIMIT):
+        raise Mistyped(f"the limit of a range must lie between 0 and {definition.LIST_LIMIT:,}")
+    return ListOf(INT, bound=limit, nullable=definition.any_null(types))
 
 
-def _limited_range(attributes: CallAttributes) -> Meaning:
+def _limited_range(attributes: CallAttributes) -> definition.Meaning:
     limit: Any = attributes[0]  # a number or nothing, as its typing rule has seen
     if limit is None:
         return strict(builtins.range)
     return strict(lambda start, stop: builtins.range(start, min(stop, start + limit)))
 
 
-def _counted(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
+def _counted(sizes: Amounts, texts: Amounts, given: Type) -> tuple[definition.Amount, definition.Amount]:
     steps, text = handled(sizes, texts, given)
     return steps + (list_type(given).bound or 0), text
 
@@ -94,7 +91,7 @@ def _each(items: tuple[Value, ...] | None, function: Callable[[Value], Value]) -
     return None if items is None else builtins.map(function, items)
 
 
-def _as_often(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type) -> tuple[Amount, Amount]:
+def _as_often(sizes: Amounts, texts: Amounts, given: Type) -> tuple[definition.Amount, definition.Amount]:
     elements, steps = sizes
     return 1 + elements + steps, most(*texts)
 
@@ -102,12 +99,14 @@ def _as_often(sizes: tuple[Amount, ...], texts: tuple[Amount, ...], given: Type)
 def _flatten(types: Types, attributes: CallAttributes) -> Type:
     outer = list_type(types[0])
     inner = list_type(outer.element)
-    bound = None if outer.bound is None or inner.bound is None else min(outer.bound * inner.bound, LIST_LIMIT)
+    bound = (
+        None if outer.bound is None or inner.bound is None else min(outer.bound * inner.bound, definition.LIST_LIMIT)
+    )
     return ListOf(inner.element, bound=bound, nullable=outer.nullable)
 
 
 def _one_after_another(lists: tuple[Value, ...]) -> Value:
-    return islice(chain.from_iterable(items or () for items in lists), LIST_LIMIT)
+    return islice(chain.from_iterable(items or () for items in lists), definition.LIST_LIMIT)
 
 
 def _weighted(types: Types, attributes: CallAttributes) -> Type:
@@ -122,8 +121,8 @@ def _weigh(value: Expr, weight: Expr) -> Expr:
     return build.call("weighted", value, catalogue.widened(weight))
 
 
-define("list", None, _list, lambda *values: values, work=moved)
-define("range_list", 2, _range_type, implement=_limited_range, work=_counted, lazy=True)
+definition.define("list", None, _list, lambda *values: values, work=moved)
+definition.define("range_list", 2, _range_type, implement=_limited_range, work=_counted, lazy=True)
 
 
 @primitive(_element, _get_element, work=moved)
@@ -165,7 +164,7 @@ def _subsets(items: Expr, size: Expr) -> Expr:
     if depth > SUBSET_LIMIT:
         raise Mistyped(f"subsets takes at most {SUBSET_LIMIT} elements at a time")
     bound = list_type(items.type).bound
-    if bound is not None and bound**depth > LIST_LIMIT:
+    if bound is not None and bound**depth > definition.LIST_LIMIT:
         bound = None
 
     def choose(items: Expr, chosen: builtins.list[Expr], start: Expr, level: int) -> Expr:
@@ -186,7 +185,7 @@ def _subsets(items: Expr, size: Expr) -> Expr:
 
 
 def _first(items: Expr, count: Expr) -> Expr:
-    most = static_int(count, "the number of elements", 1, LIST_LIMIT)
+    most = static_int(count, "the number of elements", 1, definition.LIST_LIMIT)
     list_type(items.type)
     return first_of(items, most, partial(call, "element"))
 
@@ -248,3 +247,94 @@ def sort_by(items: object, key: Callable[..., Any]) -> Any:
 @derived(_first)
 def first(items: object, count: int) -> Any:
     """The first elements of a list, at most `count`, which bounds its length."""
+
+
+# Records: their fields, and these in another order.
+
+
+def _record(types: Types, attributes: CallAttributes) -> Type:
+    for type_ in types:
+        if not is_record_type(type_):
+            raise Mistyped(f"a record cannot hold {type_}")
+    if not types:
+        raise Mistyped('a record needs a field; for one record in all write a constant, such as "all"')
+    if len(attributes) != len(types):
+        raise Mistyped(f"a record of {len(types)} fields cannot have {len(attributes)} names")
+    names = tuple(name for name in attributes if name is not None)
+    if len(set(names)) != len(names):
+        raise Mistyped("two fields of one record share a name; name them apart")
+    return TupleOf(tuple(None if n is None else str(n) for n in attributes), types)
+
+
+def _field(types: Types, attributes: CallAttributes) -> Type:
+    (record,), (index,) = types, attributes
+    if not isinstance(record, TupleOf) or type(index) is not int or not 0 <= index < len(record.elements):
+        raise Mistyped(f"{record} has no field number {index}")
+    element = record.elements[index]
+    return element.with_nullable(element.nullable or record.nullable)
+
+
+def _get_field(attributes: CallAttributes) -> definition.Meaning:
+    index: Any = attributes[0]  # a number, as its typing rule has seen
+    return lambda record: None if record is None else record[index]
+
+
+definition.define("record", None, _record, lambda *values: values, work=moved)
+definition.define("field", 1, _field, implement=_get_field, work=moved)
+
+
+@in_python
+def record(**fields: object) -> Any:
+    """A record with named fields: `F.record(src=e.dst, dst=e.src)`."""
+    if any(isinstance(value, Column) for value in fields.values()):
+        return applied(lambda *values: record(**dict(zip(fields, values, strict=True))), *fields.values())
+    return Symbol(build.record(tuple(fields), tuple(lift(value) for value in fields.values())))
+
+
+SORT_LIMIT = 8
+"""The most fields that `sort` orders in a record: its network has n(n-1)/2 exchanges."""
+
+
+def _arranged(value: Expr, arranged: builtins.list[Expr]) -> Expr:
+    """The same record with its fields rearranged.
+
+    Names stay in place where all fields have one type.
+    """
+    assert isinstance(value.type, TupleOf)
+    same = all(element == value.type.elements[0] for element in value.type.elements)
+    names = value.type.names if same else (None,) * len(arranged)
+    return call("record", *arranged, attributes=names)
+
+
+def _sorted(value: Expr) -> Expr:
+    if isinstance(value.type, ListOf):
+        return call("sort_list", value)
+    parts = fields(value)
+    if any(part.type != parts[0].type for part in parts):
+        raise Mistyped(f"sort takes a record whose fields have one type, not {value.type}")
+    if len(parts) > SORT_LIMIT:
+        raise Mistyped(f"sort takes a record of at most {SORT_LIMIT} fields, or a list")
+    for end in builtins.range(len(parts) - 1, 0, -1):  # bubble sort as a network: no data-dependent control flow
+        for i in builtins.range(end):
+            a, b = parts[i], parts[i + 1]
+            swap = catalogue.precedes(b, a)
+            parts[i], parts[i + 1] = call("where", swap, b, a), call("where", swap, a, b)
+    return _arranged(value, parts)
+
+
+@derived(_sorted)
+def sort(value: object) -> Any:
+    """A list in canonical order, or a record with its fields in order; null first.
+
+    The fields are all of one type, at most 8.
+    """
+
+
+@derived(lambda value: _arranged(value, fields(value)[1:] + fields(value)[:1]))
+def rotate(value: object) -> Any:
+    """The record with its fields moved one place to the left: `(a, b, c)` gives `(b, c, a)`."""
+
+
+@derived(lambda value: _arranged(value, fields(value)[::-1]))
+def reverse(value: object) -> Any:
+    """The record with its fields in reverse: `(a, b)` gives `(b, a)`."""
