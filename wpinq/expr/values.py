@@ -32,7 +32,7 @@ SECOND = 1_000_000
 DAY = 86_400 * SECOND
 """Microseconds of a day."""
 
-_EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=datetime.UTC)
 _FIRST_ORDINAL = _EPOCH.toordinal()
 FIRST_DAY, LAST_DAY = 1 - _FIRST_ORDINAL, datetime.date.max.toordinal() - _FIRST_ORDINAL
@@ -103,7 +103,7 @@ def to_stored(value: Any, type_: types.Logical) -> Value:
         if type_ == types.TIME and isinstance(value, datetime.time) and zone is None:
             return ((value.hour * 60 + value.minute) * 60 + value.second) * SECOND + value.microsecond
         if type_ == types.DURATION and (kind == "m" or isinstance(value, datetime.timedelta)):
-            return fit(_of_numpy(value) if kind else _length(value), type_)
+            return fit(_of_numpy(value) if kind else value // _TICK, type_)
         without = " without a zone" if type_ == types.TIME else ""
         raise UnfitValue(f"a value that is not of type {type_} (a datetime.{_PYTHON[type_].__name__}{without})")
     raise UnfitValue(f"a value that is not of type {type_}")
@@ -141,11 +141,7 @@ def _of_numpy(value: Any) -> int:
 
 
 def _microseconds(value: datetime.datetime) -> int:
-    return _length(value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC))
-
-
-def _length(value: datetime.timedelta) -> int:
-    return int((value.days * 86_400 + value.seconds) * SECOND + value.microseconds)
+    return (value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)) // _TICK
 
 
 def _units(value: Decimal | int, scale: int) -> int:
@@ -180,8 +176,6 @@ def _python_of(type_: types.Logical) -> Callable[[Value], Value]:
     if isinstance(type_, types.DecimalOf):
         scale = type_.scale
         return lambda units: _decimal(units, scale)
-    if isinstance(type_, types.CategoryOf):
-        return str
     made: dict[types.Type, Callable[[Value], Value]] = {
         types.DATE: lambda days: datetime.date.fromordinal(days + _FIRST_ORDINAL),
         types.TIMESTAMP: _timestamp,

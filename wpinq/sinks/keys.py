@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from wpinq.columns.records import column_names
 from wpinq.data.layout import plain
@@ -78,6 +79,8 @@ class KeyDomain(ABC):
     """
 
     size: int
+    plain: ClassVar[Type]
+    """The type of its keys, but for null, where they have one of their own."""
 
     @abstractmethod
     def __contains__(self, key: object) -> bool: ...
@@ -90,12 +93,14 @@ class KeyDomain(ABC):
     def index(self, key: Value) -> int:
         """The number of a key that is in the domain."""
 
-    @abstractmethod
     def of(self, type_: Type) -> KeyDomain:
         """The domain over keys of a type, in canonical form; PlanError where it is not of that type.
 
         A null is in a domain only where it is given.
         """
+        if type_.with_nullable(False) != self.plain:
+            raise PlanError(f"the keys are of type {type_}, and {self} are {self.plain}")
+        return self
 
     @abstractmethod
     def to_json(self, type_: Type) -> dict[str, Json]:
@@ -110,6 +115,7 @@ class KeyDomain(ABC):
 class IntegerKeys(KeyDomain):
     """The integers from `first` to `last`, both of them in it."""
 
+    plain: ClassVar[Type] = INT
     first: int
     last: int
     size: int = field(init=False, compare=False)
@@ -132,11 +138,6 @@ class IntegerKeys(KeyDomain):
     def index(self, key: Value) -> int:
         return int(key) - self.first
 
-    def of(self, type_: Type) -> KeyDomain:
-        if type_.with_nullable(False) != INT:
-            raise PlanError(f"the keys are of type {type_}, and {self} are int")
-        return self
-
     def to_json(self, type_: Type) -> dict[str, Json]:
         return {"integers": [self.first, self.last]}
 
@@ -145,6 +146,7 @@ class IntegerKeys(KeyDomain):
 class DigitKeys(KeyDomain):
     """The texts of so many digits, from 0…0 to 9…9."""
 
+    plain: ClassVar[Type] = STR
     length: int
     size: int = field(init=False, compare=False)
 
@@ -164,11 +166,6 @@ class DigitKeys(KeyDomain):
 
     def index(self, key: Value) -> int:
         return int(key)
-
-    def of(self, type_: Type) -> KeyDomain:
-        if type_.with_nullable(False) != STR:
-            raise PlanError(f"the keys are of type {type_}, and {self} are str")
-        return self
 
     def to_json(self, type_: Type) -> dict[str, Json]:
         return {"digits": self.length}
