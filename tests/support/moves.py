@@ -85,8 +85,7 @@ class Values:
         values = [self.of(argument) for argument in arguments]
         if _UNTOLD in values or any(isinstance(argument, Lambda) for argument in expression.arguments):
             return _UNTOLD
-        value = primitive_named(expression.name).implement(expression.attributes)(*values)
-        return tuple(value) if primitive_named(expression.name).lazy and value is not None else value
+        return primitive_named(expression.name).implement(expression.attributes)(*values)
 
     def matches(self, term: Term, value: Any) -> bool:
         """Whether a record can be one that a term stands for."""

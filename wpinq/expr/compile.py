@@ -1,12 +1,12 @@
 """Lambdas as Python functions in static single assignment, with shared work done once.
 
 The generated source has nothing but calls of primitives and constants passed by reference, so no text of a
-query is ever executed. Lists are produced lazily where they are consumed once (the body of a SelectMany, the
-inside of map and flatten), so that a limit also limits the work.
+query is ever executed.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -14,10 +14,8 @@ from typing import Any
 
 from wpinq.expr.build import call, constant
 from wpinq.expr.definition import primitive_named
-from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda, walk
+from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, below_first, make_lambda, walk
 from wpinq.expr.types import INT, ListOf, Weighted
-
-_EAGER, _LAZY, _LAZY_INSIDE = 0, 1, 2
 
 _INLINE = {
     "equal": "{0} == {1}",
@@ -30,30 +28,9 @@ _INLINE = {
 """Python that means the primitive when no argument is null: a call saved in the innermost loops."""
 
 
-class _Scope:
-    """A function under construction: its lines, the names of computed values, and its parent."""
-
-    def __init__(self, parent: _Scope | None, indent: str) -> None:
-        self.parent = parent
-        self.indent = indent
-        self.lines: list[str] = []
-        self.names: dict[bytes, str] = {}
-
-    def find(self, digest: bytes) -> str | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            if digest in scope.names:
-                return scope.names[digest]
-            scope = scope.parent
-        return None
-
-    def line(self, text: str) -> None:
-        self.lines.append(self.indent + text)
-
-
 class _FunctionWriter:
     def __init__(self) -> None:
-        self.globals: dict[str, Any] = {"__builtins__": {}, "tuple": tuple}
+        self.globals: dict[str, Any] = {"__builtins__": {}}
         self.count = 0
 
     def fresh(self, prefix: str) -> str:
@@ -65,64 +42,26 @@ class _FunctionWriter:
         self.globals[name] = value
         return name
 
-    def function(self, lambda_: Lambda, parent: _Scope | None, mode: int) -> tuple[str, list[str]]:
-        """Emit `def`; gives its name and its lines."""
-        scope = _Scope(parent, "    " if parent is None else parent.indent + "    ")
-        name, parameters = self.fresh("f"), []
-        for variable in lambda_.parameters:
-            parameters.append(self.fresh("x"))
-            scope.names[variable.digest] = parameters[-1]
-        result = self.emit(lambda_.body, scope, mode)
-        scope.line(f"return {result}")
-        return name, [f"{scope.indent[4:]}def {name}({', '.join(parameters)}):", *scope.lines]
-
-    def emit(self, root: Expr, scope: _Scope, root_mode: int) -> str:
-        """Emit the computation of `root`, and return the name of its value.
-
-        Iterative, so that depth is no limit.
-        """
-        stack: list[tuple[Expr, int, bool]] = [(root, root_mode, False)]
-        results: dict[tuple[bytes, int], list[str]] = {}
-        while stack:
-            node, mode, ready = stack.pop()
-            lazy = mode != _EAGER and isinstance(node, Call) and primitive_named(node.name).lazy
-            known = None if lazy else scope.find(node.digest)
-            if known is not None:
-                results.setdefault((node.digest, mode), []).append(known)
-            elif isinstance(node, Constant):
-                name = scope.names[node.digest] = self.constant(node.value)
-                results.setdefault((node.digest, mode), []).append(name)
-            elif isinstance(node, Variable):  # pragma: no cover - every variable is bound by a scope
-                raise AssertionError("unbound variable")
-            elif ready:
-                assert isinstance(node, Call)
-                modes = _argument_modes(node, mode)
-                arguments = [
-                    self._lambda(child, scope, m) if isinstance(child, Lambda) else results[child.digest, m].pop()
-                    for child, m in reversed(tuple(zip(node.arguments, modes, strict=True)))
-                ][::-1]
-                name = self.fresh("v")
-                text = self._call(node, arguments)
-                if primitive_named(node.name).lazy and not lazy:
-                    held = self.fresh("v")
-                    scope.line(f"{held} = {text}")
-                    text = f"None if {held} is None else tuple({held})"
-                scope.line(f"{name} = {text}")
-                if not lazy:
-                    scope.names[node.digest] = name
-                results.setdefault((node.digest, mode), []).append(name)
-            else:
-                assert isinstance(node, Call)
-                stack.append((node, mode, True))
-                for child, child_mode in zip(node.arguments, _argument_modes(node, mode), strict=True):
-                    if not isinstance(child, Lambda):
-                        stack.append((child, child_mode, False))
-        return results[root.digest, root_mode].pop()
-
-    def _lambda(self, lambda_: Lambda, scope: _Scope, mode: int) -> str:
-        name, lines = self.function(lambda_, scope, mode)
-        scope.lines.extend(lines)
-        return name
+    def function(self, lambda_: Lambda, outer: ChainMap[bytes, str], indent: str = "") -> tuple[str, list[str]]:
+        """Emit `def`; gives its name and its lines. `outer` has the names of what is computed outside."""
+        names, lines = outer.new_child(), list[str]()
+        name, parameters = self.fresh("f"), [self.fresh("x") for _ in lambda_.parameters]
+        names.update(zip((variable.digest for variable in lambda_.parameters), parameters, strict=True))
+        for node in below_first([lambda_.body], _computed_before, names):
+            if isinstance(node, Constant):
+                names[node.digest] = self.constant(node.value)
+                continue
+            assert isinstance(node, Call)
+            arguments = []
+            for child in node.arguments:
+                if isinstance(child, Lambda):
+                    inner, body = self.function(child, names, indent + "    ")
+                    lines += body
+                arguments.append(inner if isinstance(child, Lambda) else names[child.digest])
+            names[node.digest] = self.fresh("v")
+            lines.append(f"{indent}    {names[node.digest]} = {self._call(node, arguments)}")
+        result = f"{indent}    return {names[lambda_.body.digest]}"
+        return name, [f"{indent}def {name}({', '.join(parameters)}):", *lines, result]
 
     def _call(self, node: Call, arguments: list[str]) -> str:
         if node.name == "record":
@@ -135,24 +74,11 @@ class _FunctionWriter:
         return f"{self.constant(primitive_named(node.name).implement(node.attributes))}({', '.join(arguments)})"
 
 
-def _argument_modes(node: Call, mode: int) -> tuple[int, ...]:
-    """The production of each argument: flatten walks its lists once, map its list once."""
-    if node.name == "flatten":
-        return (_LAZY_INSIDE,)
-    if node.name == "map":
-        return (_LAZY, _LAZY if mode == _LAZY_INSIDE else _EAGER)
-    return (_EAGER,) * len(node.arguments)
+def _computed_before(node: Expr) -> list[Expr]:
+    return [child for child in node.children if not isinstance(child, Lambda)]
 
 
 @lru_cache(maxsize=4096)
-def _compile(lambda_: Lambda, mode: int) -> Callable[..., Any]:
-    compiler = _FunctionWriter()
-    name, lines = compiler.function(lambda_.core, None, mode)
-    exec("\n".join(lines), compiler.globals)
-    function: Callable[..., Any] = compiler.globals[name]
-    return function
-
-
 def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
     """The function as plain Python, from values to a value.
 
@@ -166,12 +92,11 @@ def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
     >>> compile_lambda(trace(lambda e: (e.dst, e.src // 2), (edge,)))((7, 3))
     (3, 3)
     """
-    return _compile(lambda_, _EAGER)
-
-
-def compile_iterator(lambda_: Lambda) -> Callable[..., Any]:
-    """Like `compile_lambda` for a function that gives a list, which may be a lazy iterator."""
-    return _compile(lambda_, _LAZY)
+    compiler = _FunctionWriter()
+    name, lines = compiler.function(lambda_.core, ChainMap())
+    exec("\n".join(lines), compiler.globals)
+    function: Callable[..., Any] = compiler.globals[name]
+    return function
 
 
 # A function that gives a list, of which only the first elements are wanted: no more is made of it than they take.

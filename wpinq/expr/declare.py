@@ -174,7 +174,6 @@ def primitive(
     meaning: Meaning | None = None,
     *,
     work: WorkRule | None = None,
-    lazy: bool = False,
     call: Callable[..., Expr] | None = None,
     takes_function: bool = False,
     in_python: bool = True,
@@ -187,7 +186,7 @@ def primitive(
     def declare(declared: Callable[P, Any]) -> Callable[P, Any]:
         name = declared.__name__
         arity = len(inspect.signature(declared).parameters)
-        define(name, arity, typing, meaning, work=work, lazy=lazy, place=declared.__module__)
+        define(name, arity, typing, meaning, work=work, place=declared.__module__)
         made = call or functools.partial(build.call, name)
         return function(made, takes_function=takes_function, in_python=in_python)(declared)
 
@@ -253,7 +252,7 @@ def _symbolic(declared: Callable[P, Any], name: str, takes_function: bool, varia
         if any(isinstance(value, Column) for value in values):
             return applied(symbolic, *values)
         if takes_function and len(values) == 2 and (not variadic or _is_function(values[1])):
-            return Symbol(apply(name, *_over_elements(name, *values)))
+            return Symbol(apply(name, *over_elements(name, *values)))
         return Symbol(apply(name, *map(lift, values)))
 
     return public(symbolic)
@@ -263,7 +262,8 @@ def _is_function(value: object) -> bool:
     return callable(value) and not isinstance(value, (Symbol, Expr))
 
 
-def _over_elements(name: str, items: object, function: UserFunction | None) -> tuple[Expr, ...]:
+def over_elements(name: str, items: object, function: UserFunction | None) -> tuple[Expr, ...]:
+    """The arguments of a function of this name: a list, and a function of its elements where there is one."""
     expr = lift(items)
     if function is None:
         return (expr,)

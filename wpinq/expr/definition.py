@@ -126,8 +126,7 @@ class Primitive:
 
     These are `typing(argument types, attributes)` and `implement(attributes) -> function of values`.
 
-    `arity` is the number of its arguments, or None where it takes any. The value of a `lazy` one may be an iterable
-    that was not walked yet; see `compile`.
+    `arity` is the number of its arguments, or None where it takes any.
     """
 
     name: str
@@ -135,7 +134,6 @@ class Primitive:
     typing: TypingRule
     implement: Callable[[CallAttributes], Meaning]
     work: WorkRule
-    lazy: bool
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -149,7 +147,6 @@ def define(
     *,
     work: WorkRule | None = None,
     implement: Callable[[CallAttributes], Meaning] | None = None,
-    lazy: bool = False,
     place: str = "wpinq.expr.functions",
 ) -> None:
     """Register a primitive.
@@ -169,7 +166,7 @@ def define(
         raise ExpressionError(f"the primitive {name!r} is not fully defined in {place}: it has no {missing}")
     if name in PRIMITIVES:
         raise ExpressionError(f"the primitive {name!r} is defined twice, the second time in {place}")
-    PRIMITIVES[name] = Primitive(name, arity, typing, implement, work, lazy)
+    PRIMITIVES[name] = Primitive(name, arity, typing, implement, work)
 
 
 def primitive_named(name: str) -> Primitive:

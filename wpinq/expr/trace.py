@@ -160,12 +160,12 @@ def _reflected(name: str) -> Callable[[object, object], Symbol]:
     return lambda self, other: Symbol(catalogue.apply(name, lift(other), lift(self)))
 
 
-for _name, (_, _, _python) in INFIX.items():
+_OPERATORS = {"neg": "negate", "invert": "not"}
+_OPERATORS |= {python: name for name, (_, _, python) in INFIX.items() if python}
+for _python, _name in _OPERATORS.items():
     setattr(Symbol, f"__{_python}__", _operator(_name))
-    if _python not in ("", "eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Symbol, f"__r{_python}__", _reflected(_name))
-Symbol.__neg__ = _operator("negate")
-Symbol.__invert__ = _operator("not")
+for _name in ("or", "and", "add", "subtract", "multiply", "divide", "floor_divide", "modulo"):
+    setattr(Symbol, f"__r{INFIX[_name][2]}__", _reflected(_name))
 
 REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with F.record(...)"),

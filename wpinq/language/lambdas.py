@@ -13,8 +13,9 @@ from inspect import Parameter, Signature
 
 from wpinq.errors import ExpressionError
 from wpinq.expr import build, catalogue
+from wpinq.expr.declare import over_elements
 from wpinq.expr.nodes import DEPTH_LIMIT, INFIX, Expr
-from wpinq.expr.trace import lift, trace
+from wpinq.expr.trace import lift
 from wpinq.expr.types import DURATION, INT, NULL, ListOf, TupleOf
 from wpinq.language import syntax
 from wpinq.language.grammar import SCALARS
@@ -91,7 +92,7 @@ class Lambdas:
         if isinstance(node, syntax.Name):
             return self._name(node, environment)
         if isinstance(node, syntax.Access):
-            return self._access(below(node.subject), node)
+            return build.field_named(below(node.subject), node.name)
         if isinstance(node, syntax.Index):
             return self._index(below(node.subject), node, below)
         if isinstance(node, syntax.Invocation):
@@ -124,14 +125,6 @@ class Lambdas:
             raise ExpressionError(f"`{shorten(node.name)}` is a query, and a lambda sees one record; see Join")
         known = [*environment, *self.parameters]
         raise ExpressionError(f"`{shorten(node.name)}` means nothing here; {suggest(node.name, known)}")
-
-    def _access(self, subject: Expr, node: syntax.Access) -> Expr:
-        type_ = subject.type
-        if isinstance(type_, TupleOf) and node.name not in type_.names:
-            names = [name for name in type_.names if name is not None]
-            there = suggest(node.name, names) if names else f"its fields have no names: [0] to [{len(type_.names) - 1}]"
-            raise ExpressionError(f"this record has no field `{shorten(node.name)}`; {there}")
-        return build.field_named(subject, node.name)
 
     def _index(self, subject: Expr, node: syntax.Index, below: Callable[[syntax.Syntax], Expr]) -> Expr:
         if not isinstance(subject.type, TupleOf):
@@ -202,10 +195,7 @@ class Lambdas:
         arguments: list[Expr] = []
         for position, value in enumerate(written):
             if isinstance(value, syntax.ArrowFunction) and position == 1 and catalogue.FUNCTIONS[name].takes_function:
-                items = arguments[0].type
-                if not isinstance(items, ListOf):
-                    raise ExpressionError(f"{name} with a function takes a list, not {items}")
-                arguments.append(trace(TextFunction(self, value, environment, depth), (items.element,)))
+                arguments[:] = over_elements(name, arguments[0], TextFunction(self, value, environment, depth))
             else:
                 arguments.append(self.expression(value, environment, depth))
         return catalogue.apply(name, *arguments)

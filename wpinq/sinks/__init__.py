@@ -1,4 +1,4 @@
-"""The sinks, one file each; importing the package registers all of them."""
+"""The sinks, a file for each family; importing the package registers all of them."""
 
 from importlib import import_module
 from pkgutil import iter_modules

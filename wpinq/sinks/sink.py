@@ -1,6 +1,6 @@
 """The contract of sinks: price, draw, answers and text form of a release.
 
-Each sink is one file: its input, sensitivity, scale, exact draw, error, interval, work bound, JSON and text form.
+Each sink is one class: its input, sensitivity, scale, exact draw, error, interval, work bound, JSON and text form.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def _range_type(types: Types, attributes: CallAttributes) -> Type:
 def _limited_range(attributes: CallAttributes) -> definition.Meaning:
     limit: Any = attributes[0]  # a number or nothing, as its typing rule has seen
     if limit is None:
-        return strict(builtins.range)
-    return strict(lambda start, stop: builtins.range(start, min(stop, start + limit)))
+        return strict(lambda start, stop: tuple(builtins.range(start, stop)))
+    return strict(lambda start, stop: tuple(builtins.range(start, min(stop, start + limit))))
 
 
 def _counted(sizes: Amounts, texts: Amounts, given: Type) -> tuple[definition.Amount, definition.Amount]:
@@ -88,7 +88,7 @@ def _map(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _each(items: tuple[Value, ...] | None, function: Callable[[Value], Value]) -> Value:
-    return None if items is None else builtins.map(function, items)
+    return None if items is None else tuple(builtins.map(function, items))
 
 
 def _as_often(sizes: Amounts, texts: Amounts, given: Type) -> tuple[definition.Amount, definition.Amount]:
@@ -106,7 +106,7 @@ def _flatten(types: Types, attributes: CallAttributes) -> Type:
 
 
 def _one_after_another(lists: tuple[Value, ...]) -> Value:
-    return islice(chain.from_iterable(items or () for items in lists), definition.LIST_LIMIT)
+    return tuple(islice(chain.from_iterable(items or () for items in lists), definition.LIST_LIMIT))
 
 
 def _weighted(types: Types, attributes: CallAttributes) -> Type:
@@ -122,7 +122,7 @@ def _weigh(value: Expr, weight: Expr) -> Expr:
 
 
 definition.define("list", None, _list, lambda *values: values, work=moved)
-definition.define("range_list", 2, _range_type, implement=_limited_range, work=_counted, lazy=True)
+definition.define("range_list", 2, _range_type, implement=_limited_range, work=_counted)
 
 
 @primitive(_element, _get_element, work=moved)
@@ -135,12 +135,12 @@ def length(value: object) -> Any:
     """The number of code points of a string, or of elements of a list."""
 
 
-@primitive(_map, _each, work=_as_often, lazy=True, takes_function=True)
+@primitive(_map, _each, work=_as_often, takes_function=True)
 def map(items: object, function: Callable[..., Any]) -> Any:
     """A function of each element of a list, in order."""
 
 
-@primitive(_flatten, strict(_one_after_another), work=handled, lazy=True)
+@primitive(_flatten, strict(_one_after_another), work=handled)
 def flatten(lists: object) -> Any:
     """The elements of a list of lists, in order; null lists are empty."""
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import ClassVar
 
 from wpinq.errors import PlanError, described
-from wpinq.expr.compile import compile_iterator, limited
+from wpinq.expr.compile import compile_lambda, limited
 from wpinq.expr.functions import LIST_LIMIT
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, show
 from wpinq.expr.types import ListOf, Type, Weighted, is_record_type
@@ -230,7 +230,7 @@ class SelectMany(PerRecord):
         return [(element, weight / norm) for element, weight in whole]
 
     def images(self, arithmetic: Arithmetic) -> Callable[[Value], Iterable[tuple[Value, Weight]]]:
-        function, bound, number = compile_iterator(self.bounded_function(self.function)), self.bound, arithmetic.number
+        function, bound, number = compile_lambda(self.bounded_function(self.function)), self.bound, arithmetic.number
         weighted, least = self.weighted, self.least_norm
 
         def images(record: Value) -> Iterable[tuple[Value, Weight]]:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import ClassVar
 
 from wpinq.errors import PlanError, described
-from wpinq.expr.compile import compile_iterator, limited
+from wpinq.expr.compile import compile_lambda, limited
 from wpinq.expr.nodes import Lambda, show
 from wpinq.expr.types import FLOAT, INT, ListOf, Type, record_type
 from wpinq.expr.values import Value
@@ -177,7 +177,7 @@ class Shave(RecordKeyed):
         return pieces
 
     def _varying(self, widths: Lambda, arithmetic: Arithmetic) -> Callable[..., Iterable[tuple[Value, Weight]]]:
-        function, bound = compile_iterator(self.bounded_function(widths)), self.bound
+        function, bound = compile_lambda(self.bounded_function(widths)), self.bound
 
         def pieces(record: Value, weight: Weight) -> Iterable[tuple[Value, Weight]]:
             left = Fraction(weight)  # exact in either arithmetic; rounded once, as a piece is emitted
