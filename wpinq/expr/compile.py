@@ -43,7 +43,10 @@ class _FunctionWriter:
         return name
 
     def function(self, lambda_: Lambda, outer: ChainMap[bytes, str], indent: str = "") -> tuple[str, list[str]]:
-        """Emit `def`; gives its name and its lines. `outer` has the names of what is computed outside."""
+        """Emit `def`; gives its name and its lines.
+
+        `outer` has the names of what is computed outside.
+        """
         names, lines = outer.new_child(), list[str]()
         name, parameters = self.fresh("f"), [self.fresh("x") for _ in lambda_.parameters]
         names.update(zip((variable.digest for variable in lambda_.parameters), parameters, strict=True))

@@ -263,7 +263,7 @@ def _is_function(value: object) -> bool:
 
 
 def over_elements(name: str, items: object, function: UserFunction | None) -> tuple[Expr, ...]:
-    """The arguments of a function of this name: a list, and a function of its elements where there is one."""
+    """The arguments of a function: a list, and a function of its elements where there is one."""
     expr = lift(items)
     if function is None:
         return (expr,)

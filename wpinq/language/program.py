@@ -333,10 +333,10 @@ class _Interpreter:
 # The options of a source: how each is read, and how it is written, for the error where it is not. A reader gives None
 # for what is not written so.
 
-_Reader = Callable[[_Interpreter, syntax.Syntax], Any]
+_OptionReader = Callable[[_Interpreter, syntax.Syntax], Any]
 
 
-def _scalar(kind: type) -> _Reader:
+def _scalar(kind: type) -> _OptionReader:
     def read(reading: _Interpreter, node: syntax.Syntax) -> Any:
         value = reading.values.scalar(node)
         return value if isinstance(value, kind) else None
@@ -423,7 +423,7 @@ def _field_name(node: syntax.Syntax) -> str:
 
 _FIELDS = "{0} gives tables a field each: {0} = {{visits = day}}".format
 _WORD = "{} is a word without quotes: every = day, on = when".format
-_OPTIONS: dict[str, tuple[_Reader, str]] = {
+_OPTIONS: dict[str, tuple[_OptionReader, str]] = {
     "unit": (_scalar(str), 'the unit is said in words: unit = "one directed edge"'),
     "person": (_scalar(str), 'the column of the ids of people is named in quotes: person = "customer_id"'),
     "account": (_scalar(str), 'the account is named in quotes: account = "customers"'),

@@ -1,4 +1,4 @@
-"""Noise given that the released number is above a cut, or at most one, and the trials above one.
+"""Noise given that the released number is above a cut, or at most one; rare successes.
 
 A *cut* t is a float (of double-geometric noise an integer) of at least 0. Compared with it is the released number,
 after it was rounded. Laplace noise X on a weight w is released as the float nearest to `w + X`. That is above t where

@@ -1,4 +1,4 @@
-"""Choices among public candidates, by weight or by distance to a quantile; also one in each group."""
+"""Choices among public candidates, by weight or quantile, of all records or in each group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NoisySum and NoisyAverage: values clamped to a public range, as weights of one record or two."""
+"""NoisySum and NoisyAverage: values clamped to a public range, as weights of records."""
 
 from __future__ import annotations
 
