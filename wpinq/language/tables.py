@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from wpinq.api.query import Query
 from wpinq.errors import LanguageError
 from wpinq.expr.nodes import RESERVED, Lambda, quote, write, write_public
 from wpinq.language import syntax
-from wpinq.language.syntax import shorten, suggest
+from wpinq.language.lambdas import Lambdas
+from wpinq.language.public_values import Values
+from wpinq.language.syntax import Text, shorten, suggest
 from wpinq.marginals.cells import MISSING, OTHER, Attribute, CodedAttribute, View, attribute
 from wpinq.marginals.tabulation import MarginalTabulation
 from wpinq.measure.measurement import check_domain
@@ -27,14 +29,21 @@ from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
 from wpinq.tables.grouping import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation
 
-if TYPE_CHECKING:
-    from wpinq.language.chains import Chains
-
 BY, AGG = "By", "Agg"
 """The steps that group records, and that ask for aggregates of the groups."""
 
 
-def _arguments(reading: Chains, step: syntax.Invocation) -> tuple[list[syntax.Syntax], dict[str, syntax.Syntax]]:
+class StepReader(Protocol):
+    """What reads the parts of a step: `Chains`."""
+
+    text: Text
+    values: Values
+    lambdas: Lambdas
+
+    def bind(self, step: syntax.Invocation, parameters: Mapping[str, bool]) -> dict[str, syntax.Syntax]: ...
+
+
+def _arguments(reading: StepReader, step: syntax.Invocation) -> tuple[list[syntax.Syntax], dict[str, syntax.Syntax]]:
     """The arguments of a step: those in order, and after them those by name, each once."""
     in_order: list[syntax.Syntax] = []
     named: dict[str, syntax.Syntax] = {}
@@ -49,7 +58,7 @@ def _arguments(reading: Chains, step: syntax.Invocation) -> tuple[list[syntax.Sy
 
 
 def _with_epsilon(
-    reading: Chains, step: syntax.Invocation, shape: str
+    reading: StepReader, step: syntax.Invocation, shape: str
 ) -> tuple[Fraction, list[syntax.Syntax], dict[str, syntax.Syntax]]:
     """The epsilon of a step, its first argument or one by name, and all others."""
     in_order, named = _arguments(reading, step)
@@ -60,7 +69,7 @@ def _with_epsilon(
     return reading.values.epsilon(named.pop("epsilon")), in_order, named
 
 
-def read_grouping(reading: Chains, query: Query, step: syntax.Invocation) -> Grouping:
+def read_grouping(reading: StepReader, query: Query, step: syntax.Invocation) -> Grouping:
     """The grouping of `By`: columns in order or by name, `keys`, `other` and `above`.
 
     With `above`, the keys are a domain.
@@ -79,7 +88,7 @@ def read_grouping(reading: Chains, query: Query, step: syntax.Invocation) -> Gro
     )
 
 
-def read_tabulation(reading: Chains, grouping: Grouping, step: syntax.Invocation) -> Tabulation:
+def read_tabulation(reading: StepReader, grouping: Grouping, step: syntax.Invocation) -> Tabulation:
     """What `Agg` gives: an epsilon, aggregates by name, and `split`."""
     epsilon, in_order, named = _with_epsilon(reading, step, "Agg(1, rows: Count())")
     if in_order:
@@ -90,7 +99,7 @@ def read_tabulation(reading: Chains, grouping: Grouping, step: syntax.Invocation
     return grouping.agg(epsilon=epsilon, split=split, k_rule=k_rule, **aggregates)
 
 
-def _column(reading: Chains, node: syntax.Syntax, step: syntax.Invocation) -> Any:
+def _column(reading: StepReader, node: syntax.Syntax, step: syntax.Invocation) -> Any:
     if isinstance(node, syntax.ArrowFunction):
         return reading.lambdas.function(node)
     if isinstance(node, syntax.Literal) and isinstance(node.value, str):
@@ -98,13 +107,13 @@ def _column(reading: Chains, node: syntax.Syntax, step: syntax.Invocation) -> An
     raise reading.text.error(f'{step.name} needs the name of a column, "city", or a function, x => …', node.position)
 
 
-def _split(reading: Chains, node: syntax.Syntax) -> dict[str, object]:
+def _split(reading: StepReader, node: syntax.Syntax) -> dict[str, object]:
     if not isinstance(node, syntax.RecordLiteral) or any(field.name is None for field in node.fields):
         raise reading.text.error("split is the share of each: split: {rows = 1, salary = 3}", node.position)
     return {str(field.name): reading.values.epsilon(field.value) for field in node.fields}
 
 
-def _aggregate(reading: Chains, node: syntax.Syntax) -> Aggregate:
+def _aggregate(reading: StepReader, node: syntax.Syntax) -> Aggregate:
     if not isinstance(node, syntax.Invocation) or node.subject is not None or node.new or node.name not in AGGREGATES:
         name = node.name if isinstance(node, syntax.Invocation) else ""
         raise reading.text.error(f"`{shorten(name)}` is no aggregate; {suggest(name, AGGREGATES)}", node.position)
@@ -195,7 +204,7 @@ UNITS = 2**30
 """Shares are written as so many parts of this, which they are exactly."""
 
 
-def read_marginals(reading: Chains, query: Query, step: syntax.Invocation) -> MarginalTabulation:
+def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -> MarginalTabulation:
     """The marginals of `Marginals`: an epsilon, attributes, and options.
 
     The options are `order`, `workload`, `views`, `shares` and `objective`.
@@ -225,7 +234,7 @@ def read_marginals(reading: Chains, query: Query, step: syntax.Invocation) -> Ma
     return query.marginals([_attribute(reading, node) for node in in_order], epsilon=epsilon, **given)
 
 
-def _attribute(reading: Chains, node: syntax.Syntax) -> Attribute:
+def _attribute(reading: StepReader, node: syntax.Syntax) -> Attribute:
     if isinstance(node, syntax.Literal) and isinstance(node.value, str):
         return attribute(node.value)
     if not isinstance(node, syntax.Invocation) or node.subject is not None or node.new or node.name != ATTRIBUTE:
@@ -238,7 +247,7 @@ def _attribute(reading: Chains, node: syntax.Syntax) -> Attribute:
     return attribute(**found)
 
 
-def _views(reading: Chains, node: syntax.Syntax) -> list[tuple[str, ...]]:
+def _views(reading: StepReader, node: syntax.Syntax) -> list[tuple[str, ...]]:
     found = []
     for view in node.items if isinstance(node, syntax.List) else (node,):
         named = view.items if isinstance(view, syntax.List) else (view,)
