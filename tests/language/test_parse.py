@@ -214,7 +214,7 @@ ERRORS = [
     ("var q = edges.difference(edges);", "did you mean `Except`?", "difference"),
     ("var q = edge.Select(e => e.src);", "`edge` has no meaning yet", "edge"),
     ("q = edges;", "write var q = …; for a new name", "q"),
-    ("var q = edges.Select(e => e.srk);", "no field `srk`; did you mean `src`?", "srk"),
+    ("var q = edges.Select(e => e.srk);", "no field 'srk'; it has src, dst; did you mean 'src'?", "srk"),
     ("var q = edges.Select(e => f.src);", "`f` means nothing here", "f.src"),
     ("var q = edges.Select(e => edges);", "`edges` is a query", "edges);"),
     ("var q = edges.Select(e => coutn(e));", "no function `coutn`; did you mean `count`?", "coutn"),
