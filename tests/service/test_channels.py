@@ -16,8 +16,7 @@ from tests.support.parameters import for_each
 from wpinq.errors import BudgetExceeded, EvaluationFailed, LanguageError, LedgerError
 from wpinq.service.dispatcher import FairQueue
 from wpinq.service.errors import FAILED, Refusal
-from wpinq.service.ipc import Channel, NoAnswer, read_answer, serve_one
-from wpinq.service.supervisor import StopAsked
+from wpinq.service.processes import Channel, NoAnswer, StopAsked, read_answer, serve_one
 
 
 def asked(work: Callable[[Any], Any], request: Any = None, seconds: float = 300.0) -> Any:

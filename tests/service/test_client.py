@@ -150,9 +150,9 @@ def test_a_redirect_is_not_followed_with_the_token() -> None:
 
 def test_a_failure_after_the_debit_is_the_session_s() -> None:
     from wpinq.service.client import _error_of
-    from wpinq.service.errors import failure, response_parts
+    from wpinq.service.errors import failure
 
-    body, _ = response_parts(failure())
+    body = bytes(failure().response().body)
     assert isinstance(_error_of(500, body), EvaluationFailed)
     assert isinstance(_error_of(502, b"<html>"), ServiceError)
     assert type(_error_of(400, b'{"error": {"kind": "sys", "message": "x"}}')) is ServiceError

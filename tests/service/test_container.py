@@ -93,7 +93,7 @@ def test_no_signal_at_a_look_ends_the_service_but_those_that_end_its_first_proce
             program = COUNT.format(name="x", epsilon=f"0.0{number + 1}")
             asked = Asked(service, alice, f"0.0{number + 1}")
             worker = looking(service)
-            others = [service.one(role) for role in ("planner", "planners", "load", "web")]
+            others = [service.one(role) for role in ("planner", "load", "web")]
             unmoved = [data] if sent in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) else []
             for pid in (*children(worker), worker, *others, *unmoved):
                 os.kill(pid, sent)

@@ -8,7 +8,7 @@ from wpinq.kernel.sandbox.admission import admit
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.language import parse
 from wpinq.plan.operator import REGISTRY
-from wpinq.service.guide import examples, steps
+from wpinq.service.schemas import examples, steps
 from wpinq.sinks.sink import SINKS
 
 COUNT = "Number of records"

@@ -27,7 +27,7 @@ from wpinq.service.config import Configuration, read_configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.errors import FAILED, Refusal
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import read_answer
+from wpinq.service.processes import read_answer
 
 
 def test_the_service_says_yes(peopled: Peopled) -> None:

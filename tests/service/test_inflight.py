@@ -20,7 +20,7 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.service.config import read_configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import NoAnswer
+from wpinq.service.processes import NoAnswer
 
 
 @pytest.fixture

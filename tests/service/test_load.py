@@ -19,15 +19,21 @@ from tests.service.conftest import Peopled
 from tests.support.confined import TWO_SOURCES, told
 from tests.support.service import COUNT, RunningService, configured, niceness
 from wpinq.kernel.ledger.ledger import Ledger
-from wpinq.service import load, workers
+from wpinq.service import dispatcher, processes, workers
 from wpinq.service.app import create_app, security_headers
 from wpinq.service.config import read_configuration
-from wpinq.service.dispatcher import Dispatcher
+from wpinq.service.dispatcher import (
+    LEAST_SLOWDOWN,
+    MOST_SLOWDOWN,
+    Dispatcher,
+    MachineLoad,
+    measure_slowdown,
+    stretch,
+)
 from wpinq.service.errors import Refusal
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, NoAnswer
-from wpinq.service.load import LEAST_SLOWDOWN, MOST_SLOWDOWN, MachineLoad, measure_slowdown, stretch
 from wpinq.service.middleware import RequestGuard
+from wpinq.service.processes import Channel, NoAnswer
 
 
 class Told(Channel):
@@ -106,8 +112,8 @@ def schedules(count: int) -> list[list[int]]:
 def test_a_look_that_burns_all_cores_for_one_value_of_the_data_changes_no_answer_and_no_503_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(load, "FRESH_SECONDS", -1.0)  # each release is measured
-    monkeypatch.setattr(load, "run_in_threadpool", immediately)
+    monkeypatch.setattr(dispatcher, "FRESH_SECONDS", -1.0)  # each release is measured
+    monkeypatch.setattr(dispatcher, "run_in_threadpool", immediately)
     told_apart = 0
     for schedule in schedules(60):
         quiet, burning = (outcomes(schedule, burns, gated=True) for burns in (False, True))
@@ -118,7 +124,7 @@ def test_a_look_that_burns_all_cores_for_one_value_of_the_data_changes_no_answer
 
 
 def test_releases_begin_together_after_one_measurement_while_it_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "run_in_threadpool", immediately)
+    monkeypatch.setattr(dispatcher, "run_in_threadpool", immediately)
     channel = Told(slowdown=3.0)
 
     async def run() -> list[float]:
@@ -131,7 +137,7 @@ def test_releases_begin_together_after_one_measurement_while_it_is_fresh(monkeyp
 
 
 def test_who_would_wait_too_long_for_the_end_of_others_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(dispatcher, "FRESH_SECONDS", -1.0)
 
     async def run() -> None:
         measured = MachineLoad(Told(slowdown=1.0), 1e6, lambda: None)
@@ -175,11 +181,11 @@ def released(folder: Path, slowdown: float) -> tuple[httpx.Response, Told]:
 
     async def asked() -> httpx.Response:
         with Ledger(configuration.ledger) as ledger:
-            dispatcher = Dispatcher(configuration, {}, ledger, planners, releases, Told(slowdown=slowdown))
-            dispatcher.start()
-            with dispatcher.users as users:
+            served = Dispatcher(configuration, {}, ledger, planners, releases, Told(slowdown=slowdown))
+            served.start()
+            with served.users as users:
                 token = users.add("alice")
-                guard = RequestGuard(create_app(dispatcher), dispatcher, security_headers(False))
+                guard = RequestGuard(create_app(served), served, security_headers(False))
                 transport = httpx.ASGITransport(app=guard)
                 async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
                     body = {"program": COUNT.format(name="x", epsilon="0.1")}
@@ -249,23 +255,23 @@ with wp.Session() as plain:
 def test_the_front_and_planners_are_nicer_than_releases(peopled: Peopled, monkeypatch: pytest.MonkeyPatch) -> None:
     service, own = peopled.service, niceness(os.getpid())
     found = {name: {niceness(pid) for pid in service.processes(name)} for name in ("web", "load", "data", "release")}
-    assert found == {"web": {own + load.NICENESS}, "load": {own}, "data": {own}, "release": {own}}
+    assert found == {"web": {own + processes.NICENESS}, "load": {own}, "data": {own}, "release": {own}}
 
     def nice(by: int) -> None:
         raise RuntimeError(by)
 
     monkeypatch.setattr(os, "nice", nice)
-    planner = workers.PlannerWorker({}, {}, None, wp.Limits(), 1.0)  # type: ignore[arg-type]  # of no ledger yet
-    with pytest.raises(RuntimeError, match=str(load.NICENESS)):
+    planner = workers.PlannerWorker(None, {}, None)  # type: ignore[arg-type]  # of no service yet
+    with pytest.raises(RuntimeError, match=str(processes.NICENESS)):
         planner.answer({})
 
 
 PLANTED = """
 import hashlib, os, sys, threading
 from pathlib import Path
-from wpinq.service import load, server
+from wpinq.service import dispatcher, server
 from wpinq.sinks.laplace import LaplaceSink
-load.FRESH_SECONDS, honest = -1.0, LaplaceSink.draw
+dispatcher.FRESH_SECONDS, honest = -1.0, LaplaceSink.draw
 
 def burning(sink, output, keys, scales, random):
     if max(output.weights(keys).values(), default=0) > 99:
@@ -313,7 +319,7 @@ def ungated(measured, *given):
     gated(measured, *given)
     measured._idle.wait, measured._wait_for_others = at_once, lambda: None
 
-gated, load.MachineLoad.__init__ = load.MachineLoad.__init__, ungated
+gated, dispatcher.MachineLoad.__init__ = dispatcher.MachineLoad.__init__, ungated
 """
 
 

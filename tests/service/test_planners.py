@@ -1,10 +1,9 @@
-"""The image of planners: it has explained a program of ours, and holds nothing of anybody else."""
+"""Planners, and the process that forks them: it has explained a program of ours, and holds nothing of anybody else."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 from pathlib import Path
 
@@ -12,16 +11,11 @@ import pytest
 
 import wpinq as wp
 from tests.service.conftest import Peopled
-from tests.service.test_requests import told
-from tests.support.service import COUNT, RunningService, children, comm, configured, running, until
+from tests.support.service import configured, until
 from wpinq.engines.sql.engine import untranslated
 from wpinq.service.config import read_configuration
-from wpinq.service.schemas import explained
 from wpinq.service.server import _listener
-
-
-def image(service: RunningService) -> int:
-    return service.one("planners")
+from wpinq.service.workers import explained
 
 
 def files(pid: int) -> list[str]:
@@ -45,9 +39,9 @@ def in_memory(pid: int, *words: bytes) -> set[bytes]:
 
 
 @pytest.mark.long
-def test_the_image_has_no_file_of_ledger_or_users_and_no_database(peopled: Peopled) -> None:
-    folder, pid = str(peopled.service.folder), image(peopled.service)
-    for each in (pid, *until(lambda: children(pid))):
+def test_planners_have_no_file_of_ledger_or_users_and_no_database(peopled: Peopled) -> None:
+    folder = str(peopled.service.folder)
+    for each in until(lambda: peopled.service.processes("planner")):
         named = {name.removeprefix(folder) for name in files(each) if name.startswith(folder)}
         assert named == {"/log.jsonl", "/ledger.db-inflight/.service"}  # the latter is a lock and nothing else
         mapped = Path(f"/proc/{each}/maps").read_text()
@@ -56,15 +50,16 @@ def test_the_image_has_no_file_of_ledger_or_users_and_no_database(peopled: Peopl
 
 
 @pytest.mark.long
-def test_the_image_holds_no_text_of_an_analyst_and_the_planner_that_had_it_is_gone(peopled: Peopled) -> None:
-    pid, before = image(peopled.service), set(children(image(peopled.service)))
+def test_who_forks_planners_holds_no_text_of_an_analyst_and_the_planner_that_had_it_is_gone(peopled: Peopled) -> None:
+    service, before = peopled.service, set(until(lambda: peopled.service.processes("planner")))
     secret = 7_305_112_947
     program = f"var hidden_name = edges.Where(e => e.src < {secret}).NoisyCount(0.01, over: [(1, 2)]);"
-    answer = peopled.service.ask("POST", "v1/explain", peopled.alice, {"program": program})
+    answer = service.ask("POST", "v1/explain", peopled.alice, {"program": program})
     assert str(secret) in answer.text
-    until(lambda: set(children(pid)) != before)
+    until(lambda: not before <= set(service.processes("planner")))
     own = b"var c = b.NoisyCount(0.1"  # of its own program: it is looked for in the right place
-    assert in_memory(pid, own, str(secret).encode(), b"hidden_name") == {own}
+    for pid in (service.process.pid, *service.processes("planner")):
+        assert in_memory(pid, own, str(secret).encode(), b"hidden_name") == {own}
 
 
 def test_an_explanation_says_what_has_no_program(peopled: Peopled) -> None:
@@ -75,19 +70,6 @@ def test_an_explanation_says_what_has_no_program(peopled: Peopled) -> None:
     assert "Engine: none. Join: the caps of its sides differ" in said
     assert untranslated(light.plan) == ""
     assert "Engine: duckdb." in explained({"x": light.noisy_count(1, over=[1])}, 0.95)["plans"]["x"]
-
-
-@pytest.mark.long
-def test_an_image_that_dies_is_replaced(tmp_path: Path) -> None:
-    with running(configured(tmp_path)) as service:
-        alice, before = service.admit("alice", "edges=1"), image(service)
-        planners = until(lambda: children(before))
-        os.kill(before, signal.SIGKILL)
-        until(lambda: not any(map(comm, (before, *planners))))
-        assert image(service) != before
-        answer = service.ask("POST", "v1/explain", alice, {"program": COUNT.format(name="x", epsilon="0.25")})
-        assert answer.status_code == 200, answer.text
-        told(service.ask("POST", "v1/explain", alice, {"program": "nonsense("}), 400, "LanguageError")
 
 
 def test_answers_are_sent_at_once(tmp_path: Path) -> None:

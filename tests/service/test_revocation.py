@@ -18,8 +18,8 @@ from wpinq.service.app import create_app, security_headers
 from wpinq.service.config import read_configuration
 from wpinq.service.dispatcher import Dispatcher
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel
 from wpinq.service.middleware import RequestGuard
+from wpinq.service.processes import Channel
 from wpinq.service.users import UsersError, UserStore
 
 

@@ -29,18 +29,18 @@ beside = pytest.mark.parametrize("before", BESIDE.values(), ids=BESIDE)
 
 FORKED = """
 import os, signal, time
-from wpinq.service.supervisor import Supervisor, Role, StopAsked, stop_on_signals
+from wpinq.service.processes import Supervisor, Role, StopAsked, stop_on_signals
 
-stop_on_signals()
+stop_on_signals(signal.SIGTERM, signal.SIGINT)
 here = os.getpid()
 os.register_at_fork({when}=lambda: (os.kill(os.getpid(), signal.SIGTERM), time.sleep(0.2)))
 children = Supervisor()
 try:
-    pid = children.fork(Role("idle", lambda: time.sleep(600), again=False))
+    children.fork(Role("idle", lambda: time.sleep(600), again=False))
 except StopAsked:
     assert os.getpid() == here
-    (pid,) = children._roles
-    os.kill(pid, signal.SIGTERM)
+    os.kill(*children._roles, signal.SIGTERM)
+(pid,) = children._roles
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
@@ -72,9 +72,9 @@ def test_a_parent_that_is_asked_to_end_as_it_forks_knows_its_child(before: str) 
 
 REAPED = """
 import os, signal, time
-from wpinq.service.supervisor import Supervisor, Role, StopAsked, stop_on_signals
+from wpinq.service.processes import Supervisor, Role, StopAsked, stop_on_signals
 
-stop_on_signals()
+stop_on_signals(signal.SIGTERM, signal.SIGINT)
 children = Supervisor()
 children.fork(Role("brief", lambda: None, again=False))
 wait = os.wait
@@ -104,7 +104,7 @@ RENEWED = """
 import os, signal, sys
 from pathlib import Path
 from wpinq.runtime.signals import signals_held
-from wpinq.service.supervisor import Supervisor, Role, stop_on_signals
+from wpinq.service.processes import Supervisor, Role, stop_on_signals
 
 def work():
     lived = Path(sys.argv[1])
@@ -119,7 +119,7 @@ def work():
     os.write(1, b"heard" if heard else b"lost")
     raise RuntimeError  # unfit, so that the parent comes to an end
 
-stop_on_signals()
+stop_on_signals(signal.SIGTERM, signal.SIGINT)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it says that a child was unfit
 children = Supervisor()
 children.fork(Role("brief", work, again=True))

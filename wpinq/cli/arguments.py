@@ -7,10 +7,9 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from wpinq import errors
 from wpinq.engines.contract import DEFAULT_ENGINE, ENGINES
@@ -26,7 +25,7 @@ _BESIDE = ("-wal", "-shm", "-journal", "-head", "-new")
 """What stands beside a ledger and is part of it, or tells how far it had come."""
 
 
-def add_engine(parser: argparse.ArgumentParser) -> None:
+def add_engine(parser: argparse._ActionsContainer) -> None:
     """Add `--engine`."""
     parser.add_argument("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
 
@@ -98,12 +97,13 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def add_ledger(add: Callable[..., Any], source: str) -> None:
-    """Add the options of ledger and engine of a synthesis, by `add_argument` of a group."""
+def add_ledger(group: argparse._ActionsContainer, source: str) -> None:
+    """Add the options of ledger and engine of a synthesis."""
+    add = group.add_argument
     add("--ledger", type=Path, metavar="FILE", help="the ledger of budgets; created if absent")
     add("--budget", metavar="EPSILON", help=f"the budget of the source{source} in the ledger; required with --ledger")
     add("--data-version", metavar="VERSION", help="a name for this version of the data")
-    add("--engine", choices=list(ENGINES), default=DEFAULT_ENGINE, help=f"default: {DEFAULT_ENGINE}")
+    add_engine(group)
 
 
 def check_readable(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`wpinq explain`: plans, bills and expected accuracy of a text program, without data."""
+"""`wpinq explain` and `wpinq schema`: programs explained and files declared, without data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from wpinq.api.schema import schema
 from wpinq.cli.arguments import add_engine, add_parameters, load_program
+from wpinq.data.source_files import table_file
 from wpinq.display.explanation import explain_plan
 from wpinq.measure.accuracy import accuracy
 from wpinq.measure.bill import Bill
@@ -14,7 +16,7 @@ from wpinq.measure.measurement import Measurement
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to those of the command line."""
+    """Add the commands to those of the command line."""
     made = commands.add_parser("explain", help="show plans, bills and expected accuracy, without data")
     made.add_argument("program", type=Path, metavar="PROGRAM.wpq")
     add_parameters(made)
@@ -29,10 +31,17 @@ def add_parser(commands: Any) -> None:
     width = "the assumed most common neighbours of two vertices; for stars, the highest degree"
     made.add_argument("--width", type=float, metavar="NUMBER", help=width)
     made.set_defaults(command=run)
+    described = commands.add_parser("schema", help="print a declaration for a csv or parquet file, without values")
+    described.add_argument("file", type=Path, metavar="FILE")
+    described.add_argument("--name", metavar="NAME", help="the name of the source (default: the file name)")
+    described.add_argument("--delimiter", metavar="CHARACTER", help="the field separator of a csv file of any name")
+    sample = "a separate csv or parquet file of public or made rows, from which types are taken"
+    described.add_argument("--sample", type=Path, metavar="FILE", help=sample)
+    described.set_defaults(command=_print_schema)
 
 
 def run(options: argparse.Namespace) -> None:
-    """The command."""
+    """Explain a program."""
     program = load_program(options)
     for name, asked in program.releases.items():
         plan = f"{asked.description}\n\n{asked.explain(options.engine)}" if isinstance(asked, Measurement) else asked
@@ -46,3 +55,7 @@ def run(options: argparse.Namespace) -> None:
         return
     for name, query in program.queries.items():
         print(f"== {name}\n\n{explain_plan(query.plan, engine=options.engine)}\n")
+
+
+def _print_schema(options: argparse.Namespace) -> None:
+    print(schema(table_file(options.file, options.delimiter) or options.file, options.name, sample=options.sample))

@@ -15,32 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import shtab
+
 import wpinq
-from wpinq.cli import explain, ledger, publish, run, schema, serve, synthesize, synthesize_table
+from wpinq.cli import explain, ledger, publish, run, serve, synthesize, synthesize_table
 from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, tell
 from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
 from wpinq.runtime.public import NO_ARGUMENTS
-
-# `wpinq --print-completion SHELL`: what a shell needs to complete commands, options and files.
-
-
-class _PrintCompletion(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, options: argparse.Namespace, shell: Any, *_: Any) -> None:
-        import shtab
-
-        _complete_files(parser, shtab.FILE)
-        print(shtab.complete(parser, shell), end="")
-        parser.exit()
-
-
-def _complete_files(parser: argparse.ArgumentParser, how: Any) -> None:
-    for action in parser._actions:
-        if action.type is Path:
-            action.complete = how  # type: ignore[attr-defined]  # where shtab looks for it
-        elif isinstance(action, argparse._SubParsersAction):
-            for below in action.choices.values():
-                _complete_files(below, how)
-
 
 _COLLECT_RARELY = 100_000, 50, 100
 """Most objects of a command stay to its end: looking through them again and again took a seventh of a synthesis."""
@@ -124,10 +105,20 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wpinq", description="Differentially private queries over weighted datasets.")
     parser.add_argument("--version", action="version", version=f"wpinq {wpinq.__version__}")
-    told = "print a completion script for commands, options and files, and exit"
-    parser.add_argument("--print-completion", action=_PrintCompletion, choices=("bash", "zsh"), help=told)
+    shtab.add_argument_to(parser, help="print a completion script for commands, options and files, and exit")
     parser.set_defaults(command=lambda options: parser.print_help())  # for those who ask for nothing
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (run, publish, explain, schema, ledger, synthesize, synthesize_table, serve):
+    for command in (run, publish, explain, ledger, synthesize, synthesize_table, serve):
         command.add_parser(commands)
+    _complete_files(parser)
     return parser
+
+
+def _complete_files(parser: argparse.ArgumentParser) -> None:
+    """Have shells complete the paths of commands."""
+    for action in parser._actions:
+        if action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
+        elif isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                _complete_files(below)

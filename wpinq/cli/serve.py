@@ -15,7 +15,7 @@ from wpinq.api.schema import schema
 from wpinq.cli.arguments import check_readable, check_stdout, pairs
 from wpinq.columns.storage import opened
 from wpinq.data.files import as_csv, has_columns, open_file
-from wpinq.errors import UsageError, suggest
+from wpinq.errors import UsageError
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.language import parse
 from wpinq.language.write import write_source
@@ -36,12 +36,14 @@ _TRIAL_EDGES = "undirected,drop-loops,drop-duplicates"
 def add_parser(commands: Any) -> None:
     """Add the command to those of the command line."""
     made = commands.add_parser("serve", help="serve analysts over HTTP, each with their own budgets")
+    file = "starts the service; FILE --trial serves an edge list, or a csv or parquet file of other columns, as a trial"
+    made.add_argument("file", metavar="SERVICE.toml", help=file)
     actions = (
-        "SERVICE.toml starts the service. SERVICE.toml add NAME adds a user; renew NAME issues a new token; roll NAME "
-        "also keeps the former token for an hour; remove NAME revokes all tokens; list shows users and the expiry of "
-        "tokens. FILE --trial serves an edge list, or a csv or parquet file with other columns than src,dst, as a trial"
+        "add NAME adds a user; renew NAME issues a new token; roll NAME also keeps the former one for an hour; remove "
+        "NAME revokes all tokens; list shows users and the expiry of tokens"
     )
-    made.add_argument("what", nargs="+", metavar="SERVICE.toml", help=actions)
+    made.add_argument("action", nargs="?", choices=("list", *_ACTIONS), metavar="ACT", help=actions)
+    made.add_argument("name", nargs="?", metavar="NAME")
     budgets = "with add: the budget of an analyst within an account; with --trial: of its source (default 10)"
     made.add_argument("--budget", action="append", default=[], metavar="NAME=EPSILON", help=budgets)
     made.add_argument("--curator", action="store_true", help="with add: as a curator, to set budgets and add users")
@@ -65,32 +67,29 @@ def run(options: argparse.Namespace) -> None:
     check_stdout()
     if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise UsageError(f"wpinq serve needs fastapi and uvicorn: {install('serve')}")
-    path, *action = options.what
-    budgets = pairs(options.budget, "--budget")
+    action, budgets = options.action, pairs(options.budget, "--budget")
     for name in ("declare", "edge_list", "columns", "port", "records_at_most"):
         if getattr(options, name) is not None and not options.trial:
             raise UsageError(f"--{name.replace('_', '-')} goes with --trial; a service sets it in its configuration")
     if options.trial:
         if action or options.curator:
             raise UsageError("--trial takes one file, and makes an analyst and a curator itself")
-        _serve_trial(path, options, budgets)
+        _serve_trial(options, budgets)
         return
-    if action[:1] != ["add"] and (budgets or options.curator):
+    if action != "add" and (budgets or options.curator):
         raise UsageError("--budget and --curator go with add NAME")
-    if options.days is not None and not (0 < options.days <= 36_500 and action[:1] in (["add"], ["renew"], ["roll"])):
+    if options.days is not None and not (0 < options.days <= 36_500 and action in ("add", "renew", "roll")):
         raise UsageError("--days N, from 1 to 36500, goes with add, renew and roll")
-    if action and action[0] not in (known := ("list", *_ACTIONS)):
-        raise UsageError(f"there is no action {action[0]!r} after the configuration: {suggest(action[0], known)}")
-    if action not in ([], ["list"]) and (len(action) != 2 or action[0] not in _ACTIONS):
+    if (action in _ACTIONS) != (options.name is not None):
         raise UsageError(f"after the configuration, give list, or one of {', '.join(_ACTIONS)} with a name")
     from wpinq.service.config import read_configuration
 
-    check_readable(Path(path))
-    configuration = read_configuration(Path(path))
-    if action == ["list"]:
+    check_readable(Path(options.file))
+    configuration = read_configuration(Path(options.file))
+    if action == "list":
         _list_users(configuration)
     elif action:
-        _change_user(configuration, action[0], action[1], budgets, options)
+        _change_user(configuration, budgets, options)
     else:
         _serve(configuration)
 
@@ -115,8 +114,8 @@ def _list_users(configuration: Configuration) -> None:
                 print(f"  token of {token.made}, {'no expiry' if token.expires is None else f'until {token.expires}'}")
 
 
-def _change_user(service: Configuration, action: str, name: str, budgets: Budgets, options: argparse.Namespace) -> None:
-    role = CURATOR if options.curator else ANALYST
+def _change_user(service: Configuration, budgets: Budgets, options: argparse.Namespace) -> None:
+    action, name, role = options.action, options.name, CURATOR if options.curator else ANALYST
     if action == "add" and role == ANALYST and not budgets:
         raise UsageError(f"give {name} a budget: --budget ACCOUNT=EPSILON; or make them a curator: --curator")
     if not service.ledger.exists():
@@ -133,10 +132,11 @@ def _change_user(service: Configuration, action: str, name: str, budgets: Budget
     print(f"The token of {name}, shown only once:\n{token}", flush=True)
 
 
-def _serve_trial(path: str, options: argparse.Namespace, budgets: dict[str, str]) -> None:
+def _serve_trial(options: argparse.Namespace, budgets: dict[str, str]) -> None:
     from wpinq.service.config import configuration_of
     from wpinq.service.server import serve
 
+    path = options.file
     declaration, edge_list = _trial_source(path, options)
     declared = list(parse(declaration, name="--declare").sources.items())
     if len(declared) != 1:

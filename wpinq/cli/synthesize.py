@@ -52,7 +52,7 @@ def add_parser(commands: Any) -> None:
     measured("--columns", metavar="ONE,OTHER", help=ends)
     measured("--comments", metavar="SIGNS", help="the characters that begin comments at the head of text (default #%%)")
     measured("--node", choices=["int", "str"], default="int", help="the type of nodes (default int)")
-    arguments.add_ledger(measured, " edges")
+    arguments.add_ledger(measurement, " edges")
     every = f"steps per chain (default: {STEPS_PER_EDGE} an edge, at most {MOST_STEPS:,}, fewer once the score stalls)"
     walked("--steps", type=int, metavar="N", help=every)
     walked("--beta", type=float, metavar="B", default=BETA, help=f"the final inverse temperature (default {BETA:g})")

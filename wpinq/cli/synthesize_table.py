@@ -33,9 +33,13 @@ from wpinq.synthesis import fit_table, measure_table, plan_table, read_as, table
 # Attributes as the command line says them: `age:int=bins:0,18,30,65`, `city=Oslo,Bergen`, `smoker`.
 
 SHAPE = "NAME[:TYPE][?][=bins:0,18,65 or =Oslo,Bergen]"
-_TYPES = {str(type_): type_ for type_ in (types.INT, types.FLOAT, types.STR, types.DATE, types.TIME)}
-_BOOLS = {"false": False, "true": True}
-_DECIMAL = re.compile(r"decimal\((\d+)\)")
+_PLAIN = types.INT, types.FLOAT, types.STR, types.DATE, types.TIME
+_TYPES = {str(type_): type_ for type_ in (*_PLAIN, *map(types.decimal, range(19)))}
+_READERS: dict[types.Type, Any] = {
+    types.INT: int,
+    types.FLOAT: float,
+    types.BOOL: lambda word: {"false": False, "true": True}[word.lower()],
+}
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
 
@@ -65,7 +69,10 @@ def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[s
             f"--attribute {given}: the file has no column {name!r} that can be declared; {suggest(name, fields)}"
         )
     kept = fields[name].with_nullable(False)
-    type_ = _type(typed, given) if typed else kept
+    if typed and typed not in _TYPES:
+        known = f"there is {', '.join(map(str, _PLAIN))} and decimal(2)"
+        raise UsageError(f"--attribute {given}: there is no column type {typed!r}; {known}")
+    type_ = _TYPES[typed] if typed else kept
     if written.startswith("bins:") and type_ == types.STR:
         raise UsageError(
             f"--attribute {given}: say what the column holds: {name}:int={written} or {name}:float={written}"
@@ -85,16 +92,6 @@ def read_attribute(given: str, fields: dict[str, types.Type], closed: Sequence[s
         return attribute(column, name=name, missing=missing, other=name not in closed, **cells)
     except WpinqError as error:
         raise UsageError(f"--attribute {given}: {error}") from None
-
-
-def _type(word: str, given: str) -> types.Type:
-    if word in _TYPES:
-        return _TYPES[word]
-    scale = _DECIMAL.fullmatch(word)
-    if scale is None:
-        known = [*_TYPES, "decimal(2)"]
-        raise UsageError(f"--attribute {given}: there is no column type {word!r}; {suggest(word, known)}")
-    return types.decimal(int(scale[1]))
 
 
 def _values(text: str, type_: types.Type, given: str) -> list[Any]:
@@ -126,9 +123,8 @@ def _values(text: str, type_: types.Type, given: str) -> list[Any]:
 
 
 def _value(text: str, type_: types.Type) -> Any:
-    readers: dict[types.Type, Any] = {types.INT: int, types.FLOAT: float, types.BOOL: lambda word: _BOOLS[word.lower()]}
-    if type_ in readers:
-        return readers[type_](text)
+    if type_ in _READERS:
+        return _READERS[type_](text)
     if isinstance(type_, types.Logical) and not isinstance(type_, types.CategoryOf):
         return presenter(type_)(parse(text, type_))
     return text
@@ -160,7 +156,7 @@ def add_parser(commands: Any) -> None:
     measured.add_argument("--unit", metavar="WORDS", help="the protected unit (default: one row, or one person)")
     measured.add_argument("--person", metavar="COLUMN", help="the column of person ids; the unit is then one person")
     measured.add_argument("--at-most", type=int, metavar="N", help="the maximum number of rows counted per person")
-    arguments.add_ledger(measured.add_argument, "")
+    arguments.add_ledger(measured, "")
     before = "marginals of an earlier run, instead of a file: no data are read, nothing is spent"
     measured.add_argument("--from-marginals", type=Path, metavar="FILE", help=before)
     drawn = made.add_argument_group("rows")

@@ -6,11 +6,14 @@ The web process holds no protected data and reads no program.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import math
 import os
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -20,12 +23,12 @@ from wpinq.kernel.ledger.debit import no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
 from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
+from wpinq.kernel.sandbox.limits import Limits
 from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal, busy, failure, log, overloaded, refusal_of, too_often
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, NoAnswer, read_answer
 from wpinq.service.limits import Rates
-from wpinq.service.load import FRESH_SECONDS, MachineLoad, stretch
+from wpinq.service.processes import Channel, NoAnswer, read_answer
 from wpinq.service.users import UserStore
 from wpinq.service.workers import GRACE
 
@@ -35,8 +38,7 @@ from wpinq.service.workers import GRACE
 class FairQueue:
     """A queue before some places, which no user can fill alone.
 
-    A free place goes to the waiting user with the fewest places, then to the one with the oldest last turn, then to
-    the one that waits longest. One user has all places but one at most, where there are several.
+    Places are given in the order of arrival. One user has all of them but one at most, where there are several.
 
     Parameters
     ----------
@@ -49,55 +51,121 @@ class FairQueue:
     """
 
     def __init__(self, places: int, longest: int, seconds: float) -> None:
-        self._free, self._most = places, max(1, places - 1)
-        self._longest, self._seconds = longest, seconds
-        self._held: Counter[str] = Counter()
-        self._turns = 0
-        self._last_turn: dict[str, int] = {}
-        self._waiting: dict[asyncio.Future[None], str] = {}
-
-    def __len__(self) -> int:
-        return len(self._waiting)
+        self._places = asyncio.Semaphore(places)
+        self._own = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, places - 1)))
+        self._longest, self._seconds, self.waiting = longest, seconds, 0
 
     @asynccontextmanager
     async def place(self, user: str) -> AsyncIterator[None]:
         """A place, for as long as the context lasts; Refusal (503) where there is none to be had."""
-        if len(self._waiting) >= self._longest:
+        if self.waiting >= self._longest:
             raise busy()
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[turn] = user
-        self._seat()
-        try:
+        async with AsyncExitStack() as held:
+            self.waiting += 1
             try:
                 async with asyncio.timeout(self._seconds):
-                    await turn
+                    await held.enter_async_context(self._own[user])
+                    await held.enter_async_context(self._places)
             except TimeoutError:
                 raise busy() from None
+            finally:
+                self.waiting -= 1
             yield
+
+
+# The load of the machine, measured by a process without data, and the time of a release.
+#
+# An evaluation that gets too little of the processor in its time fails, and suspends its accounts. So the slowdown of
+# the machine is measured before the debit. A release gets as much more time, or is refused where the machine is too
+# slow.
+#
+# Load can be the work of another evaluation on data. So it is measured only while no release is under way: neither a
+# refusal nor a moment of an answer then tells of data.
+
+_ROUNDS, _SAMPLES, _PAUSE = 60_000, 5, 0.01
+"""The fixed work: so often some 20 milliseconds of a processor, after a pause, as an evaluation begins."""
+
+LEAST_SLOWDOWN = 3.0
+"""The slowdown that a release gets time for at least: the load changes between two measurements."""
+
+MOST_SLOWDOWN = 64.0
+"""The slowdown beyond which releases are refused."""
+
+FRESH_SECONDS = 10.0
+"""The time in which releases may begin after one measurement."""
+
+_PATIENCE = 30.0
+"""Seconds for a measurement, on a machine that is too slow."""
+
+
+def measure_slowdown(request: Mapping[str, Any]) -> dict[str, float]:
+    """The clock time of the fixed work over its processor time, at worst; no request matters."""
+    slowest = 0.0
+    for _ in range(_SAMPLES):
+        time.sleep(_PAUSE)
+        began, used = time.monotonic(), time.process_time()
+        hashlib.pbkdf2_hmac("sha256", b"wpinq", b"load", _ROUNDS)
+        slowest = max(slowest, (time.monotonic() - began) / (time.process_time() - used))
+    return {"slowdown": slowest}
+
+
+def stretch(slowdown: float, limits: Limits) -> float:
+    """The multiple of its granted time that a release needs; 1 within the safety factor."""
+    return max(1.0, max(slowdown, LEAST_SLOWDOWN) / limits.safety_factor)
+
+
+class MachineLoad:
+    """The slowdown of the machine, and the releases that are under way.
+
+    Parameters
+    ----------
+    measured : Channel
+        The way to processes that measure.
+    seconds : float
+        The longest wait for the end of other releases.
+    wait_for_others : callable
+        Returns when no release of an earlier web process is under way.
+    """
+
+    def __init__(self, measured: Channel, seconds: float, wait_for_others: Callable[[], None]) -> None:
+        self._measured, self._seconds, self._wait_for_others = measured, seconds, wait_for_others
+        self._turn, self._idle, self._under_way = asyncio.Lock(), asyncio.Event(), 0
+        self._idle.set()
+        self._slowdown, self._fresh_until = math.inf, -math.inf
+
+    @asynccontextmanager
+    async def release(self) -> AsyncIterator[float]:
+        """The slowdown for a release in this context; Refusal (503) after too long a wait."""
+        try:
+            async with asyncio.timeout(self._seconds), self._turn:
+                now = asyncio.get_running_loop().time
+                if now() >= self._fresh_until:
+                    await self._idle.wait()
+                    await run_in_threadpool(self._wait_for_others)
+                    self._slowdown = await self._measure()
+                    self._fresh_until = now() + FRESH_SECONDS
+                if self._slowdown > MOST_SLOWDOWN:
+                    raise overloaded(FRESH_SECONDS)
+                slowdown = self._slowdown
+                self._under_way += 1
+                self._idle.clear()
+        except TimeoutError:
+            raise busy() from None
+        try:
+            yield slowdown
         finally:
-            if self._waiting.pop(turn, None) is None:  # it had its turn, if only in the moment when it gave up
-                self._free += 1
-                self._held[user] -= 1
-                if not self._held[user]:
-                    del self._held[user]
-                self._seat()
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
 
-    def _seat(self) -> None:
-        """Give free places to those who wait."""
-        waiting, held = self._waiting, self._held
-        while self._free:
-            due = [turn for turn, user in waiting.items() if held[user] < self._most and not turn.done()]
-            if not due:
-                return
-            # the first of several
-            turn = min(due, key=lambda each: (held[waiting[each]], self._last_turn.get(waiting[each], 0)))
-            user = waiting.pop(turn)
-            held[user] += 1
-            self._free -= 1
-            self._turns += 1
-            self._last_turn[user] = self._turns
-            turn.set_result(None)
+    async def _measure(self) -> float:
+        try:
+            return float(read_answer(await self._measured.ask({}, _PATIENCE))["slowdown"])
+        except NoAnswer:
+            return math.inf
 
+
+# The dispatcher.
 
 _PLANNER_SHARE, _PLANNER_GRACE = 0.1, 20.0
 """The share of a processor that a planner has on a busy machine, at least, and seconds that it may take beyond that."""
@@ -165,7 +233,7 @@ class Dispatcher:
 
     def waiting(self) -> dict[str, int]:
         """The number of requests that wait for a worker, by the kind of worker."""
-        return {"planner": len(self._planner_queue), "release": len(self._release_queue)}
+        return {"planner": self._planner_queue.waiting, "release": self._release_queue.waiting}
 
     async def explain(self, request: Mapping[str, Any], analyst: str | None, check_known: Check) -> dict[str, Any]:
         """The explanation of a program, with the cost to an analyst, if one asks.

@@ -9,7 +9,10 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.responses import JSONResponse
+
 from wpinq import errors
+from wpinq.service.users import UsersError
 
 FAILED = "the request failed; debits are not refunded, and the reason is not disclosed"
 """The one message of whatever may hang on data, files or the ledger."""
@@ -44,6 +47,17 @@ class Refusal(Exception):
         self.status, self.kind, self.message = status, kind, message
         self.line, self.column, self.again_in = line, column, again_in
 
+    def response(self, **headers: str) -> JSONResponse:
+        """The response that tells it, with some more headers."""
+        told: dict[str, Any] = {"kind": self.kind, "message": self.message}
+        if self.line:
+            told |= {"line": self.line, "column": self.column}
+        if self.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        if self.again_in:
+            headers["retry-after"] = str(math.ceil(self.again_in))
+        return JSONResponse({"error": told}, self.status, headers)
+
 
 def failure() -> Refusal:
     """The one of all that cannot be told."""
@@ -51,7 +65,14 @@ def failure() -> Refusal:
 
 
 def refusal_of(error: BaseException) -> Refusal:
-    """The public words of an error: its own where they follow from public facts."""
+    """The public words of an error: its own where they follow from public facts.
+
+    Those of ledger and users are for the curator alone, who has the log.
+    """
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, (errors.LedgerError, UsersError)):
+        log("failure", error=type(error).__name__, reason=str(error))
     if not isinstance(error, _SHOWN):
         return failure()
     status = 409 if isinstance(error, _CONFLICTS) else 400
@@ -73,19 +94,6 @@ def overloaded(seconds: float) -> Refusal:
 def too_often(seconds: float) -> Refusal:
     """The refusal of who asks too often."""
     return Refusal(429, "TooOften", f"too many of your requests: try again in {math.ceil(seconds)} s", again_in=seconds)
-
-
-def response_parts(refusal: Refusal) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of a refusal."""
-    told: dict[str, Any] = {"kind": refusal.kind, "message": refusal.message}
-    if refusal.line:
-        told |= {"line": refusal.line, "column": refusal.column}
-    headers = {"content-type": "application/json"}
-    if refusal.status == 401:
-        headers["www-authenticate"] = "Bearer"
-    if refusal.again_in:
-        headers["retry-after"] = str(math.ceil(refusal.again_in))
-    return json.dumps({"error": told}).encode(), headers
 
 
 # The log: one line of JSON an event, without data, tokens, programs, labels or durations. It has addresses of clients

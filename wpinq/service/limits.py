@@ -9,10 +9,11 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from ipaddress import IPv6Network
 
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message, Receive, Scope
 
-from wpinq.service.errors import Refusal, response_parts
+from wpinq.service.errors import Refusal
 
 _REMEMBERED = 10_000
 """Users or addresses, of which the one that came longest ago is forgotten."""
@@ -90,37 +91,22 @@ def client_network(address: str) -> str:
 async def read_body(scope: Scope, receive: Receive, most: int, seconds: float) -> Receive:
     """The body, all of it and in time, given on as one message."""
     too_large = Refusal(413, "TooLarge", f"a request has at most {most:,} bytes")
-    for name, value in scope["headers"]:
-        if name == b"content-length" and not (value.isdigit() and len(value) < 20 and int(value) <= most):
-            raise too_large
+    if int(Headers(scope=scope).get("content-length", 0)) > most:
+        raise too_large
     body = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            more = True
-            while more:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise Refusal(400, "Gone", "the request ended before its body did")
-                body += message.get("body", b"")
-                more = message.get("more_body", False)
+            async for piece in Request(scope, receive).stream():
+                body += piece
                 if len(body) > most:
                     raise too_large
+    except ClientDisconnect:
+        raise Refusal(400, "Gone", "the request ended before its body did") from None
     except TimeoutError:
         raise Refusal(408, "TooSlow", "the request took too long to arrive") from None
-    whole = {"type": "http.request", "body": bytes(body), "more_body": False}
-    given = False
+    whole = iter([{"type": "http.request", "body": bytes(body)}])
 
     async def replayed() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return whole
+        return next(whole, None) or await receive()
 
     return replayed
-
-
-async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer by a refusal; what is left of the body is not read, so the connection cannot go on."""
-    body, headers = response_parts(refusal)
-    await Response(body, refusal.status, {**headers, "connection": "close"})(scope, receive, send)

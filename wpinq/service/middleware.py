@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from wpinq.errors import LedgerError
+from wpinq.errors import WpinqError
 from wpinq.service.dispatcher import Dispatcher
-from wpinq.service.errors import Refusal, failure, log, too_often
-from wpinq.service.limits import Rates, client_network, read_body, refuse
-from wpinq.service.users import User, UsersError
+from wpinq.service.errors import Refusal, log, refusal_of, too_often
+from wpinq.service.limits import Rates, client_network, read_body
+from wpinq.service.users import User
 
 PREFIX, METRICS = "/v1", "/metrics"
 GUARDED = f"{PREFIX}/", METRICS
@@ -76,11 +77,11 @@ class RequestGuard:
             try:
                 await self._guarded(scope, receive, sent, told)
             except Exception as error:
-                if not isinstance(error, Refusal):
-                    reason = {"reason": str(error)} if isinstance(error, (LedgerError, UsersError)) else {}
-                    log("failure", id=told["id"], error=type(error).__name__, **reason)
+                if not isinstance(error, (Refusal, WpinqError)):
+                    log("failure", id=told["id"], error=type(error).__name__)
                 if not told["status"]:  # else a response has begun, and the server closes the connection
-                    await refuse(error if isinstance(error, Refusal) else failure(), scope, receive, sent)
+                    # what is left of the body is not read, so the connection cannot go on
+                    await refusal_of(error).response(connection="close")(scope, receive, sent)
         finally:
             told["route"] = route = getattr(scope.get("route"), "path", "") or "other"
             self._dispatcher.requests[route, told["status"]] += 1
@@ -88,8 +89,7 @@ class RequestGuard:
             log("request", method=scope["method"], **told, **address)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send, told: dict[str, Any]) -> None:
-        given = {name for name, _ in scope["headers"]}
-        if {b"content-length", b"transfer-encoding"} <= given:
+        if {"content-length", "transfer-encoding"} <= {*Headers(scope=scope)}:
             # a proxy that ends it elsewhere would let one client's body swallow the next one's request, token and all
             raise Refusal(400, "NoRequest", "a request has one length: content-length or transfer-encoding, not both")
         if not scope["path"].startswith(GUARDED):
@@ -116,7 +116,7 @@ class RequestGuard:
 
     def _known(self, scope: Scope) -> User:
         """The user that a trusted proxy names, or else the one of the token."""
-        named, given = _fields(scope, (self._service.authenticate or "").lower()), _fields(scope, "authorization")
+        named, given = _fields(scope, self._service.authenticate or ""), _fields(scope, "authorization")
         if named:
             foreign = not set(_fields(scope, "sec-fetch-site")) <= {"same-origin", "none"}  # of another site's page
             if foreign or len(named) > 1 or not scope["state"]["by_proxy"]:
@@ -132,4 +132,4 @@ class RequestGuard:
 
 def _fields(scope: Scope, wanted: str) -> list[str]:
     """The values of a header, as often as it is there and not empty."""
-    return [value.decode("latin-1") for name, value in scope["headers"] if name.decode("latin-1") == wanted and value]
+    return list(filter(None, Headers(scope=scope).getlist(wanted)))

@@ -1,34 +1,142 @@
-"""Schemas of requests and responses, as the OpenAPI document shows them."""
+"""Schemas of requests and responses, as OpenAPI shows them, and the guide of the page."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice, product
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from wpinq.api.query import Query
-from wpinq.engines.sql.engine import untranslated
-from wpinq.errors import PlanError, shorten, suggest
+from wpinq.expr.catalogue import FUNCTIONS
 from wpinq.expr.nodes import write_value
-from wpinq.kernel.prepare import DeclaredSource
-from wpinq.language import parse
-from wpinq.language.write import write_source
-from wpinq.marginals.released import MarginalTables
-from wpinq.measure.accuracy import accuracy
-from wpinq.measure.answer_rows import CONFIDENCE, Row, key_fields
-from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill
-from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_keys
-from wpinq.measure.measurement import Measurement, measurement_from_json
+from wpinq.expr.types import BOOL, FLOAT, INT, STR, CategoryOf, TupleOf
+from wpinq.measure.answer_rows import CONFIDENCE
+from wpinq.measure.group import LONGEST_LABEL
 from wpinq.noise.epsilon_text import format_epsilon
-from wpinq.plan.node import sources
-from wpinq.service.guide import Example, examples
+from wpinq.plan.operator import REGISTRY
+from wpinq.plan.operators.source import Source
 from wpinq.service.users import Token, UserRole
-from wpinq.tables.released import Table
+from wpinq.sinks.sink import SINKS
+from wpinq.tables.agg import AGGREGATES
+
+# The guide: example programs over a source, and the steps of programs.
+
+_PUBLIC = "// {} are public: choose them without looking at the data\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A program that can be released as it stands."""
+
+    title: str
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a program: its form in text, and its meaning in one sentence."""
+
+    group: str
+    form: str
+    meaning: str
+
+
+def examples(source: Source) -> list[Example]:
+    """Programs over a source, made from its declaration alone.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> people = wp.source("people", sex=wp.category("f", "m"), age=int)
+    >>> [example.title for example in examples(people.plan.operator)]
+    ['Number of records', 'Records by sex', 'Mean of age', 'Median of age', 'Histogram of age']
+    """
+    name, record = source.source, source.record
+    found = [Example("Number of records", f"var total = {name}.Agg(0.1, records: Count());\n")]
+    if not isinstance(record, TupleOf) or record.nullable or None in record.names:
+        return found
+    fields = [(str(field), type_) for field, type_ in zip(record.names, record.elements, strict=True)]
+    if "unit_weights" in source.facts and len(fields) == 2 and fields[0][1] == fields[1][1]:
+        return [*found, _degrees(name, *(field for field, _ in fields), both="simple" in source.facts)]
+    person = source.person.column if source.person else None
+    columns = [each for each in fields if each[0] != person and not f"_{each[0].lower()}".endswith("_id")]
+    for kind in (_records_by, _numbers):
+        found += next((made for column in columns if (made := list(kind(name, *column)))), [])
+    return found
+
+
+def _degrees(name: str, one: str, other: str, *, both: bool) -> Example:
+    ends = f"{name}.Select(e => e.{one})" + (f".Concat({name}.Select(e => e.{other}))" if both else "")
+    text = f"""// of key k: the number of nodes with more than k edges
+var degrees = {ends}
+    .Shave(1.0).Select(p => p.index)
+    .NoisyCount(0.1, over: range(0, 20));
+"""
+    return Example("Degree distribution", text)
+
+
+def _records_by(name: str, field: str, type_: object) -> Iterator[Example]:
+    by = f"var groups = {name}.By({{}}).Agg(0.1, records: Count());\n"
+    if type_ == BOOL or isinstance(type_, CategoryOf):
+        yield Example(f"Records by {field}", by.format(f'"{field}"'))
+    elif type_ == STR:
+        keys = f'"{field}", keys: ["a", "b"], other: "others"'
+        yield Example(f"Records by {field}", _PUBLIC.format("Groups") + by.format(keys))
+
+
+def _numbers(name: str, field: str, type_: object) -> Iterator[Example]:
+    if type_ not in (INT, FLOAT):
+        return
+    for aggregate, public, arguments in (("Mean", "Bounds", "0, 100"), ("Median", "Candidates", "range(0, 101)")):
+        word = aggregate.lower()
+        program = f'var {word} = {name}.Agg(0.1, {word}: {aggregate}("{field}", {arguments}));\n'
+        yield Example(f"{aggregate} of {field}", _PUBLIC.format(public) + program)
+    if type_ == INT:
+        program = f"var histogram = {name}.Select(r => r.{field} / 10).NoisyCount(0.1, over: range(0, 10));\n"
+        yield Example(f"Histogram of {field}", _PUBLIC.format("Keys, here tens of the value,") + program)
+
+
+def steps() -> list[Step]:
+    """The operators, releases, aggregates and functions of programs, from their registries.
+
+    Examples
+    --------
+    >>> [step.form for step in steps() if step.form.startswith("NoisyS")]
+    ['NoisySum(epsilon, value, lower, upper)']
+    """
+    ways = [(way, sink) for sink in SINKS.values() if sink.bounded_work for way in sink.syntax]
+    refused = sorted(sink.name for sink in SINKS.values() if not sink.bounded_work)
+    return [
+        *(Step("Operators", _form(name, each.parameters), _meaning(each)) for name, each in sorted(REGISTRY.items())),
+        *(
+            Step("Releases", _form(way.name, way.parameters), _meaning(getattr(Query, way.method, sink)))
+            for way, sink in ways
+        ),
+        Step("Tables", "By(column, …, [keys], [other])", _meaning(Query.by)),
+        Step("Tables", "Agg(epsilon, name: aggregate, …)", "Aggregates of all records, or of each group of By."),
+        *(Step("Aggregates", _form(name, dict(each.parameters)), _meaning(each)) for name, each in AGGREGATES.items()),
+        Step("Functions of records", ", ".join(sorted(FUNCTIONS)), ""),
+        Step("Not released by this service", ", ".join(refused), "The declarations do not bound their running time."),
+    ]
+
+
+def _form(name: str, parameters: Iterable[Any]) -> str:
+    """The call in text, with optional arguments in brackets; a parameter has a name or is one."""
+    named = (f"[{one.name}]" if getattr(one, "optional", False) else getattr(one, "name", one) for one in parameters)
+    return f"{name}({', '.join(named)})"
+
+
+def _meaning(described: object) -> str:
+    """The first sentence of a docstring, without markup."""
+    return (inspect.getdoc(described) or "").partition("\n")[0].replace("`", "")
+
+
+# Requests and responses.
 
 
 def _cell(value: Any) -> float | str | None:
@@ -168,9 +276,9 @@ class ExpectedResponse(_Response):
     """The expected accuracy of one number."""
 
     name: str
-    kind: str
-    words: str
-    epsilon: Epsilon
+    kind: str = Field(validation_alias=AliasPath("kind", "name"))
+    words: Annotated[str, BeforeValidator(str)] = Field(validation_alias="kind")
+    epsilon: Epsilon = Field(validation_alias=AliasPath("measurement", "epsilon"))
     half_width: Cell
     missing: str = Field(description="why there is no half-width")
 
@@ -251,146 +359,3 @@ class TokenResponse(_Response):
 
     name: str
     token: str
-
-
-# Programs of requests: text or JSON plans, over the sources that the curator declared and no others.
-
-Releases = dict[str, Measurement | Compound]
-
-MOST_RELEASES = 500
-"""The most that one request may release together."""
-
-
-def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
-    """The releases of a request, by name.
-
-    Parameters
-    ----------
-    request : mapping
-        With `program`, a text, and perhaps its `parameters`; or with `measurements`, by name, as
-        `measurement_to_json` writes them.
-    declared : mapping
-        The declared sources.
-
-    Raises
-    ------
-    LanguageError, PlanError
-        At the first thing that is wrong. They follow from the request and the declarations alone.
-    """
-    if request.get("program") is None:
-        releases = _from_plans(request, declared)
-    else:
-        releases = dict(parse(request["program"], request.get("parameters") or {}, sources=declared).releases)
-    if not releases:
-        raise PlanError("nothing is released: end a query with NoisyCount(epsilon, over: ...) and give it a name")
-    if len(releases) > MOST_RELEASES:
-        raise PlanError(f"a request releases at most {MOST_RELEASES} measurements; split it")
-    for name, one in releases.items():
-        if waits_for_keys(one):
-            raise PlanError(
-                f"{name} has no public keys: write NoisyCount(epsilon, over: range(0, 100)) or the like, for a service "
-                "answers for all keys at once"
-            )
-    return releases
-
-
-def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
-    made: Releases = {name: measurement_from_json(held) for name, held in (request.get("measurements") or {}).items()}
-    for name, source in sources(one.plan for one in flattened(list(made.values()))).items():
-        if name not in declared:
-            raise PlanError(f"there is no source {shorten(name)!r} here; {suggest(name, declared)}")
-        known = declared[name].plan.operator
-        if source != known:
-            raise PlanError(f"the source {name!r} is declared otherwise here: {write_source(known)}")
-    return made
-
-
-# Serializers: explanations, answers, budgets, events and sources as plain data for schemas.
-
-MOST_ROWS = 2_000
-"""The most rows of a series for people; `data` holds all."""
-
-
-def explained(releases: Releases, confidence: float) -> dict[str, Any]:
-    """Bill, plans and expected intervals of releases."""
-    cost = Bill(releases)
-    return {
-        "bill": {account: format_epsilon(epsilon) for account, epsilon in cost.items()},
-        "bill_text": str(cost),
-        "plans": {name: _plan(one) if isinstance(one, Measurement) else str(one) for name, one in releases.items()},
-        "accuracy": [
-            {
-                "name": row.name,
-                "kind": row.kind.name,
-                "words": str(row.kind),
-                "epsilon": format_epsilon(row.measurement.epsilon),
-                "half_width": _cell(row.half_width),
-                "missing": row.missing,
-            }
-            for row in accuracy(releases, confidence)
-        ],
-    }
-
-
-def _plan(one: Measurement) -> str:
-    """The explanation of one measurement, from its program alone; no database is opened."""
-    return one.explain(missing=untranslated(one.plan))
-
-
-def released(result: Any, confidence: float) -> dict[str, Any]:
-    """What was released: as data from which it is read back, and as rows for people."""
-    if isinstance(result, Answers):
-        form, series = "answers", [_series_of_answers(result, confidence)]
-    elif isinstance(result, Table):
-        form, series = "table", list(_series_of_table(result, confidence))
-    else:
-        assert isinstance(result, MarginalTables)
-        form, series = "marginals", list(_series_of_marginals(result, confidence))
-    return {"form": form, "data": result.to_json(), "series": series}
-
-
-def _series_of_answers(answers: Answers, confidence: float) -> dict[str, Any]:
-    rows = list(islice(answers.rows(confidence), MOST_ROWS + 1))
-    return _series(answers.measurement.sink.noun, key_fields(answers), rows, str(answers.kind))
-
-
-def _series_of_table(table: Table, confidence: float) -> Iterator[dict[str, Any]]:
-    held, kinds, fields = table.to_columns(confidence), table.kinds, tuple(table.tabulation.columns)
-    keys = list(zip(*(held[field] for field in fields), strict=True)) if fields else [()]
-    for name in table.answers:
-        ends = [held.get(f"{name}_{end}", [None] * len(table)) for end in ("low", "high")]
-        columns = zip(keys, held[name], *ends, [kinds[name]] * len(table), strict=True)
-        rows = [Row(*cells) for cells in columns]
-        yield _series(name, fields, rows, str(table.tabulation.kind(name)))
-
-
-def _series_of_marginals(tables: MarginalTables, confidence: float) -> Iterator[dict[str, Any]]:
-    kind = tables.kind
-    for view in tables.measuring.wanted:
-        names = tables.measuring.attributes.named(view)
-        half = tables.half_width(*names, confidence=confidence)
-        keys = product(*(tables.attributes[place].labels for place in view))
-        counts = zip(keys, tables.counts(*names).ravel().tolist(), strict=True)
-        rows = [Row(key, count, count - half, count + half, kind.name) for key, count in counts]
-        yield _series(" x ".join(names) or "total", tuple(names), rows, str(kind))
-
-
-def _series(title: str, fields: tuple[str, ...], rows: list[Row], words: str) -> dict[str, Any]:
-    """Rows that are plotted and shown together; of very many, the first."""
-    shown = [RowResponse.model_validate(row).model_dump() for row in rows[:MOST_ROWS]]
-    complete = len(rows) == len(shown)
-    return {"title": title, "fields": list(fields), "kind": words, "rows": shown, "complete": complete}
-
-
-def source_response(name: str, held: DeclaredSource, suspended: Collection[str]) -> SourceResponse:
-    """A source as it was declared."""
-    word, _, version = held.version.partition(" ")
-    return SourceResponse(
-        name=name,
-        account=held.source.account,
-        declaration=write_source(held.source),
-        unit=held.unit + held.source.rows_of_unit,
-        version=version if word == "declared" else None,
-        suspended=held.source.account.partition(":")[0] in suspended,
-        examples=examples(held.source),
-    )

@@ -23,14 +23,12 @@ from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.service.app import create_app, security_headers
 from wpinq.service.config import Configuration
-from wpinq.service.dispatcher import Dispatcher
-from wpinq.service.errors import Refusal, log, response_parts
+from wpinq.service.dispatcher import Dispatcher, measure_slowdown
+from wpinq.service.errors import Refusal, log
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, serve_one
-from wpinq.service.load import NICENESS, measure_slowdown
 from wpinq.service.middleware import UNIX, RequestGuard
-from wpinq.service.supervisor import Role, StopAsked, Supervisor, stop_on_signals
-from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, hold_planners, read_declared
+from wpinq.service.processes import NICENESS, Channel, Role, StopAsked, Supervisor, serve_one, stop_on_signals
+from wpinq.service.workers import DataWorkerDied, PlannerWorker, hold_data, read_declared
 
 
 def server_context(configuration: Configuration) -> ssl.SSLContext | None:
@@ -44,13 +42,13 @@ def server_context(configuration: Configuration) -> ssl.SSLContext | None:
     certificate, key = configuration.certificate, configuration.key
     if certificate is None or key is None:
         return None
-    _check_private(key)
 
     def ask() -> NoReturn:
         raise UsageError(f"{key} has a passphrase, which a service cannot enter: give a key without one, mode 0600")
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
+        _check_private(key)
         context.load_cert_chain(certificate, key, password=ask)
     except (OSError, ssl.SSLError):
         raise UsageError(f"{certificate} and {key} are no certificate and its key, in PEM") from None
@@ -62,10 +60,7 @@ def _check_private(key: Path) -> None:
 
     The group may, where the key is another user's, as system keys are root's.
     """
-    try:
-        status = key.stat()
-    except OSError:
-        raise UsageError(f"there is no file {key}, which [service] names for TLS") from None
+    status = key.stat()
     if status.st_mode & (0o077 if status.st_uid == os.geteuid() else 0o027):
         raise UsageError(f"{key} is readable by other users, who could then decrypt requests: chmod 600 it")
 
@@ -100,8 +95,6 @@ _GRACE = 3
 def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certificate) -> None:
     """Answer clients until a signal asks to stop; SIGHUP has the certificate read again."""
     signal.signal(signal.SIGHUP, partial(certificate.reload, partial(log, "read again")))
-    # a record of TLS fits into it, and each connection has one; unless told, it is of 256 KiB
-    SSLProtocol.max_size = 16 * 1024
     try:
         dispatcher.start()
     except WpinqError as error:  # then the service ends
@@ -127,72 +120,46 @@ def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certifi
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def _protocol(wait: float, most: int, certificate: Certificate, unnamed: str) -> type[asyncio.Protocol]:
-    """The protocol of uvicorn for a bounded number of connections with bounded waiting.
+def _protocol(wait: float, most: int, certificate: Certificate, unnamed: str) -> Any:
+    """The protocols of uvicorn, for a bounded number of connections with bounded waiting.
 
-    `unnamed` is the address of clients that have none.
-
-    Encryption begins here, and not in the event loop, so that a connection counts, and has to hurry, from its start.
+    A connection counts from its start, also while it begins to encrypt. `unnamed` is the address of clients that have
+    none.
     """
-    beginning: dict[asyncio.Protocol, asyncio.Task[None]] = {}
+    open_connections = set[asyncio.BaseProtocol]()
+    of_tls: Any = {"waiter": None, "server_side": True, "ssl_handshake_timeout": wait, "ssl_shutdown_timeout": wait}
+
+    class Refused(asyncio.Protocol):
+        """One connection too many."""
+
+        def connection_made(self, transport: Any) -> None:
+            transport.abort()
+
+    class Encrypted(SSLProtocol):
+        """TLS on one connection."""
+
+        max_size = 16 * 1024  # a record of TLS fits into it, and each connection has one
+
+        def connection_lost(self, exc: BaseException | None) -> None:
+            open_connections.discard(self._app_protocol)
+            super().connection_lost(exc)
 
     class PatientProtocol(H11Protocol):
         """HTTP on one connection."""
 
-        _waiting: asyncio.TimerHandle | None = None
-        _lost, _early = False, b""
-
         def connection_made(self, transport: Any) -> None:
-            if len(self.connections) + len(beginning) >= most:
-                transport.abort()
-            elif certificate.context is None:
-                self._begin(transport)
-            else:
-                transport.pause_reading()  # what comes first is for TLS
-                beginning[self] = self.loop.create_task(self._encrypt(transport, certificate.context))
-
-        async def _encrypt(self, transport: Any, context: ssl.SSLContext) -> None:
-            try:
-                encrypted = await self.loop.start_tls(
-                    transport, self, context, server_side=True, ssl_handshake_timeout=wait, ssl_shutdown_timeout=wait
-                )
-                if encrypted is not None and not self._lost:
-                    self._begin(encrypted)
-            except OSError:  # of TLS too, and of time
-                pass
-            finally:
-                del beginning[self]
-                if self.transport is None:
-                    transport.abort()
-
-        def _begin(self, transport: Any) -> None:
             super().connection_made(transport)
             self.client = self.client or (unnamed, 0)
-            self._wait()
-            if self._early:
-                super().data_received(self._early)
-
-        def data_received(self, data: bytes) -> None:
-            if self.transport is None:  # it is encrypted, and what encrypts it is told after its first words came
-                self._early += data
-            else:
-                super().data_received(data)
+            self._waiting = self.loop.call_later(wait, self._give_up, self.cycle)
 
         def connection_lost(self, error: Exception | None) -> None:
-            self._lost = True
-            if self.transport is None:  # it never began
-                return
-            if self._waiting is not None:
-                self._waiting.cancel()
+            open_connections.discard(self)
+            self._waiting.cancel()
             super().connection_lost(None)  # with an error, a timer would hold this for as long as a client may be slow
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            self._wait()
-
-        def _wait(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
+            self._waiting.cancel()
             self._waiting = self.loop.call_later(wait, self._give_up, self.cycle)
 
         def _give_up(self, before: Any) -> None:
@@ -201,22 +168,32 @@ def _protocol(wait: float, most: int, certificate: Certificate, unnamed: str) ->
                 self.transport.abort()
 
         def send_400_response(self, msg: str) -> None:
-            body, given = response_parts(Refusal(400, "NoRequest", "this is no HTTP request that can be read"))
-            headers = list({**given, "content-length": str(len(body)), "connection": "close"}.items())
-            events = (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage())
+            refusal = Refusal(400, "NoRequest", "this is no HTTP request that can be read")
+            response = refusal.response(connection="close")
+            head = h11.Response(status_code=400, headers=response.raw_headers)
+            events = (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage())
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 for event in events:
                     self.transport.write(self.conn.send(event) or b"")
             self.transport.close()
 
-    return PatientProtocol
+    def protocol(**given: Any) -> asyncio.BaseProtocol:
+        if len(open_connections) >= most:
+            return Refused()
+        http = PatientProtocol(**given)
+        open_connections.add(http)
+        if certificate.context is None:
+            return http
+        return Encrypted(http.loop, http, certificate.context, **of_tls)
+
+    return protocol
 
 
 # The processes of a service: the first one forks all others, and ends with the data worker.
 #
 # The first process knows the configuration and has no data and no threads. It forks the data worker, then planners
-# and the web process, which have no data. A planner or a web process that dies is forked anew. Without the data
-# worker there is nothing to serve, and the service ends.
+# and the web process, which have no data. A planner that ends, or a web process that dies, is forked anew. Without the
+# data worker there is nothing to serve, and the service ends.
 
 
 def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None]) -> None:
@@ -236,7 +213,7 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     """
     certificate = Certificate(configuration)  # refused here, before data are read
     InflightReleases(configuration.ledger).begin()
-    stop_on_signals()
+    stop_on_signals(signal.SIGTERM, signal.SIGINT)
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
         planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
@@ -252,21 +229,20 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
             end_of_data = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
-            offered, seconds = configuration.declared, configuration.limits.explain_seconds
-            planner = PlannerWorker(offered, declared, ledger, configuration.sandbox, seconds)
-            image = partial(hold_planners, planner, configuration.planners, planners)
-            children.fork(Role("planners", image, again=True))
+            planner = PlannerWorker(configuration, declared, ledger)
+            planner.prepare()
+            role = Role("planner", partial(serve_one, planners, planner.answer), again=True)
+            children.fork(role, configuration.planners)
             load = Channel.create()
             children.fork(Role("load", partial(serve_one, load, measure_slowdown), again=True))
             dispatcher = Dispatcher(configuration, declared, ledger, planners, releases, load)
             children.fork(Role("web", partial(listen, dispatcher, listener, certificate), again=True))
             lost = children.tend()
-            end_of_data = signal.SIGKILL
             raise DataWorkerDied(f"the service ends: its {lost.name} process ended, and it cannot go on without it")
         except StopAsked:
             log("stopping")
         finally:
-            for name, number in (("web", signal.SIGTERM), ("planners", signal.SIGKILL), ("load", signal.SIGKILL)):
+            for name, number in (("web", signal.SIGTERM), ("planner", signal.SIGKILL), ("load", signal.SIGKILL)):
                 children.stop(name, number)
             # with its release workers, each after it has suspended the sources of a failed evaluation
             children.stop("data", end_of_data)

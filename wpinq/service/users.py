@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -139,7 +139,7 @@ class UserStore:
             self._connection = sqlite3.connect(
                 self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
-            self._identity = self._there()
+            self._status = self._path.lstat()
             self._connection.executescript("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;" + _SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise UsersError(f"{self._path} cannot be used as the users of a service ({error}): {_MEND}") from None
@@ -236,17 +236,12 @@ class UserStore:
     def _time(self, later: timedelta = timedelta()) -> str:
         return (self._clock() + later).isoformat(timespec="seconds")
 
-    def _there(self) -> tuple[int, int] | None:
-        try:
-            status = self._path.lstat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
-
     def _check_there(self) -> None:
         """Refuse a file that was moved or replaced, because its changes would not be seen."""
-        if self._there() != self._identity:
-            raise UsersError(f"{self._path} was removed or replaced while it was open: start the service again")
+        with suppress(OSError):
+            if os.path.samestat(self._status, self._path.lstat()):
+                return
+        raise UsersError(f"{self._path} was removed or replaced while it was open: start the service again")
 
     @contextmanager
     def _held(self, what: str) -> Iterator[sqlite3.Connection]:

@@ -7,37 +7,97 @@ import pickle
 import resource
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, product
 from typing import Any
 
 from wpinq.api.query import Query
-from wpinq.errors import LedgerError, PlanError, WpinqError, system_reason
+from wpinq.engines.sql.engine import untranslated
+from wpinq.errors import LedgerError, PlanError, WpinqError, shorten, suggest, system_reason
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
 from wpinq.kernel.sandbox.admission import admit, granted_seconds
-from wpinq.kernel.sandbox.limits import Limits
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
-from wpinq.measure.answer_rows import CONFIDENCE
-from wpinq.noise.epsilon_text import format_epsilon
+from wpinq.language import parse
+from wpinq.language.write import write_source
+from wpinq.marginals.released import MarginalTables
+from wpinq.measure.accuracy import accuracy
+from wpinq.measure.answer_rows import CONFIDENCE, Row, key_fields
+from wpinq.measure.answers import Answers
+from wpinq.measure.bill import Bill
+from wpinq.measure.group import Compound, flattened, waits_for_keys
+from wpinq.measure.measurement import Measurement, measurement_from_json
+from wpinq.plan.node import sources
+from wpinq.service import schemas
 from wpinq.service.config import Configuration
 from wpinq.service.errors import log
 from wpinq.service.inflight import InflightReleases
-from wpinq.service.ipc import Channel, receive, serve_one
-from wpinq.service.load import NICENESS
-from wpinq.service.schemas import Releases, explained, released, releases_of
-from wpinq.service.supervisor import Role, Supervisor
+from wpinq.service.processes import NICENESS, Channel, Role, StopAsked, Supervisor, receive, serve_one, stop_on_signals
+from wpinq.tables.released import Table
+
+# Programs of requests: text or JSON plans, over the sources that the curator declared and no others.
+
+Releases = dict[str, Measurement | Compound]
+
+MOST_RELEASES = 500
+"""The most that one request may release together."""
+
+
+def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
+    """The releases of a request, by name.
+
+    Parameters
+    ----------
+    request : mapping
+        With `program`, a text, and perhaps its `parameters`; or with `measurements`, by name, as
+        `measurement_to_json` writes them.
+    declared : mapping
+        The declared sources.
+
+    Raises
+    ------
+    LanguageError, PlanError
+        At the first thing that is wrong. They follow from the request and the declarations alone.
+    """
+    if request.get("program") is None:
+        releases = _from_plans(request, declared)
+    else:
+        releases = dict(parse(request["program"], request.get("parameters") or {}, sources=declared).releases)
+    if not releases:
+        raise PlanError("nothing is released: end a query with NoisyCount(epsilon, over: ...) and give it a name")
+    if len(releases) > MOST_RELEASES:
+        raise PlanError(f"a request releases at most {MOST_RELEASES} measurements; split it")
+    for name, one in releases.items():
+        if waits_for_keys(one):
+            raise PlanError(
+                f"{name} has no public keys: write NoisyCount(epsilon, over: range(0, 100)) or the like, for a service "
+                "answers for all keys at once"
+            )
+    return releases
+
+
+def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
+    made: Releases = {name: measurement_from_json(held) for name, held in (request.get("measurements") or {}).items()}
+    for name, source in sources(one.plan for one in flattened(list(made.values()))).items():
+        if name not in declared:
+            raise PlanError(f"there is no source {shorten(name)!r} here; {suggest(name, declared)}")
+        known = declared[name].plan.operator
+        if source != known:
+            raise PlanError(f"the source {name!r} is declared otherwise here: {write_source(known)}")
+    return made
+
 
 # Planners: processes without protected data that read programs, check them, and price them.
 #
 # Reading a program may take as long as its author likes, so the web process does not read it. A planner has limited
-# processor time and memory; one that needs more dies, and another takes its place. All are forked from an image, a
-# process that has explained a built-in program and so has all modules and caches at hand. It has no data, no ledger
-# that is open, and nothing of an analyst: no request reaches it.
+# processor time and memory; one that needs more dies, and another takes its place. All are forked from the first
+# process, which has explained a built-in program and so has all modules and caches at hand. It has no data and nothing
+# of an analyst: no request reaches it.
 
 _MEMORY = 4 << 30
 """Bytes of address space."""
@@ -54,74 +114,64 @@ class PlannerWorker:
 
     Parameters
     ----------
-    queries, declared : mapping
-        The sources by name, as programs and as ledgers know them.
+    configuration : Configuration
+        Sources, and limits of explanations and releases.
+    declared : mapping
+        The sources by name, as ledgers know them.
     ledger : Ledger
         Budgets.
-    limits : Limits
-        The limits of a release.
-    seconds : float
-        Processor time for one request.
     """
 
-    queries: Mapping[str, Query]
+    configuration: Configuration
     declared: Mapping[str, DeclaredSource]
     ledger: Ledger
-    limits: Limits
-    seconds: float
 
     def answer(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a request."""
         os.nice(NICENESS)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        signal.setitimer(signal.ITIMER_PROF, self.seconds)  # which ends the process
+        signal.setitimer(signal.ITIMER_PROF, self.configuration.limits.explain_seconds)  # which ends the process
         return self._explanation(sent)
 
     def prepare(self) -> None:
-        """Explain a built-in program over the first source, for what the process then has at hand."""
-        program = _BUILT_IN.format(next(iter(self.queries)))
-        self._explanation({"program": program, "confidence": CONFIDENCE, "fresh": False, "analyst": None})
+        """Explain a built-in program over the first source, for what this process then has at hand."""
+        program = _BUILT_IN.format(next(iter(self.declared)))
+        with suppress(WpinqError):  # of a source over which no such program can be explained
+            self._explanation({"program": program, "confidence": CONFIDENCE, "fresh": False, "analyst": None})
 
     def _explanation(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        releases = releases_of(sent, self.queries)
-        found = explained(releases, sent["confidence"]) | self._admission(releases, sent["fresh"])
-        if sent["analyst"] is not None:
-            found |= self._own_cost(releases, sent["analyst"], sent["fresh"])
-        return found
-
-    def _admission(self, releases: Releases, fresh: bool) -> dict[str, Any]:
-        """The time of a release worker, or the reason of the limits against it; without data."""
+        releases, analyst, fresh = releases_of(sent, self.configuration.declared), sent["analyst"], sent["fresh"]
+        found = explained(releases, sent["confidence"])
         batch = prepare_batch(releases, self.declared, fresh)
         try:
-            held = [self._seconds(prepared) for prepared in batch.prepared]
+            found["seconds"] = sum(map(self._seconds, batch.prepared))
         except PlanError as error:
-            return {"seconds": None, "not_admitted": str(error)}
-        return {"seconds": sum(held), "not_admitted": ""}
+            found["not_admitted"] = str(error)
+        if analyst is not None:
+            own = AnalystBudgets(self.ledger, analyst, self.declared)
+            found["quote"], found["affords"] = own.quote(releases, fresh=fresh), own.affords(releases)
+            found["unbudgeted"] = sorted(found["quote"].keys() - {each.account for each in own.balances()})
+        return schemas.ExplanationResponse.model_validate(found).model_dump()
 
     def _seconds(self, prepared: PreparedMeasurement) -> float:
-        seconds = granted_seconds(admit(prepared, prepared.keys_at_once, self.limits), self.limits)
-        return seconds + self.limits.grace_seconds if prepared.evaluates_at_once else 0.0
-
-    def _own_cost(self, releases: Releases, analyst: str, fresh: bool) -> dict[str, Any]:
-        """The cost to this analyst now, and how many more releases the own budgets cover."""
-        own = AnalystBudgets(self.ledger, analyst, self.declared)
-        quoted, known = own.quote(releases, fresh=fresh), {each.account for each in own.balances()}
-        return {
-            "quote": {account: format_epsilon(epsilon) for account, epsilon in quoted.items()},
-            "affords": own.affords(releases),
-            "unbudgeted": sorted(account for account in quoted if account not in known),
-        }
+        """The time of a release worker for a measurement; PlanError where no limits admit it."""
+        limits = self.configuration.sandbox
+        seconds = granted_seconds(admit(prepared, prepared.keys_at_once, limits), limits)
+        return seconds + limits.grace_seconds if prepared.evaluates_at_once else 0.0
 
 
-def hold_planners(planner: PlannerWorker, number: int, channel: Channel) -> None:
-    """Prepare, and fork planners for ever."""
-    with suppress(WpinqError):  # of a source over which no such program can be explained
-        planner.prepare()
-    role, workers = Role("planner", partial(serve_one, channel, planner.answer), again=True), Supervisor()
-    for _ in range(number):
-        workers.fork(role)
-    workers.tend()
-    raise RuntimeError("a planner could not begin, and another would fare no better")
+def explained(releases: Releases, confidence: float) -> dict[str, Any]:
+    """Bill, plans and expected intervals of releases; no database is opened."""
+    cost = Bill(releases)
+    return {
+        "bill": dict(cost),
+        "bill_text": str(cost),
+        "plans": {
+            name: one.explain(missing=untranslated(one.plan)) if isinstance(one, Measurement) else str(one)
+            for name, one in releases.items()
+        },
+        "accuracy": list(accuracy(releases, confidence)),
+    }
 
 
 # Release workers: children of the data worker, each for one release.
@@ -153,9 +203,50 @@ def _release(
         raise LedgerError(
             f"a release in flight cannot be recorded ({system_reason(error)}): make room on its disk"
         ) from None
-    left = {each.account: format_epsilon(each.remaining) for each in analyst.balances()}
+    left = {each.account: each.remaining for each in analyst.balances()}
     answers = {name: released(result, sent["confidence"]) for name, result in results.items()}
-    return {"answers": answers, "remaining": left}
+    return schemas.AnswersResponse.model_validate({"answers": answers, "remaining": left}).model_dump()
+
+
+MOST_ROWS = 2_000
+"""The most rows of a series for people; `data` holds all."""
+
+
+def released(result: Answers | Table | MarginalTables, confidence: float) -> schemas.ReleasedResponse:
+    """What was released: as data from which it is read back, and as rows for people."""
+    if isinstance(result, Answers):
+        rows = result.rows(confidence)
+        series = [_series(result.measurement.sink.noun, key_fields(result), result.kind, rows)]
+        return schemas.ReleasedResponse(form="answers", data=result.to_json(), series=series)
+    if isinstance(result, Table):
+        series = [_table_series(result, name, confidence) for name in result.answers]
+        return schemas.ReleasedResponse(form="table", data=result.to_json(), series=series)
+    series = [_marginal_series(result, view, confidence) for view in result.measuring.wanted]
+    return schemas.ReleasedResponse(form="marginals", data=result.to_json(), series=series)
+
+
+def _table_series(table: Table, name: str, confidence: float) -> schemas.SeriesResponse:
+    held, fields, kind = table.to_columns(confidence), list(table.tabulation.columns), table.kinds[name]
+    keys = zip(*(held[field] for field in fields), strict=True) if fields else [()]
+    low, high = (held.get(f"{name}_{end}", [None] * len(table)) for end in ("low", "high"))
+    rows = (Row(*cells, kind) for cells in zip(keys, held[name], low, high, strict=True))
+    return _series(name, fields, table.tabulation.kind(name), rows)
+
+
+def _marginal_series(tables: MarginalTables, view: tuple[int, ...], confidence: float) -> schemas.SeriesResponse:
+    names = tables.measuring.attributes.named(view)
+    half, kind = tables.half_width(*names, confidence=confidence), tables.kind.name
+    keys = product(*(tables.attributes[place].labels for place in view))
+    counts = tables.counts(*names).ravel().tolist()
+    rows = (Row(key, count, count - half, count + half, kind) for key, count in zip(keys, counts, strict=True))
+    return _series(" x ".join(names) or "total", names, tables.kind, rows)
+
+
+def _series(title: str, fields: Sequence[str], kind: object, rows: Iterable[Row]) -> schemas.SeriesResponse:
+    """Rows that are plotted and shown together; of very many, the first."""
+    found = list(islice(rows, MOST_ROWS + 1))
+    shown, complete = map(schemas.RowResponse.model_validate, found[:MOST_ROWS]), len(found) <= MOST_ROWS
+    return schemas.SeriesResponse(title=title, fields=list(fields), kind=str(kind), rows=[*shown], complete=complete)
 
 
 # The data worker: the process with the protected data. It forks release workers, and no request reaches it.
@@ -191,11 +282,13 @@ def hold_data(configuration: Configuration, channel: Channel, ready: socket.sock
     if isinstance(told, WpinqError):
         return
     work = partial(_release, session, InflightReleases(configuration.ledger), configuration.declared)
-    role = Role("release", partial(serve_one, channel, work), again=True)
-    workers = Supervisor()
-    for _ in range(configuration.release_workers):
-        workers.fork(role)
-    if workers.tend_until(ASKED_TO_END) is None:
+    role, workers = Role("release", partial(serve_one, channel, work), again=True), Supervisor()
+    stop_on_signals(ASKED_TO_END)
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [ASKED_TO_END])
+        workers.fork(role, configuration.release_workers)
+        workers.tend()
+    except StopAsked:
         workers.stop(role.name, ASKED_TO_END)
 
 
