@@ -208,8 +208,8 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
 #
 # A sum `S = Σ_i c_i K_i` is discrete: its tail is a step function, and its transform
 # `M(s) = Π_i 1/(1 − sinh²(c_i s/2)/q)`, `q = sinh²(1/(2b))`, does not fall off along the imaginary direction. Tails are
-# integrals of M along a line Re s = s₀ between 0 and the first pole, `1/(b max c)`, by the trapezoidal rule. Its error is
-# known: nodes a distance 2π/P apart mix up S > t with S > t + kP, times `exp(−k s₀ P)`, for all whole numbers k.
+# integrals of M along a line Re s = s₀ between 0 and the first pole, `1/(b max c)`, by the trapezoidal rule. Its error
+# is known: nodes a distance 2π/P apart mix up S > t with S > t + kP, times `exp(−k s₀ P)`, for all whole numbers k.
 #
 # Where all coefficients are multiples of one number η, so is S, and one period of the line gives its tails exactly:
 # `Pr[S ≥ kη] = 1/(2πi) ∫ e^{−skη} M(s) η/(1 − e^{−sη}) ds`, `|Im s| ≤ π/η`. Elsewhere S is smoothed by normal noise V
