@@ -1,4 +1,4 @@
-"""Intervals around released numbers: exact for sums of noise, by parametric bootstrap elsewhere."""
+"""Intervals around released numbers: exact for sums of noise, else by bootstrap."""
 
 from __future__ import annotations
 

@@ -480,7 +480,10 @@ def fit_fields(classes: DegreeClasses, shares: Floats, joint: Floats, scale: flo
 
 
 def reach_evidence(fields: Sequence[Field]) -> list[float]:
-    """The log-weight of each of `REACHES`: an eighth of its evidence, and odds of e^.3 against each halving."""
+    """The log-weight of each of `REACHES`.
+
+    It is an eighth of its evidence, beside odds of e^.3 against each halving of a reach.
+    """
     return [_EVIDENCE * field.evidence - _PRIOR_ODDS * place for place, field in enumerate(fields)]
 
 

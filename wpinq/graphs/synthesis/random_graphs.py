@@ -433,9 +433,9 @@ def _count_triangles(starts: Integers, neighbours: Integers, marks: Integers, fo
 
 
 def _swap_away(edges: Integers, nodes: int, cliques: int, tries: int, rng: Generator) -> bool:
-    """Swap loops and repeated edges away, in place, within so many tries for each; whether that was done.
+    """Swap loops and repeated edges away, in place; whether that was done.
 
-    Where possible, they exchange ends with edges outside the first `cliques`.
+    There are so many tries for each. Where possible, it swaps with edges outside the first `cliques`.
     """
     held, good = set(), np.ones(len(edges), dtype=np.bool_)
     for i in range(len(edges)):
