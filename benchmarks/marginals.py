@@ -19,7 +19,7 @@ import numpy as np
 from histograms_data import Array, claim
 
 from wpinq.histograms import Bins, Kronecker, Marginals, Matrix, Stacked, choose, optimise
-from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.inference.intervals import linear_half_widths
 from wpinq.marginals.cells import MeasuredView
 from wpinq.marginals.planning import MarginalPlan, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals

@@ -36,8 +36,7 @@ from wpinq.histograms import (
     simulated_sorted_error,
 )
 from wpinq.histograms.strategy import noise_of
-from wpinq.inference.intervals import Noise
-from wpinq.inference.noise_sums import geometric_half_widths, geometric_variance
+from wpinq.inference.intervals import Noise, geometric_half_widths, geometric_variance
 from wpinq.noise.geometric import geometric_scale
 from wpinq.noise.noise_distributions import DoubleGeometric
 from wpinq.sinks.geometric import GeometricCount

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wpinq.errors import AnswersError, PlanError
-from wpinq.inference.noise_sums import laplace_sum_survival, linear_half_widths
+from wpinq.inference.intervals import laplace_sum_survival, linear_half_widths
 from wpinq.marginals.cells import Attributes, MeasuredView
 from wpinq.marginals.planning import MarginalPlan
 from wpinq.marginals.residual_basis import ConsistentMarginals, MarginalAlgebra

@@ -27,6 +27,7 @@ from wpinq.graphs.synthesis.estimates import (
     estimate_degrees,
     estimate_mixing,
     fit_curve,
+    fit_fields,
     joint_weights,
     laplace_misfit,
 )
@@ -237,7 +238,7 @@ def test_mixing_follows_the_joint_degrees() -> None:
     joint = joint_weights(true, shares)
     for pair, weight in measured.items():
         assert joint[pair] == pytest.approx(weight, rel=0.02, abs=0.1)  # classes above 4 are averages
-    found = estimate_mixing(classes, shares, joint, scale=0.05)
+    found = estimate_mixing(classes, fit_fields(classes, shares, joint, scale=0.05))
     assert found.sum(axis=1) == pytest.approx(classes.stubs, rel=1e-6)
     mean = classes.stub_mean(np.arange(classes.degrees.max() + 1.0))
     at_random = np.outer(classes.stubs, classes.stubs) / classes.stubs.sum()
@@ -303,7 +304,7 @@ def test_the_answers_say_how_far_mixing_reaches(reach: float, scale: float) -> N
         truth = Field(classes, shares, empty, scale, reach)
         drawn = truth.mixed(np.append(rng.normal(0, 1, truth.free), np.zeros(len(classes.stubs))))
         joint = joint_weights(balanced(drawn, classes.stubs), shares) + rng.laplace(0, scale, empty.shape)
-        long, short = (Field(classes, shares, joint, scale, tried).fit()[1] for tried in (2.0, 0.5))
+        long, short = (Field(classes, shares, joint, scale, tried).evidence for tried in (2.0, 0.5))
         right += (long > short) == (reach == 2.0)
     assert right >= 5
 

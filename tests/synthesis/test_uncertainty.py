@@ -16,7 +16,7 @@ from wpinq.cli.main import main
 from wpinq.errors import PlanError
 from wpinq.graphs import Bounds, fit_graph
 from wpinq.graphs.synthesis import find_method, graph_statistics, method_names
-from wpinq.graphs.synthesis.estimates import ClusteringCurves, DegreeClasses
+from wpinq.graphs.synthesis.estimates import ClusteringCurves, DegreeClasses, fit_fields
 from wpinq.graphs.synthesis.fit import ALL_STATISTICS, graph_structure
 from wpinq.graphs.synthesis.method import _mass, infeasible
 from wpinq.graphs.synthesis.report import report
@@ -156,7 +156,9 @@ def test_the_interval_of_assortativity_holds_that_of_random_mixing_and_narrows_w
     widths = []
     for scale in (0.3, 10.0):
         found = [
-            mixing_interval(classes, shares, joint + rng.laplace(scale=scale, size=joint.shape), scale, rng)
+            mixing_interval(
+                classes, fit_fields(classes, shares, joint + rng.laplace(scale=scale, size=joint.shape), scale), rng
+            )
             for _ in range(8)
         ]
         assert sum(one.holds(0.0) for one in found) >= 2  # of 8 at 90 %: less with a chance of 1e-6
@@ -166,7 +168,7 @@ def test_the_interval_of_assortativity_holds_that_of_random_mixing_and_narrows_w
 
 def test_nodes_that_all_have_one_degree_have_no_assortativity() -> None:
     classes = DegreeClasses.of(np.full(40, 2))
-    found = mixing_interval(classes, np.ones((1, 1)), np.ones((1, 1)), 1.0, np.random.default_rng(1))
+    found = mixing_interval(classes, [], np.random.default_rng(1))
     assert (found.low, found.high, found.swamped) == (-1, 1, True)
 
 

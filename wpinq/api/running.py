@@ -20,7 +20,7 @@ from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.epochs import Epoch
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value, canonical_bytes_of
-from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.inference.intervals import linear_half_widths
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.measurement import ListedMeasurement, Measurement

@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,15 +119,18 @@ def write_edges(edges: Iterable[Any], path: str | os.PathLike[str]) -> None:
     if is_graph(edges):
         held = edges_of_graph(edges)
         edges = zip(held.sources, held.targets, strict=True)
-    plain = isinstance(edges, np.ndarray) and edges.dtype == np.int64 and edges.shape[1:] == (2,)
-    edges = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
-    named = any(isinstance(end, str) for edge in edges[:1] if isinstance(edge, (tuple, list)) for end in edge)
-    pairs = edges if plain else EdgeList(edges, duplicates="keep").edges(str if named else int)
-    lines = [f"{source}\t{target}\n" for source, target in pairs]
-    why = "a name with a blank or a quote, that begins as a comment, or ends in a comma or semicolon"
-    faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(_NAME.fullmatch, pair))}
-    content = "".join(lines).encode()
-    if lines and not faults and not reads_back(content, STR if named else INT):
+    named, faults = False, {}
+    if isinstance(edges, np.ndarray) and edges.dtype == np.int64 and edges.shape[1:] == (2,):
+        ends = edges.ravel().tolist()
+    else:
+        edges = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
+        named = any(isinstance(end, str) for edge in edges[:1] if isinstance(edge, (tuple, list)) for end in edge)
+        pairs = EdgeList(edges, duplicates="keep").edges(str if named else int)
+        ends = [*chain.from_iterable(pairs)]
+        why = "a name with a blank or a quote, that begins as a comment, or ends in a comma or semicolon"
+        faults = {i: why for i, pair in enumerate(pairs) if named and not all(map(_NAME.fullmatch, pair))}
+    content = ("%s\t%s\n" * (len(ends) // 2) % (*ends,)).encode()
+    if ends and not faults and not reads_back(content, STR if named else INT):
         faults[0] = "a first edge that reads as sizes or as the head of another format (write another edge first)"
     if faults:
         reject("the list of edges", faults, noun="edge")

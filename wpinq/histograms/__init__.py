@@ -35,14 +35,11 @@ from wpinq.histograms.workload import Prefixes as Prefixes
 from wpinq.histograms.workload import Ranges as Ranges
 from wpinq.histograms.workload import Stacked as Stacked
 from wpinq.histograms.workload import Workload as Workload
-from wpinq.inference.consistency import consistent_sizes as consistent_sizes
-from wpinq.inference.consistency import match_sizes as match_sizes
-from wpinq.inference.consistency import mean_consistency as mean_consistency
-from wpinq.inference.consistency import merge_estimates as merge_estimates
-from wpinq.inference.consistency import tree_least_squares as tree_least_squares
 from wpinq.inference.intervals import Bootstrap as Bootstrap
 from wpinq.inference.intervals import bayes_count as bayes_count
 from wpinq.inference.intervals import bootstrap as bootstrap
+from wpinq.inference.intervals import laplace_sum_survival as laplace_sum_survival
+from wpinq.inference.intervals import linear_half_widths as linear_half_widths
 from wpinq.inference.least_squares import isotonic_l1 as isotonic_l1
 from wpinq.inference.least_squares import isotonic_l2 as isotonic_l2
 from wpinq.inference.least_squares import least_squares as least_squares
@@ -55,9 +52,12 @@ from wpinq.inference.least_squares import range_sums as range_sums
 from wpinq.inference.least_squares import round_to_total as round_to_total
 from wpinq.inference.least_squares import round_tree as round_tree
 from wpinq.inference.least_squares import zero_subtrees as zero_subtrees
-from wpinq.inference.noise_sums import laplace_sum_survival as laplace_sum_survival
-from wpinq.inference.noise_sums import linear_half_widths as linear_half_widths
 from wpinq.inference.tree import Tree as Tree
+from wpinq.inference.tree import consistent_sizes as consistent_sizes
+from wpinq.inference.tree import match_sizes as match_sizes
+from wpinq.inference.tree import mean_consistency as mean_consistency
+from wpinq.inference.tree import merge_estimates as merge_estimates
+from wpinq.inference.tree import tree_least_squares as tree_least_squares
 from wpinq.runtime.public import public_names
 
 public_names(globals())

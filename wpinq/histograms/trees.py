@@ -13,9 +13,8 @@ from wpinq import functions as F
 from wpinq.expr.values import Value
 from wpinq.histograms.strategy import Coefficient, LinearStrategy, declared_or
 from wpinq.inference.checks import along, is_one_of
-from wpinq.inference.consistency import tree_least_squares
 from wpinq.inference.least_squares import project_tree, zero_subtrees
-from wpinq.inference.tree import Spread, Tree, least_squares_spread, range_variances
+from wpinq.inference.tree import Spread, Tree, least_squares_spread, range_variances, tree_least_squares
 from wpinq.runtime.arrays import Floats, Integers
 
 

@@ -19,10 +19,9 @@ from wpinq.expr.types import INT
 from wpinq.expr.values import Value
 from wpinq.histograms.strategy import Mechanism, Strategy, bins_of, checked_query, noise_of, noisy
 from wpinq.inference import checks
-from wpinq.inference.consistency import consistent_sizes
 from wpinq.inference.intervals import Bootstrap, bootstrap
 from wpinq.inference.least_squares import isotonic, pool_sizes, project_to_total, round_to_total
-from wpinq.inference.tree import Tree
+from wpinq.inference.tree import Tree, consistent_sizes
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.runtime.arrays import Floats, Integers

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wpinq.errors import AnswersError, described
 from wpinq.inference.checks import confidence_of, count_of, is_one_of, sequence_of
-from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.inference.intervals import linear_half_widths
 from wpinq.marginals import joint_model
 from wpinq.marginals.cells import Attributes, MeasuredView, View
 from wpinq.marginals.joint_model import FitTarget

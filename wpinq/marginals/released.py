@@ -17,7 +17,7 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, PlanError
 from wpinq.expr.types import FLOAT, STR, TupleOf
 from wpinq.inference.checks import confidence_of
-from wpinq.inference.noise_sums import linear_half_widths
+from wpinq.inference.intervals import linear_half_widths
 from wpinq.marginals.cells import AttributeCells, Attributes, CodedAttribute, MeasuredView, View, codes
 from wpinq.marginals.planning import MarginalPlan
 from wpinq.marginals.residual_basis import ConsistentMarginals

@@ -22,8 +22,8 @@ from wpinq.expr.nodes import Constant, Expr, Lambda
 from wpinq.expr.trace import Symbol, lift
 from wpinq.expr.types import FLOAT, INT, STR, CategoryOf, ListOf, Type
 from wpinq.expr.values import Value, order_key, presenter
+from wpinq.inference.intervals import linear_half_widths
 from wpinq.inference.least_squares import isotonic_l2
-from wpinq.inference.noise_sums import linear_half_widths
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon import parse_epsilon

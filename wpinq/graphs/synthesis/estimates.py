@@ -434,13 +434,36 @@ class DegreeClasses:
         return np.asarray((sums.T / self.stubs).T)
 
 
-def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale: float) -> Floats:
-    """The most likely number of stubs between classes of nodes, under noisy joint degrees.
+def estimate_mixing(classes: DegreeClasses, fields: Sequence[Field]) -> Floats:
+    """The most likely number of stubs between classes of nodes, by the fields of each reach.
 
     With `S_p` the stubs of class p and M the number of edges, `x_pq = S_p·S_q/(2M) · exp(u_p + u_q + f(p, q))`: at
     random but for f, a Gaussian field over the log2 of both degrees of standard deviation 3 and a reach of 2, 1 or 1/2
     octaves. u makes rows add up to S. The answers say how likely each reach is, and the estimates by each are averaged
     so (`reach_evidence`).
+
+    Parameters
+    ----------
+    classes : DegreeClasses
+        Of the nodes.
+    fields : sequence of Field
+        As `fit_fields` gives them.
+
+    Returns
+    -------
+    array of shape (classes, classes)
+        Symmetric, not whole numbers; rows add up to `classes.stubs`.
+
+    Notes
+    -----
+    Costs no privacy. An L-BFGS over a few hundred variables for each reach: below 1 s.
+    """
+    estimates = [balanced(field.mixed(field.likeliest), classes.stubs) for field in fields]
+    return balanced(evidence_mean(estimates, reach_evidence(fields)), classes.stubs)
+
+
+def fit_fields(classes: DegreeClasses, shares: Floats, joint: Floats, scale: float) -> list[Field]:
+    """The most likely field of each of `REACHES`.
 
     Parameters
     ----------
@@ -452,34 +475,25 @@ def estimate_mixing(classes: DegreeClasses, shares: Floats, joint: Floats, scale
         Noisy weights of `joint_degrees_by_tag`, of which the upper triangle is read.
     scale : float
         The scale of the noise.
-
-    Returns
-    -------
-    array of shape (classes, classes)
-        Symmetric, not whole numbers; rows add up to `classes.stubs`.
-
-    Notes
-    -----
-    Costs no privacy. An L-BFGS over a few hundred variables for each reach: below 1 s.
     """
-    fits = [Field(classes, shares, joint, scale, reach).fit() for reach in REACHES]
-    estimates = [balanced(found, classes.stubs) for found, _ in fits]
-    return balanced(evidence_mean(estimates, reach_evidence([found for _, found in fits])), classes.stubs)
+    return [Field(classes, shares, joint, scale, reach) for reach in REACHES]
 
 
-def reach_evidence(evidence: Sequence[float]) -> list[float]:
-    """The log-weight of each of `REACHES`, from the log-likelihood of the answers under each.
+def reach_evidence(fields: Sequence[Field]) -> list[float]:
+    """The log-weight of each of `REACHES`.
 
-    The latter is Laplace's approximation. An eighth of it counts, beside odds of e^.3 against each halving of a reach.
+    It is an eighth of its evidence, beside odds of e^.3 against each halving of a reach.
     """
-    return [_EVIDENCE * found - _PRIOR_ODDS * place for place, found in enumerate(evidence)]
+    return [_EVIDENCE * field.evidence - _PRIOR_ODDS * place for place, field in enumerate(fields)]
 
 
 class Field:
     """The model of `estimate_mixing` with one reach, over variables z.
 
     The variables are those of the field, then one for each class. A field of the kernel K over classes is `F·z·Fᵀ` with
-    z standard normal and `F·Fᵀ = K`. Small directions of K are left out.
+    z standard normal and `F·Fᵀ = K`. Small directions of K are left out. `likeliest` are the most likely variables,
+    `curvature` is that of the likelihood there, and `evidence` the logarithm of how likely the answers are, by
+    Laplace's approximation.
     """
 
     def __init__(self, classes: DegreeClasses, shares: Floats, joint: Floats, scale: float, reach: float) -> None:
@@ -494,22 +508,12 @@ class Field:
         self.joint = joint[self.upper]
         self.counted = np.where(self.upper[0] == self.upper[1], 2 / 3, 4 / 3)
         self.deviation, self.loose = np.sqrt(2) * scale, np.maximum(0.3 * np.sqrt(self.stubs), 1.0)
-
-    def fit(self) -> tuple[Floats, float]:
-        """The most likely mixing, and the logarithm of the evidence.
-
-        The evidence is the likelihood of the answers by Laplace's approximation.
-        """
-        z, _, evidence = self.likeliest()
-        return self.mixed(z), evidence
-
-    def likeliest(self) -> tuple[Floats, Floats, float]:
-        """The most likely variables, the curvature of the likelihood there, and the log-evidence."""
         z = most_likely(self.negative, np.zeros(self.free + len(self.stubs)), _ITERATIONS_MIXING)
         changes = self.changes(z)
         known = np.where(np.arange(len(changes)) < len(self.joint), INFORMATION, 1.0)
-        curvature = changes.T @ (known[:, None] * changes) + np.diag(np.arange(len(z)) < self.free)
-        return z, curvature, -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(curvature)[1])
+        self.likeliest = z
+        self.curvature = changes.T @ (known[:, None] * changes) + np.diag(np.arange(len(z)) < self.free)
+        self.evidence = -self.negative(z)[0] - 0.5 * float(np.linalg.slogdet(self.curvature)[1])
 
     def mixed(self, z: Floats) -> Floats:
         """The stubs of each class that lead to each other."""

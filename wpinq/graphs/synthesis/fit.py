@@ -17,10 +17,9 @@ from wpinq.display.html import render
 from wpinq.errors import AnswersError, WpinqError
 from wpinq.expr.types import STR, TupleOf
 from wpinq.graphs.edges import write_edges
-from wpinq.graphs.synthesis.loops import local_clustering
 from wpinq.graphs.synthesis.method import LOST, Method
 from wpinq.graphs.synthesis.methods import find_method
-from wpinq.graphs.synthesis.random_graphs import import_igraph, imported
+from wpinq.graphs.synthesis.random_graphs import import_igraph, imported, local_clustering, rising
 from wpinq.graphs.synthesis.uncertainty import Interval, phrase, warning
 from wpinq.mcmc.chain import Chain
 from wpinq.mcmc.proposal import Swaps
@@ -70,7 +69,7 @@ def graph_statistics(edges: Any) -> dict[str, float]:
     ends, count = degrees[dense].astype(np.float64), max(len(pairs), 1)
     middle = (ends.sum() / (2 * count)) ** 2
     with np.errstate(invalid="ignore"):
-        assortativity = (ends.prod(axis=1).sum() / count - middle) / ((ends**2).sum() / (2 * count) - middle)
+        assortativity = ((ends[:, 0] * ends[:, 1]).sum() / count - middle) / ((ends**2).sum() / (2 * count) - middle)
     return {
         "nodes": nodes,
         "edges": len(pairs),
@@ -370,8 +369,7 @@ def _edges(chain: Chain) -> Integers:
 
 
 def _array(edges: Any) -> Integers:
-    ends = np.asarray(edges).astype(np.int64).reshape(-1, 2)
-    small, large = ends.min(axis=1), ends.max(axis=1)
+    small, large = rising(np.asarray(edges).astype(np.int64).reshape(-1, 2))
     wide = int(large.max(initial=0)) + 1  # nodes are 0, 1, 2, …: one number holds a pair, and sorts faster than two
     return np.stack(np.divmod(np.sort(small * wide + large), wide), axis=1)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,6 @@ from numpy.random import Generator
 from wpinq.errors import AnswersError
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
 from wpinq.graphs.synthesis.estimates import DegreeClasses, balanced
-from wpinq.graphs.synthesis.loops import compiled, local_clustering, swap_away
 from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats, Integers, distinct
@@ -176,6 +176,7 @@ _ROUNDS, _LAST_ROUNDS = 2, 4
 _FIRST = 3.0
 """What triangles count against mixing, because a walk by swaps mends mixing sooner."""
 _TRIES = 200
+"""For each edge to mend."""
 
 
 @dataclass(frozen=True)
@@ -318,20 +319,11 @@ def _cliques(
     for members in _grouped(nodes[order], size[order]):
         one, other = np.triu_indices(members.shape[1], 1)
         found.append(np.stack([members[:, one].ravel(), members[:, other].ravel()], axis=1))
-    one, other = np.sort(np.concatenate(found), axis=1).T
-    found_once = distinct((one * len(degrees) + other)[one != other])
-    edges = rng.permutation(np.stack(np.divmod(found_once, len(degrees)), axis=1))
-    too_many = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
-    kept = np.ones(len(edges), dtype=bool)
-    looked_at = np.flatnonzero((too_many[edges] > 0).any(axis=1))
-    over, left_out = too_many.tolist(), []  # a list: numpy takes ten times as long for a number
-    for i, (one, other) in zip(looked_at.tolist(), edges[looked_at].tolist(), strict=True):
-        if over[one] > 0 or over[other] > 0:
-            left_out.append(i)
-            over[one] -= 1
-            over[other] -= 1
-    kept[left_out] = False
-    return edges[kept]
+    one, other = rising(np.concatenate(found))
+    found_once = rng.permutation(distinct((one * len(degrees) + other)[one != other]))
+    edges = np.stack(np.divmod(found_once, len(degrees)), axis=1)
+    over = np.bincount(edges.ravel(), minlength=len(degrees)) - degrees
+    return np.asarray(edges[compiled(_within_degrees)(edges, over)])
 
 
 def _grouped(nodes: Integers, size: Integers) -> list[Integers]:
@@ -373,7 +365,7 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
     pairs[np.diag_indices(count)] /= 2
     whole = np.floor(pairs + rng.random(pairs.shape)).astype(np.int64)
     stubs = rng.permutation(np.repeat(np.arange(len(degrees)), free))
-    stubs = stubs[np.argsort(classes.label[stubs], kind="stable")]
+    stubs = stubs[np.argsort(classes.label[stubs].astype(np.int16), kind="stable")]  # by radix
     ends = np.cumsum(np.bincount(classes.label[stubs], minlength=count))
     at = np.concatenate([[0], ends[:-1]])
     drawn = [cliques]
@@ -388,22 +380,104 @@ def _completed(classes: DegreeClasses, cliques: Integers, mixing: Floats, rng: G
             at[[p, q]] += number
     rest = rng.permutation(np.concatenate([stubs[a:b] for a, b in zip(at, ends, strict=True)]))
     drawn.append(rest.reshape(-1, 2))
-    edges = np.sort(np.concatenate(drawn), axis=1)
-    if _mend(edges, len(degrees), len(cliques), rng):
+    edges = np.stack(rising(np.concatenate(drawn)), axis=1)
+    if compiled(_swap_away)(edges, len(degrees), len(cliques), _TRIES, rng):
         return edges
     # degrees are so tight that loops and repeated edges cannot be swapped away: a random graph that has them
     falling = np.argsort(-degrees, kind="stable")
-    return np.sort(falling[random_graph(degrees[falling], rng)], axis=1)
+    return np.stack(rising(falling[random_graph(degrees[falling], rng)]), axis=1)
 
 
-def _mend(edges: Integers, nodes: int, cliques: int, rng: Generator) -> bool:
-    """Swap loops and repeated edges away, in place.
+def rising(edges: Integers) -> tuple[Integers, Integers]:
+    """The smaller end of each edge, and the larger."""
+    return np.minimum(edges[:, 0], edges[:, 1]), np.maximum(edges[:, 0], edges[:, 1])
 
-    Where possible, with edges outside the first `cliques`.
+
+# Loops over public graphs, as machine code where numba is installed.
+
+
+@cache
+def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """The loop as machine code, kept for later processes; without numba the loop itself."""
+    try:
+        found: Callable[..., Any] = import_module("numba").njit(cache=True)(loop)
+    except (ImportError, RuntimeError):  # the second where there is no folder to keep it in
+        return loop
+    return found
+
+
+def local_clustering(degrees: Integers, edges: Integers) -> tuple[int, Floats]:
+    """The number of triangles, and for each node its clustering coefficient."""
+    count, place = len(degrees), np.empty(len(degrees), dtype=np.int64)
+    place[np.argsort(degrees, kind="stable")] = np.arange(count)
+    low, high = rising(place[edges])
+    keys = np.sort(low * count + high)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(low, minlength=count))])
+    found = np.zeros(count, dtype=np.int64)
+    compiled(_count_triangles)(starts, keys % max(count, 1), np.full(count, -1), found)
+    pairs = np.maximum(degrees * (degrees - 1) / 2, 1)
+    return int(found.sum()) // 3, found[place] / pairs
+
+
+def _count_triangles(starts: Integers, neighbours: Integers, marks: Integers, found: Integers) -> None:
+    """Count the triangles at each node, whose neighbours are those of no lower degree."""
+    for u in range(len(found)):
+        for v in neighbours[starts[u] : starts[u + 1]]:
+            marks[v] = u
+        for v in neighbours[starts[u] : starts[u + 1]]:
+            for w in neighbours[starts[v] : starts[v + 1]]:
+                if marks[w] == u:
+                    found[u] += 1
+                    found[v] += 1
+                    found[w] += 1
+
+
+def _swap_away(edges: Integers, nodes: int, cliques: int, tries: int, rng: Generator) -> bool:
+    """Swap loops and repeated edges away, in place; whether that was done.
+
+    There are so many tries for each. Where possible, it swaps with edges outside the first `cliques`.
     """
-    keys = edges[:, 0] * nodes + edges[:, 1]
-    good = np.zeros(len(edges), dtype=bool)
-    good[np.unique(keys, return_index=True)[1]] = True
-    good &= edges[:, 0] != edges[:, 1]
-    tries = _TRIES * (len(edges) - int(good.sum()) + 100)
-    return bool(compiled(swap_away)(edges, good, nodes, cliques, tries, rng))
+    held, good = set(), np.ones(len(edges), dtype=np.bool_)
+    for i in range(len(edges)):
+        one, other = edges[i]
+        if one == other or one * nodes + other in held:
+            good[i] = False
+        else:
+            held.add(one * nodes + other)
+    bad = np.flatnonzero(~good)
+    last, tries = len(bad) - 1, tries * (len(bad) + 100)
+    while last >= 0 and tries > 0:
+        for draw in rng.random((min(tries, 4096), 3)):
+            tries -= 1
+            low = cliques if len(edges) > cliques and draw[0] < 0.9 else 0
+            i, j = bad[last], int(low + draw[1] * (len(edges) - low))
+            if not good[j]:
+                continue
+            a, b, c, d = edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1]
+            old = c * nodes + d
+            if draw[2] < 0.5:
+                c, d = d, c
+            one, other = min(a, d) * nodes + max(a, d), min(c, b) * nodes + max(c, b)
+            if a == d or c == b or one == other or one in held or other in held:
+                continue
+            held.discard(old)
+            held.add(one)
+            held.add(other)
+            edges[i, 0], edges[i, 1], edges[j, 0], edges[j, 1] = min(a, d), max(a, d), min(c, b), max(c, b)
+            good[i] = True
+            last -= 1
+            if last < 0:
+                break
+    return last < 0
+
+
+def _within_degrees(edges: Integers, over: Integers) -> Any:
+    """Whether each edge is kept, where nodes have too many by so much: the first ones go."""
+    kept = np.ones(len(edges), dtype=np.bool_)
+    for i in range(len(edges)):
+        one, other = edges[i]
+        if over[one] > 0 or over[other] > 0:
+            kept[i] = False
+            over[one] -= 1
+            over[other] -= 1
+    return kept

@@ -93,13 +93,13 @@ def clustering_intervals(
 
 
 def mixing_interval(
-    classes: estimates.DegreeClasses, shares: Floats, joint: Floats, scale: float, rng: Generator
+    classes: estimates.DegreeClasses, fields: Sequence[estimates.Field], rng: Generator
 ) -> uncertainty.Interval:
     """Of assortativity, the correlation of the degrees of the two ends of an edge.
 
     Parameters
     ----------
-    classes, shares, joint, scale
+    classes, fields
         As for `estimate_mixing`.
     rng : Generator
         For the draws.
@@ -110,14 +110,11 @@ def mixing_interval(
     variance = (degrees**3).sum() / stubs - middle**2
     if variance < _SURE * middle**2:  # of nodes that all have one degree there is none
         return uncertainty.Interval(-1.0, 1.0, True, MIXED)
-    fields = [estimates.Field(classes, shares, joint, scale, reach) for reach in estimates.REACHES]
-    fits = [field.likeliest() for field in fields]
-    evidence = estimates.reach_evidence([found for _, _, found in fits])
     draws = []
-    for place, count in _by_likelihood(evidence, rng, _FIELD_DRAWS):
-        likeliest, curvature, _ = fits[place]
-        for off in _normal(curvature, count, rng).T:
-            mixing = estimates.balanced(fields[place].mixed(likeliest + off), classes.stubs, _BALANCING)
+    for place, count in _by_likelihood(estimates.reach_evidence(fields), rng, _FIELD_DRAWS):
+        field = fields[place]
+        for off in _normal(field.curvature, count, rng).T:
+            mixing = estimates.balanced(field.mixed(field.likeliest + off), classes.stubs, _BALANCING)
             draws.append((mean @ mixing @ mean / stubs - middle**2) / variance)
     low, high = np.clip(np.quantile(draws, [uncertainty.TAIL, 1 - uncertainty.TAIL]), -1, 1)
     return uncertainty.Interval(float(low), float(high), bool(high - low > uncertainty.WIDE), MIXED)
@@ -297,8 +294,8 @@ class Tagged(Method):
         weights = np.zeros((shares.shape[1],) * 2)
         for pair, weight in joint.items():
             weights[pair] = weight
-        mixed_by = classes, shares, weights, joint.scale
-        mixing = estimates.estimate_mixing(*mixed_by)
+        fields = estimates.fit_fields(classes, shares, weights, joint.scale)
+        mixing = estimates.estimate_mixing(classes, fields)
         fitted = (clustering[classes.degrees] * classes.degrees * (classes.degrees - 1) / 2) @ wedges[classes.degrees]
         mixed = estimates.joint_weights(mixing, shares)
         targets = [
@@ -311,7 +308,7 @@ class Tagged(Method):
                 found = degree_intervals(mass, limits, top)
                 curves = estimates.ClusteringCurves.of(*clustered, most)
                 found |= clustering_intervals(curves, len(classes.degrees), rng)
-                return found | {"assortativity": mixing_interval(*mixed_by, rng)}
+                return found | {"assortativity": mixing_interval(classes, fields, rng)}
 
         return Estimates(targets, partial(clique_graph, classes, clustering, mixing), intervals)
 
