@@ -105,7 +105,7 @@ def walks(edges: list[tuple[int, int]]) -> dict[str, SwapWalk | EdgeWalk]:
 
 
 def tagged() -> list[Goal]:
-    closed, joint = (query(research.EDGES).plan for query in (research.closed_by_join, research.joint_tags))
+    closed, joint = (query(research.EDGES).plan for query in (research.closed_by_intersect, research.joint_tags))
     return [Goal(closed, 0.5, {1: 0.3, 2: 0.1}), Goal(joint, 0.5, {(1, 2): 2.0}, outside=True)]
 
 

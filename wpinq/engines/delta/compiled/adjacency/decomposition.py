@@ -6,8 +6,8 @@ norms of vertices. What is left of a plan must be a sum of terms of three kinds:
 - over **edges**, both directions: a formula over links between two vertices and what is invariant at them;
 - over **triangles**, all six ways round: the same, with links between all three vertices;
 - over **pairs** that are edges: a formula over their links and a sum over their common neighbours, which is held for
-  each edge, tag by tag (a row), because the formula is not linear in it: a join divides by the row's total, an
-  intersection takes minima. What a common neighbour adds to the row must be invariant at it.
+  each edge, tag by tag (a row), because the formula is not linear in it: an intersection takes minima. What a common
+  neighbour adds to the row must be invariant at it.
 
 A norm must be invariant: of a vertex, over records whose weight depends on that vertex alone, or is the same for every
 neighbour. Records of an output may hold invariant words and numbers, but no vertex. The name of a recipe plays no part.

@@ -229,7 +229,7 @@ class NeighbourWalk:
     def _lay_out_rows(self) -> None:
         """Lay out the rows of pairs, and the `shares` of edges with tags.
 
-        `row_starts` has where each row begins. A row has an entry for each tag, then their total.
+        `row_starts` has where each row begins. A row has an entry for each tag.
         """
         code = self._code
         self._maps = [np.zeros(0, dtype=np.int64) for _ in code.emissions]
@@ -241,7 +241,7 @@ class NeighbourWalk:
         row_starts, width, lanes = np.full(2 * max(1, len(code.pairs)), -1, dtype=np.int64), 0, int(LANES)
         for pair, direction, _, _ in code.rows:
             row_starts[2 * pair + direction] = width
-            width += -(-(len(self._row_tags(pair)) + 1) // lanes) * lanes
+            width += -(-len(self._row_tags(pair)) // lanes) * lanes
         if width > MOST_IN_A_ROW:
             raise OutOfReach("too many tags in a row")
         shares = np.zeros((max(1, len(code.tagged)), max(1, width)))
@@ -295,10 +295,6 @@ class NeighbourWalk:
             "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
-        for pair, direction, _, _ in self._code.rows:
-            at = int(held["row_starts"][2 * pair + direction])
-            end = at + len(self._row_tags(pair))
-            held["weights"][:, end] = held["weights"][:, at:end].sum(axis=1)
 
     def _aim(self, number: int, goal: Goal, rescaled: Rescaled) -> None:
         output = self._output(number)
