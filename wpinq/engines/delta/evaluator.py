@@ -274,6 +274,7 @@ class Evaluator:
         self._order = list(topological(plans))
         self._arithmetic = arithmetic
         self._sources = {node.operator.source for node in self._order if isinstance(node.operator, Source)}
+        self.score = self._committed = 0.0
         self._load(candidate)
 
     @property
@@ -340,7 +341,6 @@ class Evaluator:
         }
         self._candidate: dict[str, Weights] = {name: {} for name in self._sources}
         self._outputs: list[Weights] = [{} for _ in self._plans]
-        self.score = 0.0
         self.propose(candidate)
         self.score = math.fsum(goal.score(output) for goal, output in zip(self._goals, self._outputs, strict=True))
         self.commit()

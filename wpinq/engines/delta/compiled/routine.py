@@ -16,7 +16,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -117,6 +116,22 @@ Float64Rows = Annotated[NDArray[np.float64], FLOAT64_ROWS]
 Uint32Rows = Annotated[NDArray[Any], UINT32_ROWS]
 Uint64Rows = Annotated[NDArray[Any], UINT64_ROWS]
 
+ARRAYS: dict[str, str] = {}
+"""The arrays that routines share, and their types: what a routine takes of them is what its lines name."""
+
+
+def arrays(**types: str) -> list[str]:
+    """Declare arrays, and name them."""
+    ARRAYS.update(types)
+    return [*map(name, types)]
+
+
+class Arrays:
+    """Shared arrays by name."""
+
+    def __getattr__(self, spelling: str) -> Any: ...
+
+
 STATE = "state"
 """The argument that goes without saying: a routine that takes it first is called with it."""
 
@@ -184,32 +199,54 @@ class Routine:
         return self.lines
 
 
-class _Fixed(Routine):
-    """A routine that is a Python function."""
+class _Fixed(ast.NodeTransformer, Routine):
+    """A routine that is a Python function.
+
+    It is declared after those that it calls. An argument of type `Arrays`, the last, stands for those that the body
+    names, or a routine that it is passed on to.
+    """
 
     def __init__(self, function: Callable[..., Any], inline: bool) -> None:
-        self._function = function
-        self._source = inspect.getsource(function)  # now: the file may be another when a module is made
-        types = {
-            argument: "void" if type_ is type(None) else type_.__metadata__[0]
-            for argument, type_ in get_type_hints(function, include_extras=True).items()
-        }
+        self._space = function.__globals__
+        types = get_type_hints(function, include_extras=True)
         result = types.pop("return")
-        super().__init__(function.__name__, types, result, inline=inline)
-
-    @cached_property
-    def body(self) -> Sequence[str]:
-        (definition,) = ast.parse(textwrap.dedent(self._source)).body
+        self._arrays = [argument for argument, type_ in types.items() if type_ is Arrays]
+        self.taken: set[str] = set()
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
         assert isinstance(definition, ast.FunctionDef)
-        for node in ast.walk(definition):
-            if isinstance(node, ast.Name) and callable(used := self._function.__globals__.get(node.id)):
-                node.id = _FIXED[used].name if used in _FIXED else node.id
         lines = definition.body[1:] if ast.get_docstring(definition) is not None else definition.body
-        return textwrap.indent("\n".join(map(ast.unparse, lines)), "    ").split("\n")
+        text = "\n".join(ast.unparse(self.visit(line)) for line in lines)
+        arguments = {argument: type_.__metadata__[0] for argument, type_ in types.items() if type_ is not Arrays}
+        arguments |= {array: ARRAYS[array] for array in sorted(self.taken)}
+        returned = VOID if result is type(None) else result.__metadata__[0]
+        super().__init__(
+            function.__name__, arguments, returned, textwrap.indent(text, "    ").split("\n"), inline=inline
+        )
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """The name of a routine that is called."""
+        used = self._space.get(node.id)
+        return ast.Name(_FIXED[used].name, node.ctx) if callable(used) and used in _FIXED else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """An array, as an argument."""
+        if not (isinstance(node.value, ast.Name) and node.value.id in self._arrays):
+            return self.generic_visit(node)
+        self.taken.add(node.attr)
+        return ast.Name(node.attr, node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call that passes arrays on."""
+        last = node.args[-1] if node.args else None
+        if isinstance(node.func, ast.Name) and isinstance(last, ast.Name) and last.id in self._arrays:
+            taken = _FIXED[self._space[node.func.id]].taken
+            self.taken |= taken
+            node.args[-1:] = [ast.Name(array, last.ctx) for array in sorted(taken)]
+        return self.generic_visit(node)
 
 
 _LIBRARY: dict[str, Routine] = {}
-_FIXED: dict[Any, Routine] = {}
+_FIXED: dict[Any, _Fixed] = {}
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -223,7 +260,8 @@ def library(routine: Routine) -> Routine:
 
 def fixed(function: _F, inline: bool = False) -> _F:
     """Declare a Python function as a routine of the library; it stays a Python function too."""
-    _FIXED[function] = library(_Fixed(function, inline))
+    _FIXED[function] = made = _Fixed(function, inline)
+    library(made)
     return function
 
 
