@@ -12,6 +12,6 @@ def state_size(evaluator: Evaluator | CompiledEvaluator) -> int:
     if isinstance(evaluator, Evaluator):
         parts = [part for kernel in evaluator._kernels.values() for part in getattr(kernel, "_parts", {}).values()]
         return sum(len(weights) for part in parts for weights in part)
-    generated, words = evaluator._generated, evaluator._driver.arena.words
+    generated, words = evaluator._generated, evaluator._arena.words
     held = [table for table in generated.tables.all if table.logged and table not in generated.outputs]
     return sum(int(words[table.header + LIVE]) for table in held if not table.is_index)
