@@ -226,6 +226,16 @@ kernel.register(Join, _JoinKernel)
 kernel.register(GroupBy, _GroupByKernel)
 
 
+class CannotCompile(PlanError):
+    """A plan, or numba itself, is out of the compiled engine's reach.
+
+    The message names the step and the reason.
+
+    The python engine (`wpinq.engines.delta.Evaluator`) runs every plan; a caller that falls back to it shows
+    this message.
+    """
+
+
 Datasets = Mapping[str, Mapping[Value, Weight]]
 
 

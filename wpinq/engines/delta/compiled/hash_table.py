@@ -17,7 +17,7 @@ from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.routine import M32, call, fixed, library
 
 if typing.TYPE_CHECKING:
-    from wpinq.engines.delta.compiled.intrinsics import as_float, load, save
+    from wpinq.engines.delta.compiled.modules import as_float, load, save
 
 STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
 HEADERS = 64

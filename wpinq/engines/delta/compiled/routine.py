@@ -16,16 +16,19 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from threading import Lock
+from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.engines.delta.evaluator import CannotCompile as CannotCompile
 from wpinq.engines.delta.evaluator import loss
-from wpinq.errors import PlanError
+from wpinq.runtime.optional_imports import install
 
-# What routines name besides each other: these constants, and the instructions on words of `intrinsics`.
+# What routines name besides each other: these constants, and the instructions on words of `modules`.
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
@@ -47,16 +50,6 @@ def apart(array: NDArray[Any]) -> NDArray[Any]:
     mine = held[first : first + array.size].reshape(array.shape)
     mine[...] = array
     return mine
-
-
-class CannotCompile(PlanError):
-    """A plan, or numba itself, is out of the compiled engine's reach.
-
-    The message names the step and the reason.
-
-    The python engine (`wpinq.engines.delta.Evaluator`) runs every plan; a caller that falls back to it shows
-    this message.
-    """
 
 
 # --- names: one character each, until `spelled` writes them out -------------------------------------------------------
@@ -140,7 +133,7 @@ from math import exp, isfinite
 
 import numpy as np
 
-from wpinq.engines.delta.compiled.intrinsics import (
+from wpinq.engines.delta.compiled.modules import (
     Compiler, add_fits, as_float, as_word, load, multiply_fits, save, subtract_fits,
 )
 
@@ -316,6 +309,15 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
     return (
         "\n\n\n".join([f"{PRELUDE}{DECLARING.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
     )
+
+
+def import_module(text: str) -> ModuleType:
+    """Import the module of this text, compiled."""
+    if find_spec("numba") is None:
+        raise CannotCompile(f"the compiled engine needs numba: {install('synthesis')}; the python engine runs without")
+    from wpinq.engines.delta.compiled import modules
+
+    return modules.import_module(text)
 
 
 # --- arithmetic on words, and random numbers --------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from wpinq.engines.delta.compiled.adjacency.formula_code import InvariantList, T
 from wpinq.engines.delta.compiled.adjacency.generation import generate
 from wpinq.engines.delta.compiled.adjacency.graph import Graph
 from wpinq.engines.delta.compiled.hash_table import DUST
-from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.routine import LANES, CannotCompile, apart, name
+from wpinq.engines.delta.compiled.routine import LANES, CannotCompile, apart, import_module, name
 from wpinq.engines.delta.compiled.steps import MapStep, ShaveStep, Step, lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows, Writer
 from wpinq.engines.delta.evaluator import Goal, loss

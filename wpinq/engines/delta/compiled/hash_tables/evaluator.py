@@ -17,8 +17,7 @@ from wpinq.engines.delta.compiled.expressions import elements
 from wpinq.engines.delta.compiled.formulas import Assumptions
 from wpinq.engines.delta.compiled.hash_tables.arena import Arena
 from wpinq.engines.delta.compiled.hash_tables.generation import ExtraLoops, Generated, generate
-from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.routine import CannotCompile
+from wpinq.engines.delta.compiled.routine import CannotCompile, import_module
 from wpinq.engines.delta.compiled.steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.evaluator import Datasets, Goal, check_sources, loss
