@@ -184,12 +184,7 @@ class Routine:
         kind = "entry" if self.entry else "inlined" if self.inline else "inner"
         types = ", ".join(self.arguments.values())
         head = f'@{kind}("{self.result}({types})")\ndef {self.name}({", ".join(self.arguments)}):'
-        return spelled("\n".join([head, *(self.body or ["    pass"])]))
-
-    @property
-    def body(self) -> Sequence[str]:
-        """The lines of its body."""
-        return self.lines
+        return spelled("\n".join([head, *(self.lines or ["    pass"])]))
 
 
 class _Fixed(ast.NodeTransformer, Routine):
@@ -264,11 +259,7 @@ def inlined(function: _F) -> _F:
 
 
 def _declared(routine: Routine | Callable[..., Any]) -> Routine:
-    if isinstance(routine, Routine):
-        return routine
-    if routine not in _FIXED:
-        raise CannotCompile(f"{routine.__name__} is not declared as a routine")
-    return _FIXED[routine]
+    return routine if isinstance(routine, Routine) else _FIXED[routine]
 
 
 def call(routine: Routine | Callable[..., Any], *arguments: str) -> str:
@@ -297,7 +288,7 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
 
     def visit(routine: Routine) -> None:
         if routine not in done:
-            for called in names_in(*routine.body):
+            for called in names_in(*routine.lines):
                 if called in known and called != routine.name:
                     visit(known[called])
             done[routine] = None

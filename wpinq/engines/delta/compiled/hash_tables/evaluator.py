@@ -15,8 +15,8 @@ import numpy as np
 from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled.expressions import elements
 from wpinq.engines.delta.compiled.formulas import Assumptions
-from wpinq.engines.delta.compiled.hash_tables.arena import Arena
-from wpinq.engines.delta.compiled.hash_tables.generation import ExtraLoops, Generated, generate
+from wpinq.engines.delta.compiled.hash_tables.arena import Arena, Design
+from wpinq.engines.delta.compiled.hash_tables.generation import ExtraLoops, generate
 from wpinq.engines.delta.compiled.routine import CannotCompile, import_module
 from wpinq.engines.delta.compiled.steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
@@ -113,7 +113,7 @@ class CompiledEvaluator:
         """The output of each plan on the candidate as it is, a pending proposal included."""
         found = [
             self._decoded(self._arena.rows(table), plan.type)
-            for table, plan in zip(self._generated.outputs, self._plans, strict=True)
+            for (table, _), plan in zip(self._design.outputs, self._plans, strict=True)
         ]
         return [{record: weight for record, weight in output.items() if weight != 0} for output in found]
 
@@ -157,7 +157,7 @@ class CompiledEvaluator:
         if self._moved is not None:
             return self._moved
         answers = []
-        for table, plan in zip(self._generated.changes, self._plans, strict=True):
+        for (_, table), plan in zip(self._design.outputs, self._plans, strict=True):
             moved = self._decoded(self._arena.gathered(table), plan.type)
             answers.append({record: weight for record, weight in moved.items() if abs(weight) >= layout.DUST})
         return answers
@@ -210,17 +210,17 @@ class CompiledEvaluator:
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:
         try:
-            self._generated: Generated = generate(self._steps, self._assumptions, self._loop)
+            self._design: Design = generate(self._steps, self._assumptions, self._loop)
         except CannotCompile:
             if not self._assumptions.virtual:
                 raise
             self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
-            self._generated = generate(self._steps, self._assumptions, self._loop)
-        self._module: ModuleType = import_module(self._generated.text)
+            self._design = generate(self._steps, self._assumptions, self._loop)
+        self._module: ModuleType = import_module(self._design.text)
         self._load(candidate)
 
     def _load(self, candidate: Mapping[str, Rows]) -> None:
-        self._arena, self._pending = Arena(self._generated.tables), list[SourceChanges]()
+        self._arena, self._pending = Arena(self._design.tables), list[SourceChanges]()
         self._loads += 1
         for position, (plan, goal) in enumerate(zip(self._plans, self._goals, strict=True)):
             price = self._arena.words[layout.PARAMETERS + layout.PARAMETERS_EACH * position :].view(np.float64)
@@ -287,12 +287,12 @@ class CompiledEvaluator:
 
     def _held(self) -> dict[str, Rows]:
         """The candidate as it is, a pending proposal included, as words."""
-        return {name: self._arena.rows(table) for name, (_, table, _) in self._generated.sources.items()}
+        return {name: self._arena.rows(table) for name, (_, table, _) in self._design.sources.items()}
 
     def _changed(self, held: Mapping[str, Rows], pending: Sequence[SourceChanges]) -> dict[str, Rows]:
         """The candidate with changes, as words."""
         found = {}
-        for name, (number, table, _) in self._generated.sources.items():
+        for name, (number, table, _) in self._design.sources.items():
             weights = dict(zip(map(tuple, held[name].words.tolist()), held[name].weights.tolist(), strict=True))
             for which, words, moved in pending:
                 mine = which == number
@@ -350,7 +350,7 @@ class CompiledEvaluator:
         words[layout.STATUS] = 0
         if status == layout.MISSING:
             self._learn()
-        if self._generated.memos:
+        if self._design.memos:
             self._module.forget(self._arena.words)
         if status == layout.LOG_FULL:
             self._arena.grow_log()
@@ -363,13 +363,13 @@ class CompiledEvaluator:
     def _learn(self) -> None:
         """Compute what memos miss."""
         dictionary = self._dictionary
-        missed: dict[int, list[Sequence[int]]] = {memo.number: [] for memo, _, _ in self._generated.memos}
-        for memo, _, missing in self._generated.memos:
+        missed: dict[int, list[Sequence[int]]] = {memo.number: [] for memo, _, _ in self._design.memos}
+        for memo, _, missing in self._design.memos:
             for row in self._arena.gathered(missing).words.tolist():
                 missed[memo.number].append(row)
                 for follower, key in elements(dictionary, memo, row):
                     missed[follower.number].append(key)
-        for memo, _, _ in self._generated.memos:
+        for memo, _, _ in self._design.memos:
             learnt = memo.learn(missed[memo.number], dictionary)
             full = bool(learnt)
             while full:
@@ -388,10 +388,10 @@ class CompiledEvaluator:
 
     def _changes(self, parts: Mapping[str, Rows]) -> SourceChanges:
         """The rows of several sources together."""
-        width = max(table.width for _, table, _ in self._generated.sources.values())
+        width = max(table.width for _, table, _ in self._design.sources.values())
         numbers, words = [np.zeros(0, dtype=np.int64)], [np.zeros((0, width), dtype=np.int64)]
         for name, rows in parts.items():
-            number, table, _ = self._generated.sources[name]
+            number, table, _ = self._design.sources[name]
             numbers.append(np.full(len(rows.words), number, dtype=np.int64))
             words.append(np.zeros((len(rows.words), width), dtype=np.int64))
             words[-1][:, : table.width] = rows.words

@@ -9,7 +9,6 @@ norms stay as they were while records change, and change after them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from wpinq.engines.delta.compiled import hash_table as layout
@@ -18,7 +17,7 @@ from wpinq.engines.delta.compiled import steps as st
 from wpinq.engines.delta.compiled.expressions import Memo
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Formula, NamedWords, lookups_of
 from wpinq.engines.delta.compiled.hash_tables import deltas
-from wpinq.engines.delta.compiled.hash_tables.arena import Consumer, Delta, Design, HashTable, HashTables
+from wpinq.engines.delta.compiled.hash_tables.arena import Consumer, Delta, Design, HashTable
 from wpinq.engines.delta.compiled.steps import JoinStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
 from wpinq.engines.delta.evaluator import loss
@@ -28,24 +27,13 @@ ExtraLoops = Callable[[HashTable, HashTable, Sequence[HashTable], rt.Routine], l
 the changes of outputs, and the routine that applies changes."""
 
 
-@dataclass
-class Generated:
-    """The text of a module and what must be known to drive it."""
-
-    text: str
-    tables: HashTables
-    sources: dict[str, tuple[int, HashTable, HashTable]]
-    outputs: list[HashTable]
-    changes: list[HashTable]
-    memos: list[tuple[Memo, HashTable, HashTable]]
-
-
-def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Generated:
+def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Design:
     """The module of some steps under assumptions."""
     design = Design(steps, assumptions)
     for step in steps.all:
         if isinstance(step, SourceStep):
             _table(design, step)
+            design.sources[step.source] = step.number, *design.held[step]
     for number, root in enumerate(steps.roots):
         kept = design.tables.add(f"OUT_{number}", root.width, 3, logged=True)
         moved = design.tables.add(f"MOVED_{number}", root.width, 2, logged=False)
@@ -57,18 +45,16 @@ def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None
         deltas.write_emission(design, step)
     for step in steps.all:
         _process_step(design, step)
-    memos = [(memo, *_memo_tables(design, memo)) for memo in steps.dictionary.memos.values()]
-    process = _process_all(design, memos)
+    design.memos = [(memo, *_memo_tables(design, memo)) for memo in steps.dictionary.memos.values()]
+    process = _process_all(design)
     more: list[rt.Routine] = []
-    sources = {step.source: (step.number, *design.held[step]) for step in steps.all if isinstance(step, SourceStep)}
-    outputs, changes = [kept for kept, _ in design.outputs], [moved for _, moved in design.outputs]
     if extra is not None:
-        ((_, kept, moved),) = sources.values()
-        more = extra(kept, moved, changes, process)
-    _entries(design, process, memos)
+        ((_, kept, moved),) = design.sources.values()
+        more = extra(kept, moved, [moved for _, moved in design.outputs], process)
+    _entries(design, process)
     constants = {**layout.CONSTANTS, **{table.name: table.header for table in design.tables.all}}
-    text = rt.module_text([*design.routines, *more], constants)
-    return Generated(text, design.tables, sources, outputs, changes, memos)
+    design.text = rt.module_text([*design.routines, *more], constants)
+    return design
 
 
 def _memo_tables(design: Design, memo: Memo) -> tuple[HashTable, HashTable]:
@@ -157,8 +143,6 @@ def _scaled(routine: rt.Routine, coefficient: int, words: list[str], weight: str
 
 # --- the routines that apply gathered changes, table by table, and the entry points ----------------------------------
 
-Memos = Sequence[tuple[Memo, HashTable, HashTable]]
-
 
 def _process_step(design: Design, step: Step) -> None:
     """Write what applies the changes of a step's norms and table."""
@@ -168,16 +152,16 @@ def _process_step(design: Design, step: Step) -> None:
         _process_table(design, step)
 
 
-def _process_all(design: Design, memos: Memos) -> rt.Routine:
+def _process_all(design: Design) -> rt.Routine:
     """The routine that applies all changes, inputs before users."""
     writer = design.writer()
     writer.line(*map(rt.call, design.processes))
     for number in range(len(design.outputs)):
         _process_output(design, writer, number)
-    if memos:
+    if design.memos:
         with writer.block("if load(state, MISSED) != 0:"):
             writer.line("save(state, MISSED, 0)", *_status("MISSING"))
-    missing = [table for _, _, table in memos]
+    missing = [table for _, _, table in design.memos]
     gathered = [table for table in design.tables.all if not table.logged and table not in missing]
     writer.when("load(state, STATUS) != 0", *(table.clear() for table in gathered))
     return design.routine("process", writer.lines)
@@ -333,14 +317,14 @@ def _process_output(design: Design, writer: Writer, number: int) -> None:
         line("else:", f"    {rt.call(layout.put, 'at', 'as_word(new)')}")
 
 
-def _entries(design: Design, process: rt.Routine, memos: Memos) -> None:
+def _entries(design: Design, process: rt.Routine) -> None:
     """Write the entry points."""
     _propose(design, process)
     design.routine("rollback", [f"    {rt.call(layout.undo, 'mark')}"], more={"mark": rt.INT64}, entry=True)
     _pin(design)
-    if memos:
-        _learn(design, memos)
-        forgotten = [f"    {missing.clear()}" for _, _, missing in memos]
+    if design.memos:
+        _learn(design)
+        forgotten = [f"    {missing.clear()}" for _, _, missing in design.memos]
         design.routine("forget", forgotten, entry=True)
 
 
@@ -380,11 +364,11 @@ def _pin(design: Design) -> None:
     design.routine("pin", writer.lines, more=arguments, entry=True)
 
 
-def _learn(design: Design, memos: Memos) -> None:
+def _learn(design: Design) -> None:
     """Take in what Python computed."""
     writer = design.writer()
     with writer.block("for i in range(len(words)):"):
-        for memo, kept, _ in memos:
+        for memo, kept, _ in design.memos:
             key = _row_words(kept.width)
             with writer.block(f"if which == {memo.number} and {kept.find(key)} == 0:"):
                 writer.line(f"row = {kept.insert(key)}")
