@@ -108,6 +108,10 @@ def test_the_lists_serve_what_they_can(interpreted_modules: None) -> None:
             half.join(tags.where(lambda t: t.i > 0), lambda e: e.a, lambda t: t.v, lambda e, t: t.i),
             True,
         ),
+        "the least of a sum over middles": (
+            research.wedges(ONCE).select(lambda w: F.record(a=w.a, b=w.c)).intersect(half).select(lambda e: 1),
+            True,
+        ),
         "a norm by pair": (research.closed_by_join(ONCE), False),
         "wedges": (research.wedges(ONCE).select(lambda w: 1), False),
         "a maximum": (half.union(half.select(lambda e: F.record(a=e.b, b=e.a))).select(lambda e: 1), False),

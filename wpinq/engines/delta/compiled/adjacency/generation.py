@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
 
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency import decomposition as dc
@@ -75,23 +74,7 @@ class WalkCode:
         if root in self.links.invariant:
             self.invariant.append(number)
             return
-        held = [len(each) for each in self._lists()]
-        try:
-            self._add(number, root, inlined=True)
-        except (dc.OutOfReach, rt.CannotCompile):
-            for each, length in zip(self._lists(), held, strict=True):
-                del each[length:]
-            self._add(number, root, inlined=False)
-
-    def _lists(self) -> list[list[Any]]:
-        """All that `_add` adds to."""
-        lines, registry = self.terms, self.registry
-        terms = [lines.edges, lines.triangles, lines.weights, lines.closes]
-        return [*terms, self.emissions, self.constants, self.pairs, self.rows, self.tagged,
-                registry.lists, registry.norms, registry.parts]  # fmt: skip
-
-    def _add(self, number: int, root: Step, inlined: bool) -> None:
-        plan = dc.Decomposition(self.steps, self.links, root, inlined)
+        plan = dc.Decomposition(self.steps, self.links, root)
         for term in plan.terms:
             if isinstance(term, dc.PairTerm):
                 self._add_pair(plan, number, term)
