@@ -1,4 +1,4 @@
-"""Generated modules: their instructions on words, the compiler of their routines (numba), and their files.
+"""Generated modules: instructions on words, the compiler of routines (numba), and files.
 
 A file is named by its content, so that numba finds its compiled code.
 """

@@ -1,4 +1,7 @@
-"""Delta rules: what a step passes on when a record or a group changes, and a formula when one table entry does."""
+"""Delta rules: the changes of steps and formulas when one record changes.
+
+A formula changes with each table entry that it looks up, at every record; a single step with a record or a group.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The compiled evaluator: the contract of the Python one, on a module generated from plans and an array of its own.
+"""The compiled evaluator: the contract of the Python one, on a module generated from plans.
 
-Where a table is full or a memo missing, it makes room and makes the proposal again.
+It has an array of its own. Where a table is full or a memo missing, it makes room and makes the proposal again.
 """
 
 from __future__ import annotations
