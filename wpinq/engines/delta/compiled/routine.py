@@ -11,12 +11,12 @@ states its signature and is compiled for it alone; where the entry points are ca
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from threading import Lock
 from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -304,7 +304,7 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
 
 def import_module(text: str) -> ModuleType:
     """Import the module of this text, compiled."""
-    if find_spec("numba") is None:
+    if importlib.util.find_spec("numba") is None:
         raise CannotCompile(f"the compiled engine needs numba: {install('synthesis')}; the python engine runs without")
     from wpinq.engines.delta.compiled import modules
 
