@@ -101,5 +101,5 @@ QUERIES = {
     "clustering": clustering,
     "joint_degrees_by_group": joint_degrees_by_group,
 }
-LISTS = {"clustering", "joint_degrees_by_group"}
-"""Those that hold lists in their records."""
+TABLES = {"clustering", "joint_degrees_by_group", "closed_by_join"}
+"""Those that neighbour lists do not serve: lists in records, and a norm by pair of vertices."""

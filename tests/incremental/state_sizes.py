@@ -12,6 +12,7 @@ def state_size(evaluator: Evaluator | CompiledEvaluator) -> int:
     if isinstance(evaluator, Evaluator):
         parts = [part for kernel in evaluator._kernels.values() for part in getattr(kernel, "_parts", {}).values()]
         return sum(len(weights) for part in parts for weights in part)
-    generated, words = evaluator._generated, evaluator._driver.arena.words
-    held = [table for table in generated.tables.all if table.logged and table not in generated.outputs]
+    design, words = evaluator._design, evaluator._arena.words
+    outputs = [table for table, _ in design.outputs]
+    held = [table for table in design.tables.all if table.logged and table not in outputs]
     return sum(int(words[table.header + LIVE]) for table in held if not table.is_index)

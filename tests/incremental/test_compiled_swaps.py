@@ -15,7 +15,7 @@ from wpinq import functions as F
 from wpinq.engines import reference
 from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, hash_table, modules
 from wpinq.engines.delta.compiled.adjacency import state
-from wpinq.engines.delta.compiled.adjacency.invariants import Invariants
+from wpinq.engines.delta.compiled.adjacency.state import NeighbourWalk
 from wpinq.engines.delta.compiled.hash_tables import evaluator
 from wpinq.errors import PlanError
 from wpinq.graphs import recipes, tags
@@ -343,19 +343,21 @@ def test_steps_that_tell_vertices_by_degrees_are_evaluated_for_one_of_each(monke
     """The rows are those of all vertices, to the bit; a step that asks what a vertex is called is evaluated whole."""
     found: list[dict[Any, Any]] = []
     sizes: list[int] = []
-    rows, by_degree = Invariants.rows, Invariants._by_degree
-    monkeypatch.setattr(Invariants, "rows", lambda self, columns: (found.append(rows(self, columns)), found[-1])[1])
+    rows, by_degree = NeighbourWalk._invariant_rows, NeighbourWalk._by_degree
+    monkeypatch.setattr(
+        NeighbourWalk, "_invariant_rows", lambda self, columns: (found.append(rows(self, columns)), found[-1])[1]
+    )
 
-    def counted(self: Invariants, node: Any, images: Any, vertices: Any) -> Any:
+    def counted(self: NeighbourWalk, node: Any, images: Any, vertices: Any) -> Any:
         sizes.append(len(vertices))
         return by_degree(self, node, images, vertices)
 
-    monkeypatch.setattr(Invariants, "_by_degree", counted)
+    monkeypatch.setattr(NeighbourWalk, "_by_degree", counted)
     use_interpreter(monkeypatch)
     start = graph(3, 40, 160)
     tagged(start)
     assert max(sizes) == len({*degrees(start).values()}) < 20
-    monkeypatch.setattr(Invariants, "_vertex_column", lambda self, step: None)
+    monkeypatch.setattr(NeighbourWalk, "_vertex_column", lambda self, step: None)
     tagged(start)
     assert max(sizes) == 40
     for one, other in zip(*(list(each.values()) for each in found), strict=True):

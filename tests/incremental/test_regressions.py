@@ -21,7 +21,7 @@ from wpinq.engines.delta.compiled.routine import PRELUDE
 from wpinq.engines.delta.evaluator import loss
 from wpinq.errors import PlanError
 
-PLAN = research.closed_by_join(research.EDGES).plan
+PLAN = research.closed_by_intersect(research.EDGES).plan
 START = graph(5, 10, 22)
 WALKS: dict[str, Callable[[list[Goal]], SwapWalk | EdgeWalk]] = {
     "lists": lambda targets: SwapWalk(targets, "edges", START, symmetric=False, seed=3),

@@ -15,8 +15,7 @@ from tests.incremental import research
 from tests.incremental.test_compiled_swaps import degrees, graph, use_interpreter
 from tests.support.parameters import for_each, tenth
 from wpinq.engines.delta.compiled import EdgeWalk, Goal, SwapWalk
-from wpinq.engines.delta.compiled.adjacency import proposals
-from wpinq.engines.delta.compiled.adjacency import state as walked
+from wpinq.engines.delta.compiled.adjacency import graph as walked
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT
 from wpinq.graphs import recipes
@@ -105,7 +104,7 @@ def walks(edges: list[tuple[int, int]]) -> dict[str, SwapWalk | EdgeWalk]:
 
 
 def tagged() -> list[Goal]:
-    closed, joint = (query(research.EDGES).plan for query in (research.closed_by_join, research.joint_tags))
+    closed, joint = (query(research.EDGES).plan for query in (research.closed_by_intersect, research.joint_tags))
     return [Goal(closed, 0.5, {1: 0.3, 2: 0.1}), Goal(joint, 0.5, {(1, 2): 2.0}, outside=True)]
 
 
@@ -169,18 +168,17 @@ def test_no_exchange_is_likelier_to_be_reversed_than_the_bound_says(closing: flo
     # two stars with common leaves, whose ends lose all common neighbours at once: the largest ratios there are
     pairs = [(0, 1), *((end, leaf) for end in (0, 1) for leaf in range(2, 6)), (6, 7), (7, 8), (8, 6), (9, 10)]
     held = walked.Graph(*walked.numbered(pairs, INT, 2))
-    bound, most = proposals.most_chances(closing, held.edges), 0.0
+    bound, most = walked.most_chances(closing, held), 0.0
     ways = [(*ends, *others) for ends, others in permutations(held.edges.tolist(), 2)]
     for a, b, p, q in [*ways, *((a, b, q, p) for a, b, p, q in ways)]:
         if len({a, b, p, q}) < 4:
             continue
         held.marks[:] = 0
-        lists, marks = (held.starts, held.neighbours), held.marks
         for vertex, side in ((a, 0), (p, 1)):
-            proposals.mark_neighbours(vertex, side, 1, *lists, marks)
+            walked.mark_neighbours(vertex, side, 1, held)
         for vertex, side in ((b, 0), (q, 1)):
-            proposals.list_common(vertex, side, 1, *lists, marks, held.common)
-        most = max(most, proposals.chances(a, b, p, q, 1, closing, held.edges, *lists, marks, held.common))
+            walked.list_common(vertex, side, 1, held)
+        most = max(most, walked.chances(a, b, p, q, 1, closing, held))
     assert 0.999 < most < bound
     assert closing < 0.1 or most > 1.5
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.engines.delta import Evaluator
-from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, Goal, SwapWalk, WalkProgress
+from wpinq.engines.delta.compiled import CannotCompile, CompiledEvaluator, EdgeWalk, SwapWalk, WalkProgress
 from wpinq.engines.delta.compiled.hash_tables.evaluator import FloatWeights
 from wpinq.errors import PlanError
 from wpinq.expr.values import Value, order_key
-from wpinq.mcmc.proposal import Changes, Dataset, EdgeMoves, Swaps, Walk
+from wpinq.mcmc.proposal import Dataset, EdgeMoves, Swaps, Walk
 from wpinq.mcmc.target import Prior, Target
 from wpinq.plan.format import value_from_json, value_to_json
-from wpinq.plan.node import Node, sources
+from wpinq.plan.node import sources
 
 Terms = Sequence[Target | Prior]
 """The terms of a chain's score: targets, then priors, each with the negated log prior."""
@@ -186,49 +186,8 @@ class GenericChain:
     def _load(self) -> None:
         """Evaluate the candidate afresh, in the order of its records."""
         plans, goals = [target.plan for target in self._targets], [target.goal for target in self._targets]
-        make: type[CompiledEvaluator | _PythonScore] = CompiledEvaluator if self._compiled else _PythonScore
+        make: type[CompiledEvaluator | Evaluator] = CompiledEvaluator if self._compiled else Evaluator
         self._scored = make(plans, self._candidate, goals=goals)
-
-
-class _PythonScore:
-    """The score of a candidate in the python engine, updated by the changes of the outputs."""
-
-    def __init__(self, plans: Sequence[Node], candidate: Mapping[str, Dataset], goals: Sequence[Goal]) -> None:
-        self._evaluator, self._goals = Evaluator(plans, candidate), goals
-        self._outputs: list[dict[Any, float]] = [_floats(output) for output in self._evaluator.outputs]
-        self._committed = math.fsum(goal.score(output) for goal, output in zip(self._goals, self._outputs, strict=True))
-        self.score = self._committed
-        self._moved: list[dict[Any, float]] = []
-
-    @property
-    def outputs(self) -> list[FloatWeights]:
-        return [_floats(output) for output in self._evaluator.outputs]
-
-    def propose(self, changes: Changes) -> None:
-        self._moved = [_floats(moved) for moved in self._evaluator.propose(changes)]
-        change = 0.0
-        for goal, output, moved in zip(self._goals, self._outputs, self._moved, strict=True):
-            for record, weight in moved.items():
-                if not (goal.outside or record in goal.values):
-                    continue
-                value, old = goal.values.get(record, 0.0), output.get(record, 0.0)
-                change += goal.cost(old + weight - value) - goal.cost(old - value)
-        self.score = self._committed + change
-
-    def commit(self) -> None:
-        self._evaluator.commit()
-        self._committed = self.score
-        for output, moved in zip(self._outputs, self._moved, strict=True):
-            for record, weight in moved.items():
-                output[record] = output.get(record, 0.0) + weight
-
-    def rollback(self) -> None:
-        self._evaluator.rollback()
-        self.score = self._committed
-
-
-def _floats(weights: Mapping[Value, Any]) -> dict[Any, float]:
-    return {record: float(weight) for record, weight in weights.items()}
 
 
 def _packed(data: object) -> NDArray[np.uint8]:

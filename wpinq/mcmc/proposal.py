@@ -108,7 +108,7 @@ class Swaps:
         Whether it holds each undirected edge in both directions, or once, the smaller node first.
     triad_share : float
         The share, from 0 to below 1, of proposals that are chosen to close a triangle. The chain accounts for them
-        (`wpinq.engines.delta.compiled.adjacency.proposals` says how), so its stationary distribution is the same. They
+        (`wpinq.engines.delta.compiled.adjacency.graph` says how), so its stationary distribution is the same. They
         need the compiled walk: elsewhere all swaps are drawn uniformly, and the chain's note says so.
     """
 

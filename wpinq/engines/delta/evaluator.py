@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import islice
 from operator import itemgetter
 from typing import Annotated, Any
-
-from sortedcontainers import SortedList
 
 from wpinq.errors import PlanError
 from wpinq.expr.compile import compile_lambda
@@ -37,14 +37,14 @@ from wpinq.plan.operators.source import Source
 # random walk on graphs (paper, section 4.3 and appendix B). GroupBy keeps each group in order of weight, and emits the
 # prefixes that change.
 
-_ABSENT, _ADDED, _REMOVED = object(), object(), object()
+_ABSENT = object()
 
 
 class Journal:
-    """An undo log of dictionaries and sorted lists, which takes back a proposal bit by bit."""
+    """An undo log of dictionaries, which takes back a proposal bit by bit."""
 
     def __init__(self) -> None:
-        self._undo: list[tuple[Any, Hashable, Any]] = []
+        self._undo: list[tuple[dict[Any, Any], Hashable, Any]] = []
 
     def put(self, table: dict[Any, Any], key: Hashable, value: Any) -> None:
         """Set an entry; None removes it."""
@@ -54,16 +54,6 @@ class Journal:
         else:
             table[key] = value
 
-    def add(self, ordered: SortedList, item: Hashable) -> None:
-        """Put an item into a sorted list."""
-        self._undo.append((ordered, item, _ADDED))
-        ordered.add(item)
-
-    def remove(self, ordered: SortedList, item: Hashable) -> None:
-        """Take an item out of a sorted list."""
-        self._undo.append((ordered, item, _REMOVED))
-        ordered.remove(item)
-
     def commit(self) -> None:
         """Forget how to go back."""
         self._undo.clear()
@@ -71,15 +61,11 @@ class Journal:
     def rollback(self) -> None:
         """Go back to the last commit."""
         while self._undo:
-            held, key, value = self._undo.pop()
-            if value is _ADDED:
-                held.remove(key)
-            elif value is _REMOVED:
-                held.add(key)
-            elif value is _ABSENT:
-                held.pop(key, None)
+            table, key, value = self._undo.pop()
+            if value is _ABSENT:
+                table.pop(key, None)
             else:
-                held[key] = value
+                table[key] = value
 
 
 DUST = 1e-12
@@ -203,7 +189,7 @@ class _GroupByKernel(_KeyedKernel):
     def __init__(self, operator: GroupBy, arithmetic: Arithmetic, journal: Journal) -> None:
         super().__init__(operator, arithmetic, journal)
         self._reduce = compile_lambda(operator.reduce)
-        self._groups: dict[Value, SortedList] = {}
+        self._groups: dict[Value, list[Placed]] = {}
 
     def _change_part(self, key: Value, change: KeyPart) -> Iterator[tuple[Value, Weight]]:
         part = self._part(key)
@@ -213,36 +199,24 @@ class _GroupByKernel(_KeyedKernel):
         come = [placed(record, held[record]) for record in changed if held.get(record, 0) > 0]
         if not gone and not come:
             return
-        group = self._groups.get(key)
-        if group is None:
-            group = SortedList()
-            self._journal.put(self._groups, key, group)
+        before = self._groups.get(key, [])
+        after = before.copy()
+        for item in gone:
+            del after[bisect_left(after, item)]
+        for item in come:
+            insort(after, item)
+        self._journal.put(self._groups, key, after or None)
         moved = sorted([*gone, *come])
         most = moved[-1] if {record for *_, record in gone} == {record for *_, record in come} else None
-        start = group.bisect_left(moved[0])
-        last = group[start - 1][0] if start else 0
-        first = sorted(group[:start], key=itemgetter(1))
-        for members, weight in self._prefixes(group, start, most, first, last):
-            yield (key, self._reduce(members)), -weight
-        for item in gone:
-            self._journal.remove(group, item)
-        for item in come:
-            self._journal.add(group, item)
-        for members, weight in self._prefixes(group, start, most, first, last):
-            yield (key, self._reduce(members)), weight
-        if not group:
-            self._journal.put(self._groups, key, None)
-
-    def _prefixes(
-        self, group: SortedList, start: int, most: Placed | None, first: list[Placed], last: Weight
-    ) -> Iterator[tuple[tuple[Value, ...], Weight]]:
-        """The prefixes that may change, to `most`.
-
-        The first ends before `start`: its next record may be another.
-        """
-        stop = len(group) if most is None else group.bisect_right(most)
-        following = group[stop][0] if stop < len(group) else 0
-        return prefixes(group.islice(start, stop), first, last, following)
+        start = bisect_left(before, moved[0])
+        last = before[start - 1][0] if start else 0
+        first = sorted(before[:start], key=itemgetter(1))
+        # the first prefix that may change ends before `start`: its next record may be another
+        for group, sign in ((before, -1), (after, 1)):
+            stop = len(group) if most is None else bisect_right(group, most)
+            following = group[stop][0] if stop < len(group) else 0
+            for members, weight in prefixes(islice(group, start, stop), first, last, following):
+                yield (key, self._reduce(members)), sign * weight
 
 
 kernel.register(PerRecord, _LinearKernel)
@@ -250,6 +224,16 @@ kernel.register(Combination, _LinearKernel)
 kernel.register(Keyed, _KeyedKernel)
 kernel.register(Join, _JoinKernel)
 kernel.register(GroupBy, _GroupByKernel)
+
+
+class CannotCompile(PlanError):
+    """A plan, or numba itself, is out of the compiled engine's reach.
+
+    The message names the step and the reason.
+
+    The python engine (`wpinq.engines.delta.Evaluator`) runs every plan; a caller that falls back to it shows
+    this message.
+    """
 
 
 Datasets = Mapping[str, Mapping[Value, Weight]]
@@ -266,6 +250,13 @@ class Evaluator:
         For each source name, record to weight. Public: a synthetic dataset, never a protected one.
     arithmetic : Arithmetic
         `FLOAT` or `EXACT`.
+    goals : sequence of Goal, optional
+        One for each plan, to score the outputs by.
+
+    Attributes
+    ----------
+    score : float
+        What the outputs cost by the goals, the pending proposal included.
 
     Examples
     --------
@@ -281,11 +272,19 @@ class Evaluator:
     [{(1, 2): 0.5}]
     """
 
-    def __init__(self, plans: Sequence[Node], candidate: Datasets, arithmetic: Arithmetic = FLOAT) -> None:
-        self._plans = tuple(plans)
+    def __init__(
+        self,
+        plans: Sequence[Node],
+        candidate: Datasets,
+        arithmetic: Arithmetic = FLOAT,
+        *,
+        goals: Sequence[Goal] | None = None,
+    ) -> None:
+        self._plans, self._goals = tuple(plans), goals or [Goal(plan, 0.0, {}) for plan in plans]
         self._order = list(topological(plans))
         self._arithmetic = arithmetic
         self._sources = {node.operator.source for node in self._order if isinstance(node.operator, Source)}
+        self.score = self._committed = 0.0
         self._load(candidate)
 
     @property
@@ -318,18 +317,26 @@ class Evaluator:
                 inputs = tuple(moved[child.digest] for child in node.inputs)
                 moved[node.digest] = self._kernels[node.digest].push(inputs) if any(inputs) else {}
         answers = [moved[plan.digest] for plan in self._plans]
-        for output, change in zip(self._outputs, answers, strict=True):
+        moved_score = 0.0
+        for goal, output, change in zip(self._goals, self._outputs, answers, strict=True):
             for record, weight in change.items():
-                self._journal.put(output, record, settle(output.get(record, 0) + weight))
+                before = output.get(record, 0)
+                self._journal.put(output, record, settle(before + weight))
+                if goal.outside or record in goal.values:
+                    value = goal.values.get(record, 0.0)
+                    moved_score += goal.cost(before + weight - value) - goal.cost(before - value)
+        self.score += moved_score
         return answers
 
     def commit(self) -> None:
         """Keep the pending proposals."""
         self._journal.commit()
+        self._committed = self.score
 
     def rollback(self) -> None:
         """Take the pending proposals back, exactly."""
         self._journal.rollback()
+        self.score = self._committed
 
     def resynchronize(self) -> None:
         """Evaluate the candidate afresh and commit, which ends the drift of float weights."""
@@ -344,8 +351,8 @@ class Evaluator:
         }
         self._candidate: dict[str, Weights] = {name: {} for name in self._sources}
         self._outputs: list[Weights] = [{} for _ in self._plans]
-        number = self._arithmetic.number
-        self.propose({name: {x: number(w) for x, w in weights.items()} for name, weights in candidate.items()})
+        self.propose(candidate)
+        self.score = math.fsum(goal.score(output) for goal, output in zip(self._goals, self._outputs, strict=True))
         self.commit()
 
     def _change_source(self, name: str, changes: Mapping[Value, Weight]) -> Weights:

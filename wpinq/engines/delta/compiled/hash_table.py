@@ -17,7 +17,7 @@ from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.routine import M32, call, fixed, library
 
 if typing.TYPE_CHECKING:
-    from wpinq.engines.delta.compiled.intrinsics import as_float, load, save
+    from wpinq.engines.delta.compiled.modules import as_float, load, save
 
 STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
 HEADERS = 64
@@ -176,18 +176,6 @@ def settle(weight: rt.Float64) -> rt.Float64:
 
 
 @fixed
-def sort_down(weights: rt.Float64s, rows: rt.Int64s) -> None:
-    """Sort by weight, largest first: a heap sort, so that no order of arrival is slow."""
-    n = len(weights)
-    for start in range(n // 2 - 1, -1, -1):
-        sift(weights, rows, start, n)
-    for end in range(n - 1, 0, -1):
-        weights[0], weights[end] = weights[end], weights[0]
-        rows[0], rows[end] = rows[end], rows[0]
-        sift(weights, rows, 0, end)
-
-
-@fixed
 def sift(weights: rt.Float64s, rows: rt.Int64s, root: rt.Int64, end: rt.Int64) -> None:
     while True:
         child = 2 * root + 1
@@ -200,6 +188,18 @@ def sift(weights: rt.Float64s, rows: rt.Int64s, root: rt.Int64, end: rt.Int64) -
         weights[root], weights[child] = weights[child], weights[root]
         rows[root], rows[child] = rows[child], rows[root]
         root = child
+
+
+@fixed
+def sort_down(weights: rt.Float64s, rows: rt.Int64s) -> None:
+    """Sort by weight, largest first: a heap sort, so that no order of arrival is slow."""
+    n = len(weights)
+    for start in range(n // 2 - 1, -1, -1):
+        sift(weights, rows, start, n)
+    for end in range(n - 1, 0, -1):
+        weights[0], weights[end] = weights[end], weights[0]
+        rows[0], rows[end] = rows[end], rows[0]
+        sift(weights, rows, 0, end)
 
 
 def words_of(prefix: str, width: int) -> list[str]:

@@ -11,22 +11,24 @@ states its signature and is compiled for it alone; where the entry points are ca
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
+from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.engines.delta.evaluator import CannotCompile as CannotCompile
 from wpinq.engines.delta.evaluator import loss
-from wpinq.errors import PlanError
+from wpinq.runtime.optional_imports import install
 
-# What routines name besides each other: these constants, and the instructions on words of `intrinsics`.
+# What routines name besides each other: these constants, and the instructions on words of `modules`.
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
@@ -48,16 +50,6 @@ def apart(array: NDArray[Any]) -> NDArray[Any]:
     mine = held[first : first + array.size].reshape(array.shape)
     mine[...] = array
     return mine
-
-
-class CannotCompile(PlanError):
-    """A plan, or numba itself, is out of the compiled engine's reach.
-
-    The message names the step and the reason.
-
-    The python engine (`wpinq.engines.delta.Evaluator`) runs every plan; a caller that falls back to it shows
-    this message.
-    """
 
 
 # --- names: one character each, until `spelled` writes them out -------------------------------------------------------
@@ -117,6 +109,22 @@ Float64Rows = Annotated[NDArray[np.float64], FLOAT64_ROWS]
 Uint32Rows = Annotated[NDArray[Any], UINT32_ROWS]
 Uint64Rows = Annotated[NDArray[Any], UINT64_ROWS]
 
+ARRAYS: dict[str, str] = {}
+"""The arrays that routines share, and their types: what a routine takes of them is what its lines name."""
+
+
+def arrays(**types: str) -> list[str]:
+    """Declare arrays, and name them."""
+    ARRAYS.update(types)
+    return [*map(name, types)]
+
+
+class Arrays:
+    """Shared arrays by name."""
+
+    def __getattr__(self, spelling: str) -> Any: ...
+
+
 STATE = "state"
 """The argument that goes without saying: a routine that takes it first is called with it."""
 
@@ -125,7 +133,7 @@ from math import exp, isfinite
 
 import numpy as np
 
-from wpinq.engines.delta.compiled.intrinsics import (
+from wpinq.engines.delta.compiled.modules import (
     Compiler, add_fits, as_float, as_word, load, multiply_fits, save, subtract_fits,
 )
 
@@ -176,40 +184,57 @@ class Routine:
         kind = "entry" if self.entry else "inlined" if self.inline else "inner"
         types = ", ".join(self.arguments.values())
         head = f'@{kind}("{self.result}({types})")\ndef {self.name}({", ".join(self.arguments)}):'
-        return spelled("\n".join([head, *(self.body or ["    pass"])]))
-
-    @property
-    def body(self) -> Sequence[str]:
-        """The lines of its body."""
-        return self.lines
+        return spelled("\n".join([head, *(self.lines or ["    pass"])]))
 
 
-class _Fixed(Routine):
-    """A routine that is a Python function."""
+class _Fixed(ast.NodeTransformer, Routine):
+    """A routine that is a Python function.
+
+    It is declared after those that it calls. An argument of type `Arrays`, the last, stands for those that the body
+    names, or a routine that it is passed on to.
+    """
 
     def __init__(self, function: Callable[..., Any], inline: bool) -> None:
-        self._function = function
-        self._source = inspect.getsource(function)  # now: the file may be another when a module is made
-        types = {
-            argument: "void" if type_ is type(None) else type_.__metadata__[0]
-            for argument, type_ in get_type_hints(function, include_extras=True).items()
-        }
+        self._space = function.__globals__
+        types = get_type_hints(function, include_extras=True)
         result = types.pop("return")
-        super().__init__(function.__name__, types, result, inline=inline)
-
-    @cached_property
-    def body(self) -> Sequence[str]:
-        (definition,) = ast.parse(textwrap.dedent(self._source)).body
+        self._arrays = [argument for argument, type_ in types.items() if type_ is Arrays]
+        self.taken: set[str] = set()
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
         assert isinstance(definition, ast.FunctionDef)
-        for node in ast.walk(definition):
-            if isinstance(node, ast.Name) and callable(used := self._function.__globals__.get(node.id)):
-                node.id = _FIXED[used].name if used in _FIXED else node.id
         lines = definition.body[1:] if ast.get_docstring(definition) is not None else definition.body
-        return textwrap.indent("\n".join(map(ast.unparse, lines)), "    ").split("\n")
+        text = "\n".join(ast.unparse(self.visit(line)) for line in lines)
+        arguments = {argument: type_.__metadata__[0] for argument, type_ in types.items() if type_ is not Arrays}
+        arguments |= {array: ARRAYS[array] for array in sorted(self.taken)}
+        returned = VOID if result is type(None) else result.__metadata__[0]
+        super().__init__(
+            function.__name__, arguments, returned, textwrap.indent(text, "    ").split("\n"), inline=inline
+        )
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """The name of a routine that is called."""
+        used = self._space.get(node.id)
+        return ast.Name(_FIXED[used].name, node.ctx) if callable(used) and used in _FIXED else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """An array, as an argument."""
+        if not (isinstance(node.value, ast.Name) and node.value.id in self._arrays):
+            return self.generic_visit(node)
+        self.taken.add(node.attr)
+        return ast.Name(node.attr, node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call that passes arrays on."""
+        last = node.args[-1] if node.args else None
+        if isinstance(node.func, ast.Name) and isinstance(last, ast.Name) and last.id in self._arrays:
+            taken = _FIXED[self._space[node.func.id]].taken
+            self.taken |= taken
+            node.args[-1:] = [ast.Name(array, last.ctx) for array in sorted(taken)]
+        return self.generic_visit(node)
 
 
 _LIBRARY: dict[str, Routine] = {}
-_FIXED: dict[Any, Routine] = {}
+_FIXED: dict[Any, _Fixed] = {}
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -223,7 +248,8 @@ def library(routine: Routine) -> Routine:
 
 def fixed(function: _F, inline: bool = False) -> _F:
     """Declare a Python function as a routine of the library; it stays a Python function too."""
-    _FIXED[function] = library(_Fixed(function, inline))
+    _FIXED[function] = made = _Fixed(function, inline)
+    library(made)
     return function
 
 
@@ -233,11 +259,7 @@ def inlined(function: _F) -> _F:
 
 
 def _declared(routine: Routine | Callable[..., Any]) -> Routine:
-    if isinstance(routine, Routine):
-        return routine
-    if routine not in _FIXED:
-        raise CannotCompile(f"{routine.__name__} is not declared as a routine")
-    return _FIXED[routine]
+    return routine if isinstance(routine, Routine) else _FIXED[routine]
 
 
 def call(routine: Routine | Callable[..., Any], *arguments: str) -> str:
@@ -266,7 +288,7 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
 
     def visit(routine: Routine) -> None:
         if routine not in done:
-            for called in names_in(*routine.body):
+            for called in names_in(*routine.lines):
                 if called in known and called != routine.name:
                     visit(known[called])
             done[routine] = None
@@ -278,6 +300,15 @@ def module_text(routines: Iterable[Routine], constants: Mapping[str, float], apa
     return (
         "\n\n\n".join([f"{PRELUDE}{DECLARING.format(apart=apart)}{values}", *(routine.text for routine in done)]) + "\n"
     )
+
+
+def import_module(text: str) -> ModuleType:
+    """Import the module of this text, compiled."""
+    if importlib.util.find_spec("numba") is None:
+        raise CannotCompile(f"the compiled engine needs numba: {install('synthesis')}; the python engine runs without")
+    from wpinq.engines.delta.compiled import modules
+
+    return modules.import_module(text)
 
 
 # --- arithmetic on words, and random numbers --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wpinq.engines.delta.compiled import routine as rt
-from wpinq.engines.delta.compiled.adjacency.proposals import chances, draw_ends, exchange, list_common, mark_neighbours
+from wpinq.engines.delta.compiled.adjacency.graph import chances, draw_ends, exchange, list_common, mark_neighbours
 from wpinq.engines.delta.compiled.hash_table import undo
 from wpinq.engines.delta.compiled.hash_tables.arena import HashTable
 
@@ -39,9 +39,7 @@ _DECIDED = f"""\
 """
 
 _COMMON = {"labels": rt.INT64_ROWS, "seeds": rt.UINT64S, "tallies": rt.INT64S, "symmetric": rt.INT64, "steps": rt.INT64}
-_GRAPH = {"edges": rt.UINT32_ROWS, "starts": rt.UINT64S, "neighbours": rt.UINT32S, "ids": rt.UINT32S}
-_GRAPH |= {"marks": rt.UINT32_ROWS, "common": rt.UINT64_ROWS}
-_MARK = ["mark", "starts", "neighbours", "marks"]
+_GRAPH = {array: rt.ARRAYS[array] for array in ("edges", "starts", "neighbours", "ids", "marks", "common")}
 
 
 def _begin(outputs: Sequence[HashTable]) -> rt.Routine:
@@ -82,21 +80,21 @@ def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], p
     while done < steps:
         first, second = seeds[0], seeds[1]
         done += 1
-        drawn, a, b, p, q, i, j = {rt.call(draw_ends, *["seeds", "closing", "edges", "starts", "neighbours", "ids"])}
+        drawn, a, b, p, q, i, j = {rt.call_by_name(draw_ends)}
         if not drawn:
             continue
         mark = np.uint32(mark + next_)
-        {rt.call(mark_neighbours, "a", "0", *_MARK)}
+        {rt.call_by_name(mark_neighbours, vertex="a", side="0")}
         if marks[q, 0] == mark:
             continue
-        {rt.call(mark_neighbours, "p", "1", *_MARK)}
+        {rt.call_by_name(mark_neighbours, vertex="p", side="1")}
         if marks[b, 1] == mark:
             continue
         ratio = 1.0
         if closing > 0.0:
-            {rt.call(list_common, "b", "np.uint64(0)", *_MARK, "common")}
-            {rt.call(list_common, "q", "np.uint64(1)", *_MARK, "common")}
-            ratio = {rt.call(chances, *"abpq", "mark", "closing", "edges", *_MARK[1:], "common")}
+            {rt.call_by_name(list_common, vertex="b", side="np.uint64(0)")}
+            {rt.call_by_name(list_common, vertex="q", side="np.uint64(1)")}
+            ratio = {rt.call_by_name(chances)}
         before = {rt.call(begin)}
         {_changed(change, "ab", "-1.0")}
         {_changed(change, "pq", "-1.0")}
@@ -104,7 +102,7 @@ def swap_loop(kept: HashTable, moved: HashTable, outputs: Sequence[HashTable], p
         {_changed(change, "pb", "1.0")}
         {rt.call(process)}
 {_DECIDED}\
-            {rt.call(exchange, *"abpqij", "edges", "starts", "neighbours", "ids")}
+            {rt.call_by_name(exchange)}
     tallies[2] += done"""
     return [begin, change, rt.Routine("swap_chunk", arguments, lines=text.split("\n"), entry=True)]
 

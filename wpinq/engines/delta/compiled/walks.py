@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach
-from wpinq.engines.delta.compiled.adjacency.state import Edges, Graph, NeighbourWalk, Numbers, Vertices, numbered
-from wpinq.engines.delta.compiled.hash_tables.driver import ExtraLoops
+from wpinq.engines.delta.compiled.adjacency.graph import Edges, Graph, Numbers, Vertices, numbered
+from wpinq.engines.delta.compiled.adjacency.state import NeighbourWalk
 from wpinq.engines.delta.compiled.hash_tables.evaluator import CompiledEvaluator, FloatWeights
+from wpinq.engines.delta.compiled.hash_tables.generation import ExtraLoops
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
 from wpinq.engines.delta.compiled.walk_loops import edge_loop, swap_loop
 from wpinq.engines.delta.evaluator import Goal

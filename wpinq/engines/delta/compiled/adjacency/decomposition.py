@@ -6,8 +6,8 @@ norms of vertices. What is left of a plan must be a sum of terms of three kinds:
 - over **edges**, both directions: a formula over links between two vertices and what is invariant at them;
 - over **triangles**, all six ways round: the same, with links between all three vertices;
 - over **pairs** that are edges: a formula over their links and a sum over their common neighbours, which is held for
-  each edge, tag by tag (a row), because the formula is not linear in it: a join divides by the row's total, an
-  intersection takes minima. What a common neighbour adds to the row must be invariant at it.
+  each edge, tag by tag (a row), because the formula is not linear in it: an intersection takes minima. What a common
+  neighbour adds to the row must be invariant at it.
 
 A norm must be invariant: of a vertex, over records whose weight depends on that vertex alone, or is the same for every
 neighbour. Records of an output may hold invariant words and numbers, but no vertex. The name of a recipe plays no part.
@@ -172,12 +172,13 @@ class OutOfReach(Exception):
 class LocalExpander(fm.Expander):
     """Expands steps down to links, invariant steps, and sums that are held.
 
-    `inlined` is whether a step that drops columns expands too, its formula being summed over what is dropped: right
-    where all above it is linear, and the only way to invariant norms for some plans.
+    A step that drops columns expands too, its formula being summed over what is dropped, where all above it is linear.
     """
 
-    def __init__(self, steps: st.Steps, links: Links, inlined: bool) -> None:
-        self.links, self.inlined = links, inlined
+    inlined = True
+
+    def __init__(self, steps: st.Steps, links: Links) -> None:
+        self.links = links
         super().__init__(steps, fm.Assumptions(nonnegative=True, unit=True, virtual=True))
 
     def _is_constant(self, step: st.Step) -> bool:
@@ -198,10 +199,12 @@ class LocalExpander(fm.Expander):
     def _extreme(
         self, step: st.ExtremeStep, left: fm.Expansion, right: fm.Expansion
     ) -> tuple[fm.Formula, tuple[int, ...]]:
-        for side in (left, right):
-            if not fm.variables_of(side.formula) <= set(side.variables):
-                raise OutOfReach("a minimum or maximum of a sum")
-        return super()._extreme(step, left, right)
+        # the least of two sums is no sum of the least: one that drops columns is held
+        sides = zip((left, right), step.inputs, strict=True)
+        kept = [
+            side if fm.variables_of(side.formula) <= set(side.variables) else self._leaf(below) for side, below in sides
+        ]
+        return super()._extreme(step, *kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +244,8 @@ class PairTerm:
 class Decomposition:
     """The terms of one plan's root; OutOfReach where it has none."""
 
-    def __init__(self, steps: st.Steps, links: Links, root: st.Step, inlined: bool) -> None:
-        self.expander = LocalExpander(steps, links, inlined)
+    def __init__(self, steps: st.Steps, links: Links, root: st.Step) -> None:
+        self.expander = LocalExpander(steps, links)
         self.links, self.dictionary = links, steps.dictionary
         self.terms = [self._term(each) for each in self._sums(root, lambda writer, words: list(words), 1.0)]
 

@@ -91,7 +91,6 @@ class FormulaWriter(Writer):
         self.tags: dict[str, tuple[int, int]] = {}
         self.slots: list[tuple[int, str]] = []
         self.weights: dict[Atom, str] = {}
-        self.norms: dict[Norm, str] = {}
         self._blocks = ExitStack()
 
     def beside(self) -> FormulaWriter:
@@ -120,17 +119,14 @@ class FormulaWriter(Writer):
                 raise OutOfReach("invariant records that share a tag")
             self.bind_tags(others)
 
-    def open_row(self, pair: int, held: Atom, beyond: bool = False) -> None:
-        """Walk through the entries of a row, or block by block; what follows stands inside."""
+    def open_row(self, pair: int, held: Atom) -> None:
+        """Walk through the entries of a row, block by block; what follows stands inside."""
         number, tag = self.registry.list_of(pair), self.name("t")
         size = f"np.uint64({wr.SIZES}[{2 * number}])"  # unsigned: no place is counted from the end
-        if beyond:
-            block, lane = self.name("t"), self.name("t")
-            self.enter(f"for {block} in range(np.uint64(0), {size}, LANES):")
-            self.enter(f"for {lane} in range(LANES):")
-            self.line(f"{tag} = {block} + {lane}")
-        else:
-            self.enter(f"for {tag} in range({size}):")
+        block, lane = self.name("t"), self.name("t")
+        self.enter(f"for {block} in range(np.uint64(0), {size}, LANES):")
+        self.enter(f"for {lane} in range(LANES):")
+        self.line(f"{tag} = {block} + {lane}")
         self.slots.append((number, tag))
         self.weights[held] = f"{wr.ROWS}[e, at + {tag}]"
         self.bind_tags([variable for variable in held.variables if variable not in self.vertices])
@@ -175,8 +171,7 @@ class FormulaWriter(Writer):
         if "0.0" in (left, right):
             return "0.0"
         if formula.norm is not None:
-            inverse = self.norms[formula.norm] if formula.norm in self.norms else self._norm(formula.norm)
-            return self.bind(f"{left} * {right} * {inverse}", "w")
+            return self.bind(f"{left} * {right} * {self._norm(formula.norm)}", "w")
         norm = self.bind(f"abs({left}) + abs({right})", "n")
         return self.bind(f"{left} * {right} / {norm} if {norm} > 0.0 else 0.0", "w")
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
 
 from wpinq.engines.delta.compiled import routine as rt
 from wpinq.engines.delta.compiled.adjacency import decomposition as dc
 from wpinq.engines.delta.compiled.adjacency import formula_code as fc
 from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
-from wpinq.engines.delta.compiled.formulas import Atom, Norm, atoms_of
+from wpinq.engines.delta.compiled.formulas import Atom, atoms_of
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 
 CONSTANTS = rt.name("CONSTANTS")
@@ -75,23 +74,7 @@ class WalkCode:
         if root in self.links.invariant:
             self.invariant.append(number)
             return
-        held = [len(each) for each in self._lists()]
-        try:
-            self._add(number, root, inlined=True)
-        except (dc.OutOfReach, rt.CannotCompile):
-            for each, length in zip(self._lists(), held, strict=True):
-                del each[length:]
-            self._add(number, root, inlined=False)
-
-    def _lists(self) -> list[list[Any]]:
-        """All that `_add` adds to."""
-        lines, registry = self.terms, self.registry
-        terms = [lines.edges, lines.triangles, lines.weights, lines.closes]
-        return [*terms, self.emissions, self.constants, self.pairs, self.rows, self.tagged,
-                registry.lists, registry.norms, registry.parts]  # fmt: skip
-
-    def _add(self, number: int, root: Step, inlined: bool) -> None:
-        plan = dc.Decomposition(self.steps, self.links, root, inlined)
+        plan = dc.Decomposition(self.steps, self.links, root)
         for term in plan.terms:
             if isinstance(term, dc.PairTerm):
                 self._add_pair(plan, number, term)
@@ -167,17 +150,14 @@ class WalkCode:
         first, second = (term.held.variables[at] for at in term.ends)
         vertices = {first: "xy"[direction], second: "yx"[direction]}
         formula = term.summand.formula
+        if dc.norms_of(formula):
+            raise dc.OutOfReach("a norm beside a sum that is held")
         links = [atom for atom in dict.fromkeys(atoms_of(formula)) if plan.is_link(atom)]
         if not all(_shares(plan, atom, vertices) for atom in links):
             return
         made = [f"    at = np.uint64({wr.ROW_STARTS}[{2 * pair + direction}])"]
-        totals: dict[Norm, str] = {}
-        for norm in dc.norms_of(formula):
-            totals[norm] = total = f"n{pair}_{direction}_{len(totals)}"
-            made += [f"    {total} = 0.0", *self._total(plan, term, pair, norm, vertices, total)]
-            made.append(f"    {total} = 1.0 / {total} if {total} > 0.0 else 0.0")
-        writer = self._over_row(plan, term.held, pair, vertices, beyond=True)
-        writer.norms = totals
+        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending="xy")
+        writer.open_row(pair, term.held)
         tag = writer.slots[0][1]
         for atom in links:
             if plan.link(atom).width > 2:
@@ -194,39 +174,6 @@ class WalkCode:
             raise dc.OutOfReach("a closed pair that depends on its ends")
         self.terms.closes += made
         self.rows.append((pair, direction, target, emission))
-
-    def _over_row(
-        self, plan: dc.Decomposition, held: Atom, pair: int, vertices: dict[int, str], beyond: bool = False
-    ) -> fc.FormulaWriter:
-        """A writer inside the loop over the entries of a row."""
-        writer = fc.FormulaWriter(plan, self.registry, vertices, ascending="xy")
-        writer.open_row(pair, held, beyond)
-        return writer
-
-    def _total(
-        self, plan: dc.Decomposition, term: dc.PairTerm, pair: int, norm: Norm, vertices: dict[int, str], total: str
-    ) -> list[str]:
-        """The lines that sum the norm of the pair, from either side of the join."""
-        if set(norm.variables) != set(vertices):
-            raise dc.OutOfReach("a norm that is not of the pair")
-        lines: list[str] = []
-        for side in (0, 1):
-            formula, key = plan.expander.side(norm.step, side)
-            named = {mine: vertices[theirs] for mine, theirs in zip(key, norm.variables, strict=True)}
-            held = [a for a in dict.fromkeys(atoms_of(formula)) if not plan.is_link(a) and not plan.is_invariant(a)]
-            if not held and isinstance(formula, Atom) and plan.is_link(formula):
-                lines.append(f"    {total} += {sum(_shares(plan, formula, named).values())!r}")
-            elif len(held) != 1 or held[0].step is not term.held.step or not _is_pair(held[0], named, term, vertices):
-                raise dc.OutOfReach("a norm over something else than the row")
-            elif formula == held[0]:  # no weight is negative, so the total is kept with the row
-                number = self.registry.list_of(pair)
-                lines.append(f"    {total} += {wr.ROWS}[e, at + np.uint64({wr.SIZES}[{2 * number}])]")
-            else:
-                fc.note_norms(plan, self.registry, formula)
-                writer = self._over_row(plan, held[0], pair, named)
-                writer.line(f"{total} += abs({writer.value(formula)})")
-                lines += writer.close()
-        return lines
 
     # --- the module -------------------------------------------------------------------------------------------
 
@@ -314,8 +261,3 @@ def _columns(term: dc.PairTerm, variables: tuple[int, ...]) -> tuple[int, ...]:
     if not set(variables) <= set(tags):
         raise dc.OutOfReach("a tag of an edge that the row has not")
     return tuple(tags.index(v) for v in variables)
-
-
-def _is_pair(held: Atom, named: dict[int, str], term: dc.PairTerm, vertices: dict[int, str]) -> bool:
-    """Whether a record of the same sum is of the same pair, in the same direction."""
-    return all(named.get(held.variables[at]) == vertices[term.held.variables[at]] for at in term.ends)

@@ -2,124 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.engines.delta.compiled.adjacency.decomposition import OutOfReach, Rescaled
+from wpinq.engines.delta.compiled.adjacency.decomposition import Images, OutOfReach, Rescaled, X, Y
 from wpinq.engines.delta.compiled.adjacency.formula_code import InvariantList, TagLists, distinct
 from wpinq.engines.delta.compiled.adjacency.generation import generate
-from wpinq.engines.delta.compiled.adjacency.invariants import Invariants
+from wpinq.engines.delta.compiled.adjacency.graph import Graph
 from wpinq.engines.delta.compiled.hash_table import DUST
-from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.routine import LANES, apart
-from wpinq.engines.delta.compiled.steps import Step, lower
-from wpinq.engines.delta.compiled.values import Dictionary, Rows
+from wpinq.engines.delta.compiled.routine import LANES, CannotCompile, apart, import_module, name
+from wpinq.engines.delta.compiled.steps import MapStep, ShaveStep, Step, lower
+from wpinq.engines.delta.compiled.values import Dictionary, Rows, Writer
 from wpinq.engines.delta.evaluator import Goal, loss
-from wpinq.errors import PlanError
-from wpinq.expr.types import INT, Type
-from wpinq.expr.values import Value, order_key
-from wpinq.plan.arithmetic import Weights
+from wpinq.expr.values import Value
+from wpinq.plan.arithmetic import FLOAT, Weight, Weights
+from wpinq.plan.node import Node
+from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Floats, Integers
-
-Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
-"""Undirected edges, each once: pairs of labels, or an array of shape (edges, 2)."""
-Numbers = NDArray[np.uint32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Vertices:
-    """The labels of vertices, of one type, numbered in order.
-
-    Labels are sorted and distinct integers, or objects.
-    """
-
-    labels: NDArray[Any]
-    type: Type
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def words(self, dictionary: Dictionary) -> Integers:
-        """The words of each label."""
-        if self.labels.dtype != object:
-            return self.labels.reshape(-1, 1)
-        return dictionary.encode_all(self.labels.tolist(), self.type)
-
-    def named(self, ends: Numbers) -> NDArray[Any]:
-        """Edges by label, as an array of shape (edges, 2): integers where labels are, else objects."""
-        return np.asarray(self.labels[ends])
-
-
-def numbered(edges: Edges, type_: Type, least: int, others: Sequence[Value] | None = None) -> tuple[Vertices, Numbers]:
-    """The vertices of edges, and the edges by number.
-
-    `others` are vertices that may have no edge.
-
-    Raises
-    ------
-    PlanError
-        When the edges are fewer than `least`, or not a simple graph.
-    """
-    if type_ == INT and not type_.nullable:
-        given = np.asarray(edges)
-        if given.size and (given.dtype.kind not in "iu" or given.ndim != 2 or given.shape[1] != 2):
-            raise PlanError("a walk starts from pairs of integers, as its source declares")
-        pairs = given.astype(np.int64).reshape(-1, 2)
-        more = np.asarray(() if others is None else others, dtype=np.int64)
-        labels, dense = np.unique(np.concatenate([pairs.reshape(-1), more]), return_inverse=True)
-        ends = dense.reshape(-1)[: pairs.size].reshape(-1, 2)
-    else:
-        held = [(a, b) for a, b in (edges.tolist() if isinstance(edges, np.ndarray) else edges)]
-        names = sorted({end for edge in held for end in edge} | set(others or ()), key=order_key)
-        places = {name: number for number, name in enumerate(names)}
-        ends = np.array([(places[a], places[b]) for a, b in held], dtype=np.int64).reshape(-1, 2)
-        labels = np.fromiter(names, dtype=object, count=len(names))
-    vertices = Vertices(labels, type_)
-    one = ends.min(axis=1, initial=len(vertices)) * len(vertices) + ends.max(axis=1, initial=0)
-    if len(ends) < least or len(np.unique(one)) < len(ends) or bool(np.any(ends[:, 0] == ends[:, 1])):
-        least_text = {0: "", 1: "one edge or more, ", 2: "two edges or more, "}[least]
-        raise PlanError(f"a walk starts from a simple graph: {least_text}each edge once, and no loops")
-    return vertices, np.ascontiguousarray(ends.astype(np.uint32))
-
-
-class Graph:
-    """A simple graph: edges by number, and neighbour lists under swaps.
-
-    Vertices are numbered in the order of their labels, so that the canonical direction of an edge, from the smaller
-    label to the larger, is that of the numbers. Each vertex keeps its degree, so its list keeps its place. Lists follow
-    the order of the edges: a graph built anew from the edges of another is the same to the last bit.
-
-    `ids` is the number of the edge that each entry of `neighbours` belongs to. `marks` is room for the walk to mark the
-    neighbours of two vertices, `common` to list those of two others that are marked.
-    """
-
-    def __init__(self, vertices: Vertices, edges: Numbers) -> None:
-        self.vertices, self.edges = vertices, edges.copy()
-        self.degrees = np.bincount(edges.reshape(-1), minlength=len(vertices))
-        self.starts = np.concatenate([[0], np.cumsum(self.degrees)]).astype(np.uint64)
-        self.neighbours = np.zeros(2 * len(edges), dtype=np.uint32)
-        self.ids = np.zeros(2 * len(edges), dtype=np.uint32)
-        self.marks = np.zeros((len(vertices), 2), dtype=np.uint32)
-        self.common = np.zeros((2, 1 + int(self.degrees.max(initial=0))), dtype=np.uint64)
-        self.order()
-
-    def order(self) -> None:
-        """Have the neighbour lists follow the order of the edges as they are."""
-        ends = self.edges.T.reshape(-1)  # all first ends, then all second ones
-        order = np.argsort(ends, kind="stable")
-        self.ids[:] = order % max(1, len(self.edges))
-        self.neighbours[:] = np.roll(ends, len(self.edges))[order]
-
-    @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What the generated loops take, in order."""
-        return {name: getattr(self, name) for name in ("edges", "starts", "neighbours", "ids", "marks", "common")}
-
 
 MOST_PLACES = 1 << 22
 """Of combinations of tags, for one place that passes them on."""
@@ -151,13 +55,15 @@ class NeighbourWalk:
     """
 
     def __init__(self, goals: Sequence[Goal], source: str, symmetric: bool, graph: Graph) -> None:
-        self._goals, self._graph, self._dictionary = goals, graph, Dictionary()
+        self._goals, self._graph, self._symmetric, self._dictionary = goals, graph, symmetric, Dictionary()
         rescaled = [Rescaled.of(goal.plan) for goal in goals]
         self._steps = lower([each.plan for each in rescaled], self._dictionary)
         code = self._code = generate(self._steps, source, symmetric)
         self._labels = graph.vertices.words(self._dictionary)
         self._held: dict[str, NDArray[Any]] = {**graph.arrays, "labels": self._labels}
-        self._invariant = self._evaluate_invariants(symmetric)
+        columns: dict[Step, int | None] = {self._steps.roots[number]: None for number in code.invariant}
+        columns |= {held.step: held.column for held in code.registry.lists if isinstance(held, InvariantList)}
+        self._invariant = self._invariant_rows(columns)
         self._tags = TagLists(code.registry.lists, self._invariant, self._labels)
         self._held |= self._tags.arrays
         self._module: ModuleType = import_module(code.text)
@@ -170,20 +76,6 @@ class NeighbourWalk:
         self.resynchronize()
 
     # --- set up -----------------------------------------------------------------------------------------------
-
-    def _evaluate_invariants(self, symmetric: bool) -> dict[Step, Rows]:
-        """The records of invariant steps."""
-        graph, steps = self._graph, self._steps
-
-        def records() -> Weights:
-            pairs = np.sort(graph.edges, axis=1)
-            pairs = np.concatenate([pairs, pairs[:, ::-1]]) if symmetric else pairs
-            return dict.fromkeys(map(tuple, graph.vertices.named(pairs).tolist()), 1.0)
-
-        columns: dict[Step, int | None] = {steps.roots[number]: None for number in self._code.invariant}
-        columns |= {held.step: held.column for held in self._code.registry.lists if isinstance(held, InvariantList)}
-        known = self._labels[:, 0], graph.degrees, len(graph.edges), records
-        return Invariants(steps, self._code.links, self._dictionary, *known).rows(columns)
 
     def _compute_norms(self) -> None:
         count, degrees = len(self._graph.vertices), self._graph.degrees.astype(np.float64)
@@ -229,7 +121,7 @@ class NeighbourWalk:
     def _lay_out_rows(self) -> None:
         """Lay out the rows of pairs, and the `shares` of edges with tags.
 
-        `row_starts` has where each row begins. A row has an entry for each tag, then their total.
+        `row_starts` has where each row begins. A row has an entry for each tag.
         """
         code = self._code
         self._maps = [np.zeros(0, dtype=np.int64) for _ in code.emissions]
@@ -241,7 +133,7 @@ class NeighbourWalk:
         row_starts, width, lanes = np.full(2 * max(1, len(code.pairs)), -1, dtype=np.int64), 0, int(LANES)
         for pair, direction, _, _ in code.rows:
             row_starts[2 * pair + direction] = width
-            width += -(-(len(self._row_tags(pair)) + 1) // lanes) * lanes
+            width += -(-len(self._row_tags(pair)) // lanes) * lanes
         if width > MOST_IN_A_ROW:
             raise OutOfReach("too many tags in a row")
         shares = np.zeros((max(1, len(code.tagged)), max(1, width)))
@@ -277,8 +169,8 @@ class NeighbourWalk:
     def _make_room(self, outputs: int, acc_at: Integers) -> None:
         held = self._held
         held |= {"acc_at": acc_at, "acc": apart(np.zeros(len(acc_at))), "counts": apart(np.zeros(3, dtype=np.int64))}
-        for name in ("current", "delta", "goals", "prices", "widths"):
-            held[name] = apart(np.zeros(outputs))
+        for array in ("current", "delta", "goals", "prices", "widths"):
+            held[array] = apart(np.zeros(outputs))
         held["stamps"] = apart(np.zeros(outputs, dtype=np.uint32))
         held["touched"] = apart(np.zeros(outputs, dtype=np.int64))
         if not self._code.pairs:
@@ -295,10 +187,6 @@ class NeighbourWalk:
             "events": np.zeros((events, 3), dtype=np.uint32),
         }
         self._call("weigh_vertices")
-        for pair, direction, _, _ in self._code.rows:
-            at = int(held["row_starts"][2 * pair + direction])
-            end = at + len(self._row_tags(pair))
-            held["weights"][:, end] = held["weights"][:, at:end].sum(axis=1)
 
     def _aim(self, number: int, goal: Goal, rescaled: Rescaled) -> None:
         output = self._output(number)
@@ -317,6 +205,93 @@ class NeighbourWalk:
         else:
             for name, value in (("goals", goals), ("prices", prices), ("widths", widths)):
                 self._held[name][self._spans[number]] = value
+
+    # --- what swaps keep, from the degrees of the graph ---------------------------------------------------------
+
+    def _invariant_rows(self, columns: Mapping[Step, int | None]) -> dict[Step, Rows]:
+        """The records of some steps, by each operator's own meaning.
+
+        Where a step tells the vertices in a column by their degrees alone, it is evaluated for one of each degree.
+        """
+        if any(step not in self._steps.nodes for step in columns):
+            raise OutOfReach("an invariant step that stands for no part of the plan")
+        _, firsts, kinds = np.unique(self._graph.degrees, return_index=True, return_inverse=True)
+        each, first = self._outputs(np.arange(len(kinds))), self._outputs(firsts)
+        found = {}
+        for step, column in columns.items():
+            node, alike = self._steps.nodes[step], column is not None and column == self._vertex_column(step)
+            rows = self._dictionary.rows((first if alike else each)(node), node.type)
+            found[step] = self._spread(rows, column, firsts, kinds) if alike and column is not None else rows
+        return found
+
+    def _outputs(self, vertices: Integers) -> Callable[[Node], Weights]:
+        """The evaluation of steps over some vertices; linear ones follow from the degrees."""
+        of_node = {node.digest: step for step, node in self._steps.nodes.items()}
+
+        @cache
+        def output(node: Node) -> Weights:
+            step = of_node.get(node.digest)
+            images = None if step is None else self._code.links.images[step]
+            if step in self._code.links.invariant and images is not None:
+                return self._by_degree(node, images, vertices)
+            if isinstance(node.operator, Source):
+                return self._source()
+            return node.operator.evaluate(tuple(map(output, node.inputs)), FLOAT)
+
+        return output
+
+    def _by_degree(self, node: Node, images: Images, vertices: Integers) -> Weights:
+        """The output of a linear step from the degrees.
+
+        Each vertex gives its image as often as its degree. Each edge gives the images without an end of it.
+        """
+        found: dict[Value, list[Weight]] = {}
+        held = list(zip(self._labels[:, 0][vertices].tolist(), self._graph.degrees[vertices].tolist(), strict=True))
+        for words, share in images.items():
+            for label, times in held if X in words else [] if Y in words else [(0, len(self._graph.edges))]:
+                record = self._dictionary.decode([label if word == X else int(word) for word in words], node.type)
+                found.setdefault(record, []).append(share * times)
+        return {record: FLOAT.total(weights) for record, weights in found.items()}
+
+    def _vertex_column(self, step: Step) -> int | None:
+        """The column of a vertex of which a step asks nothing else; None where it may."""
+        images, writer = self._code.links.images[step], Writer(self._dictionary)
+        writer.memoizes = False
+        if images is not None:
+            made = [list(words) for words in images if Y not in words]
+        else:
+            below = self._vertex_column(step.inputs[0]) if len(step.inputs) == 1 else None
+            words = [X if at == below else name(f"c{at}") for at in range(step.inputs[0].width)]
+            made = [words] if isinstance(step, ShaveStep) else []
+            try:
+                if isinstance(step, ShaveStep) and step.loop is not None:
+                    step.loop(writer, words, lambda index, width: None)
+                if isinstance(step, MapStep):
+                    made = [[word.strip("()") for word in image.words(writer, words)] for image in step.images]
+            except CannotCompile:
+                return None
+        asked = [word for words in made for word in words if X in word and word != X] + [*writer.lines]
+        columns = {tuple(at for at, word in enumerate(words) if word == X) for words in made}
+        only = columns.pop() if len(columns) == 1 else ()
+        return only[0] if len(only) == 1 and not any(X in text for text in asked) else None
+
+    def _spread(self, rows: Rows, column: int, firsts: Integers, kinds: Integers) -> Rows:
+        """The records of all vertices, from those of the first vertex of each kind."""
+        order = np.argsort(self._labels[:, 0][firsts])
+        kind = order[np.searchsorted(self._labels[:, 0][firsts], rows.words[:, column], sorter=order)]
+        counts = np.bincount(kind, minlength=len(firsts))
+        lengths, starts = counts[kinds], (np.cumsum(counts) - counts)[kinds]
+        places = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        taken = np.argsort(kind, kind="stable")[places]
+        words = rows.words[taken]
+        words[:, column] = np.repeat(self._labels[:, 0], lengths)
+        return Rows(words, rows.weights[taken])
+
+    def _source(self) -> Weights:
+        """The records of the source."""
+        pairs = np.sort(self._graph.edges, axis=1)
+        pairs = np.concatenate([pairs, pairs[:, ::-1]]) if self._symmetric else pairs
+        return dict.fromkeys(map(tuple, self._graph.vertices.named(pairs).tolist()), 1.0)
 
     # --- the walk ---------------------------------------------------------------------------------------------
 

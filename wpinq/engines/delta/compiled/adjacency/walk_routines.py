@@ -3,6 +3,11 @@
 Nothing is written before a swap is accepted, and of the rows that it touches only copies are changed. The four
 ends of a swap are distinct, so the common neighbours of a pair that is removed lose no other edge to it. Of those of a
 pair that is added, the ones that the swap cuts off are left out.
+
+Outputs are numbered. The additions of a swap are gathered in `delta` at the places `touched`, and in `acc` where the
+place is known beforehand. A row of an edge changes by the additions of vertices. Such an event is the place of the row
+among those that change, the vertex, and whether it is won. Copies of these rows, side by side in `spare`, are changed,
+and replace the rows where the swap is accepted: few are, and rows are far apart in memory.
 """
 
 from __future__ import annotations
@@ -10,38 +15,130 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from wpinq.engines.delta.compiled import routine as rt
-from wpinq.engines.delta.compiled.adjacency import proposals
+from wpinq.engines.delta.compiled.adjacency import graph
+from wpinq.engines.delta.compiled.adjacency.graph import COMMON, EDGES, MARKS, NEIGHBOURS, STARTS
+from wpinq.engines.delta.compiled.routine import LANES, ONE, fixed, inlined
 from wpinq.engines.delta.compiled.values import Dictionary, Writer
 from wpinq.engines.delta.evaluator import loss
 
-ARRAYS: dict[str, str] = {}
-"""The arrays of a walk, by name, and their types: what a routine takes of them is what its lines hold."""
-
-
-def _array(spelling: str, type_: str) -> str:
-    ARRAYS[rt.name(spelling)] = type_
-    return rt.name(spelling)
-
-
-# the graph, see `state.Graph`
-EDGES, MARKS = (_array(each, rt.UINT32_ROWS) for each in ("edges", "marks"))
-STARTS, LABELS = _array("starts", rt.UINT64S), _array("labels", rt.INT64_ROWS)
-NEIGHBOURS, IDS = _array("neighbours", rt.UINT32S), _array("ids", rt.UINT32S)
-COMMON = _array("common", rt.UINT64_ROWS)
-# what swaps leave as it is: records by vertex, the words of their tags, norms
-PLACES, TAGS, AMOUNTS = _array("places", rt.UINT64_ROWS), _array("tags", rt.UINT32S), _array("amounts", rt.FLOAT64S)
-SIZES, WORDS, INVERSES = _array("sizes", rt.INT64S), _array("words", rt.INT64_ROWS), _array("inverses", rt.FLOAT64_ROWS)
+# what swaps leave as it is: labels and records by vertex, the words of their tags, norms
+LABELS, PLACES, TAGS = rt.arrays(labels=rt.INT64_ROWS, places=rt.UINT64_ROWS, tags=rt.UINT32S)
+AMOUNTS, SIZES, WORDS = rt.arrays(amounts=rt.FLOAT64S, sizes=rt.INT64S, words=rt.INT64_ROWS)
+(INVERSES,) = rt.arrays(inverses=rt.FLOAT64_ROWS)
 # the rows of edges, and what vertices add to them
-ROWS, FRESH, SPARE = (_array(each, rt.FLOAT64_ROWS) for each in ("rows", "fresh", "spare"))
-WEIGHTS, SHARES = _array("weights", rt.FLOAT64_ROWS), _array("shares", rt.FLOAT64_ROWS)
-ROW_STARTS, EVENTS = _array("row_starts", rt.INT64S), _array("events", rt.UINT32_ROWS)
-HELD_EDGES = _array("held_edges", rt.UINT64S)
+ROWS, FRESH, SPARE = rt.arrays(rows=rt.FLOAT64_ROWS, fresh=rt.FLOAT64_ROWS, spare=rt.FLOAT64_ROWS)
+WEIGHTS, SHARES, ROW_STARTS = rt.arrays(weights=rt.FLOAT64_ROWS, shares=rt.FLOAT64_ROWS, row_starts=rt.INT64S)
+EVENTS, HELD_EDGES = rt.arrays(events=rt.UINT32_ROWS, held_edges=rt.UINT64S)
 # outputs, and what a swap adds to them
-MAPS, OFFSETS, ACC_AT = (_array(each, rt.INT64S) for each in ("maps", "offsets", "acc_at"))
-ACC, DELTA, CURRENT = (_array(each, rt.FLOAT64S) for each in ("acc", "delta", "current"))
-COUNTS, TOUCHED, STAMPS = _array("counts", rt.INT64S), _array("touched", rt.INT64S), _array("stamps", rt.UINT32S)
-GOALS, PRICES, WIDTHS = (_array(each, rt.FLOAT64S) for each in ("goals", "prices", "widths"))
+MAPS, OFFSETS, ACC_AT = rt.arrays(maps=rt.INT64S, offsets=rt.INT64S, acc_at=rt.INT64S)
+ACC, DELTA, CURRENT = rt.arrays(acc=rt.FLOAT64S, delta=rt.FLOAT64S, current=rt.FLOAT64S)
+COUNTS, TOUCHED, STAMPS = rt.arrays(counts=rt.INT64S, touched=rt.INT64S, stamps=rt.UINT32S)
+GOALS, PRICES, WIDTHS = rt.arrays(goals=rt.FLOAT64S, prices=rt.FLOAT64S, widths=rt.FLOAT64S)
+
+
+# --- changes of a swap: outputs, and the rows of edges ----------------------------------------------------------------
+
+
+@fixed
+def settle_sums(stamp: rt.Uint32, on: rt.Arrays) -> None:
+    """Add to the outputs what was gathered by places known beforehand."""
+    for r in range(len(on.acc)):
+        if on.acc[r] != 0.0 and on.acc_at[r] >= 0:
+            o = np.uint64(on.acc_at[r])
+            if on.stamps[o] != stamp:
+                on.stamps[o] = stamp
+                on.delta[o] = 0.0
+                on.touched[np.uint64(on.counts[0])] = o
+                on.counts[0] += 1
+            on.delta[o] += on.acc[r]
+
+
+@inlined
+def mark_places(vertex: rt.Uint32, side: rt.Int64, mark: rt.Uint32, on: rt.Arrays) -> None:
+    """Mark the neighbours of a vertex, with the place of each in its list above the mark."""
+    first = on.starts[vertex]
+    for k in range(first, on.starts[vertex + ONE]):
+        on.marks[on.neighbours[k], side] = np.uint64(mark) + (np.uint64(k) - first)
+
+
+@inlined
+def copy_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64) -> None:
+    """Copy a row, block by block: loops of one length are no loops once they are compiled."""
+    for r in range(np.uint64(0), np.uint64(source.shape[1]), LANES):
+        for s in range(LANES):
+            target[n, r + s] = source[m, r + s]
+
+
+@inlined
+def add_row(source: rt.Float64Rows, m: rt.Uint64, target: rt.Float64Rows, n: rt.Uint64, sign: rt.Float64) -> None:
+    """Add a row to another, or take it away."""
+    for r in range(np.uint64(0), np.uint64(source.shape[1]), LANES):
+        for s in range(LANES):
+            target[n, r + s] += sign * source[m, r + s]
+
+
+@fixed
+def note_events(
+    near: rt.Uint32,
+    lost: rt.Uint32,
+    lost_side: rt.Uint64,
+    won: rt.Uint32,
+    won_side: rt.Uint64,
+    other: rt.Uint32,
+    mark: rt.Uint32,
+    on: rt.Arrays,
+) -> None:
+    """Note the events at the common neighbours of the pairs that a vertex loses and wins.
+
+    A pair is the vertex and another, with the side on which the neighbours of that one are marked by `mark_places`.
+    `other` is the vertex that the swap parts from the one that is won. `fresh` sums the new row. No edge of one common
+    neighbour is one of another, so an edge is known by the neighbour and its side: once its row is among those that
+    change, the place of the row stands in the mark, beyond all places in lists.
+    """
+    n, held, places = np.uint64(on.counts[1]), np.uint64(on.counts[2]), np.uint64(on.common.shape[1])
+    for listed in range(on.common[lost_side, 0]):
+        k = on.common[lost_side, listed + ONE]
+        w = on.neighbours[k]
+        own = held
+        for won_one in (False, True):
+            side, far = (won_side, won) if won_one else (lost_side, lost)
+            there = on.marks[w, side] >= mark and (not won_one or (w != lost and w != other))
+            if not there:
+                continue
+            if own == held:
+                on.held_edges[held] = on.ids[k]
+                held += ONE
+            on.events[n, 0], on.events[n, 1], on.events[n, 2] = own, far, won_one
+            at = np.uint64(on.marks[w, side]) - np.uint64(mark)
+            if at < places:
+                on.held_edges[held] = on.ids[on.starts[far] + at]
+                at = places + held
+                on.marks[w, side] = np.uint64(mark) + at
+                held += ONE
+            on.events[n + ONE, 0], on.events[n + ONE, 1], on.events[n + ONE, 2] = at - places, near, won_one
+            n += ONE + ONE
+            if won_one:
+                add_row(on.weights, w, on.fresh, won_side, 1.0)
+    on.counts[1], on.counts[2] = n, held
+
+
+@fixed
+def sum_rows(edge: rt.Uint64, mark: rt.Uint32, on: rt.Arrays) -> None:
+    """Sum the row of an edge over the common neighbours of its ends.
+
+    The neighbours of its first end are marked.
+    """
+    v = on.edges[edge, 1]
+    for k in range(on.starts[v], on.starts[v + ONE]):
+        w = on.neighbours[k]
+        if on.marks[w, 0] == mark:
+            add_row(on.weights, w, on.rows, edge, 1.0)
+
+
+# --- the routines around the terms ------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -73,7 +170,8 @@ def routine(spelling: str, given: Mapping[str, str], lines: Sequence[str], **opt
     if looked_up:
         used.add(LABELS)
     arguments = {rt.name(argument): type_ for argument, type_ in given.items()}
-    arguments |= {array: type_ for array, type_ in ARRAYS.items() if array in used and array not in arguments}
+    shared = {rt.name(array): type_ for array, type_ in rt.ARRAYS.items()}
+    arguments |= {array: type_ for array, type_ in shared.items() if array in used and array not in arguments}
     return rt.Routine(spelling, arguments, lines=[*looked_up, *lines], **options)  # type: ignore[arg-type]
 
 
@@ -127,23 +225,23 @@ class WalkRoutines:
             line(f"u, v = {EDGES}[i, 0], {EDGES}[i, 1]", *self._changes("u", "v", "1.0", "stamp"))
             if self._triangle is not None or self._close is not None:
                 line("mark = np.uint32(mark + np.uint32(1))")
-                line(rt.call_by_name(proposals.mark_neighbours, vertex="u", side="0"))
+                line(rt.call_by_name(graph.mark_neighbours, vertex="u", side="0"))
             if self._triangle is not None:
                 with writer.block(f"for k in range({STARTS}[v], {STARTS}[v + ONE]):"):
                     line(f"w = {NEIGHBOURS}[k]")
                     called = rt.call_by_name(self._triangle, sign="1.0")
                     writer.when(f"{MARKS}[w, 0] == mark and w > u and w > v", called)
             if self._close is not None:
-                line(rt.call_by_name(proposals.sum_rows, edge="i"))
+                line(rt.call_by_name(sum_rows, edge="i"))
         if self._close is not None:
             line(self._closing(ROWS, "0", f"len({EDGES})", "1.0"))
-        line(rt.call_by_name(proposals.settle_sums))
+        line(rt.call_by_name(settle_sums))
         line(f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] = {DELTA}[{TOUCHED}[n]]")
 
     def _walk(self, writer: Writer) -> None:
         line = writer.line
         line("evaluated = accepted = 0", "mark = np.uint32(0)", f"{MARKS}[:, :] = 0", f"{STAMPS}[:] = 0")
-        line(f"most = {rt.call_by_name(proposals.most_chances)}")
+        line(f"most = {rt.call_by_name(graph.most_chances)}")
         places = "1" if self._close is None else f"{COMMON}.shape[1] + len({SPARE})"
         line(f"stride = np.uint32({places})")
         with writer.block("for _ in range(steps):"):
@@ -154,24 +252,24 @@ class WalkRoutines:
             self._change_triangles(writer, "b", ("a", 0), ("p", 1), "q")
             self._change_triangles(writer, "q", ("p", 1), ("a", 0), "b")
             self._change_rows(writer)
-            line(rt.call_by_name(proposals.settle_sums, stamp="mark"), "evaluated += 1")
+            line(rt.call_by_name(settle_sums, stamp="mark"), "evaluated += 1")
             self._judge(writer)
             line(f"level = {rt.call_by_name(rt.draw)}")
             # most exchanges are refused whatever the chances, so these are computed where they decide
-            ratio = rt.call_by_name(proposals.chances)
+            ratio = rt.call_by_name(graph.chances)
             writer.when("closing > 0.0", f"likely = likely * {ratio} if level < likely * most else 0.0")
             kept = [f"for n in range({COUNTS}[0]):", f"    {CURRENT}[{TOUCHED}[n]] += {DELTA}[{TOUCHED}[n]]"]
             if self._close is not None:
                 kept += [_copied(FRESH, "0", ROWS, "i"), _copied(FRESH, "1", ROWS, "j")]
                 kept += ["for n in range(held):", f"    {_copied(SPARE, 'n', ROWS, f'{HELD_EDGES}[n]')}"]
-            kept.append(rt.call_by_name(proposals.exchange))
+            kept.append(rt.call_by_name(graph.exchange))
             writer.when("level < likely", "accepted += 1", *kept)
         line("tallies[0] += evaluated", "tallies[1] += accepted", "tallies[2] += steps")
 
     def _propose(self, writer: Writer) -> None:
         """Draw an exchange; the neighbours of a and p are marked after it."""
-        mark = proposals.mark_neighbours if self._close is None else proposals.mark_places
-        writer.line(f"drawn, a, b, p, q, i, j = {rt.call_by_name(proposals.draw_ends)}")
+        mark = graph.mark_neighbours if self._close is None else mark_places
+        writer.line(f"drawn, a, b, p, q, i, j = {rt.call_by_name(graph.draw_ends)}")
         writer.when("not drawn", "continue")
         writer.line("mark = np.uint32(mark + stride)")
         for vertex, side, far in (("a", "0", "q"), ("p", "1", "b")):
@@ -199,7 +297,7 @@ class WalkRoutines:
 
         All that is lost or won is at these.
         """
-        listed = [rt.call_by_name(proposals.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
+        listed = [rt.call_by_name(graph.list_common, vertex=v, side=f"np.uint64({n})") for n, v in enumerate("bq")]
         if self._triangle is None and self._close is None:
             writer.when("closing > 0.0", *listed)
         else:
@@ -231,13 +329,13 @@ class WalkRoutines:
         for near, lost, won, other, sides in (("b", "a", "p", "q", "01"), ("q", "p", "a", "b", "10")):
             ends = {"near": near, "lost": lost, "won": won, "other": other}
             lost_side, won_side = (f"np.uint64({side})" for side in sides)
-            line(rt.call_by_name(proposals.note_events, lost_side=lost_side, won_side=won_side, **ends))
+            line(rt.call_by_name(note_events, lost_side=lost_side, won_side=won_side, **ends))
         line(f"held = np.uint64({COUNTS}[2])")
         line("for n in range(held):", f"    {_copied(ROWS, f'{HELD_EDGES}[n]', SPARE, 'n')}")
         line(*(self._closing(*rows, "-1.0") for rows in ((ROWS, "i", "1"), (ROWS, "j", "1"), (SPARE, "0", "held"))))
         slot, vertex, won = (f"{EVENTS}[n, {column}]" for column in range(3))
         given = f"np.uint64({vertex})", SPARE, f"np.uint64({slot})", f"1.0 if {won} else -1.0"
-        line(f"for n in range(np.uint64({COUNTS}[1])):", f"    {rt.call(proposals.add_row, WEIGHTS, *given)}")
+        line(f"for n in range(np.uint64({COUNTS}[1])):", f"    {rt.call(add_row, WEIGHTS, *given)}")
         line(self._closing(SPARE, "0", "held", "1.0"), self._closing(FRESH, "0", "2", "1.0"))
 
     def _closing(self, rows: str, first: str, count: str, sign: str) -> str:
@@ -248,4 +346,4 @@ class WalkRoutines:
 
 def _copied(source: str, m: str, target: str, n: str) -> str:
     """The code that copies a row."""
-    return rt.call(proposals.copy_row, source, f"np.uint64({m})", target, f"np.uint64({n})")
+    return rt.call(copy_row, source, f"np.uint64({m})", target, f"np.uint64({n})")

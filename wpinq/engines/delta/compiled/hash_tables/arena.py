@@ -9,6 +9,7 @@ import numpy as np
 
 from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled.expressions import Memo
 from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Expander, Formula, Lookup, NamedWords
 from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, Step, Steps
 from wpinq.engines.delta.compiled.values import Rows, Writer
@@ -205,9 +206,9 @@ class Delta:
 
 
 class Design:
-    """A module for some steps under assumptions, as far as it is known.
+    """A module for some steps under assumptions, as far as it is known, and at last its text.
 
-    Each table that is kept has another beside it that gathers its changes.
+    Each table that is kept has another beside it that gathers its changes; that of a memo gathers what is missing.
     """
 
     def __init__(self, steps: Steps, assumptions: Assumptions) -> None:
@@ -216,7 +217,9 @@ class Design:
         self.tables = HashTables()
         self.held: dict[Step, tuple[HashTable, HashTable]] = {}
         self.norms: dict[JoinStep, tuple[HashTable, HashTable]] = {}
+        self.sources: dict[str, tuple[int, HashTable, HashTable]] = {}
         self.outputs: list[tuple[HashTable, HashTable]] = []
+        self.memos: list[tuple[Memo, HashTable, HashTable]] = []
         self.deltas: list[Delta] = []
         self.consumers: dict[Step, list[Consumer]] = {}
         self.emissions: dict[Step, rt.Routine] = {}
@@ -224,6 +227,7 @@ class Design:
         self.groups: dict[Step, list[tuple[GroupStep, HashTable, rt.Routine]]] = {}
         self.processes: list[rt.Routine] = []
         self.routines: list[rt.Routine] = []
+        self.text = ""
 
     def writer(self) -> Writer:
         """A writer of a routine's body."""

@@ -1,28 +1,41 @@
-"""The compiled evaluator: the contract of the Python one, on a module generated from plans."""
+"""The compiled evaluator: the contract of the Python one, on a module generated from plans.
+
+It has an array of its own. Where a table is full or a memo missing, it makes room and makes the proposal again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
 
 from wpinq.engines.delta.compiled import hash_table as layout
+from wpinq.engines.delta.compiled.expressions import elements
 from wpinq.engines.delta.compiled.formulas import Assumptions
-from wpinq.engines.delta.compiled.hash_tables import driver
-from wpinq.engines.delta.compiled.modules import import_module
-from wpinq.engines.delta.compiled.routine import CannotCompile
+from wpinq.engines.delta.compiled.hash_tables.arena import Arena, Design
+from wpinq.engines.delta.compiled.hash_tables.generation import ExtraLoops, generate
+from wpinq.engines.delta.compiled.routine import CannotCompile, import_module
 from wpinq.engines.delta.compiled.steps import lower
 from wpinq.engines.delta.compiled.values import Dictionary, Rows
-from wpinq.engines.delta.evaluator import Datasets, Goal, check_sources
+from wpinq.engines.delta.evaluator import Datasets, Goal, check_sources, loss
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, sources
-from wpinq.runtime.arrays import Integers
+from wpinq.runtime.arrays import Floats, Integers
 
 FloatWeights = dict[Value, float]
+SourceChanges = tuple[Integers, Integers, Floats]
+"""Changes of sources: the number of the source, the words of the record and the change, for each record."""
+RunChunk = Callable[[ModuleType, Integers, int], None]
+"""Runs so many steps of a walk: `run(module, array, steps)`."""
+
+BATCH = 4096
+REFUSALS = (layout.NEGATIVE, layout.NOT_UNIT, layout.UNSTEADY)
+"""The candidate is not what the module is for, or digits would be lost."""
 
 MOST_OUTPUTS = (layout.UNCHECKED - layout.PARAMETERS) // layout.PARAMETERS_EACH
 
@@ -73,7 +86,7 @@ class CompiledEvaluator:
         candidate: Datasets | Mapping[str, Rows],
         *,
         virtual: bool = True,
-        loop: driver.ExtraLoops | None = None,
+        loop: ExtraLoops | None = None,
         dictionary: Dictionary | None = None,
         goals: Sequence[Goal] | None = None,
     ) -> None:
@@ -99,8 +112,8 @@ class CompiledEvaluator:
     def outputs(self) -> list[FloatWeights]:
         """The output of each plan on the candidate as it is, a pending proposal included."""
         found = [
-            self._decoded(self._driver.arena.rows(table), plan.type)
-            for table, plan in zip(self._generated.outputs, self._plans, strict=True)
+            self._decoded(self._arena.rows(table), plan.type)
+            for (table, _), plan in zip(self._design.outputs, self._plans, strict=True)
         ]
         return [{record: weight for record, weight in output.items() if weight != 0} for output in found]
 
@@ -112,7 +125,7 @@ class CompiledEvaluator:
     @property
     def memory(self) -> int:
         """The bytes of the engine's array."""
-        return self._driver.arena.words.nbytes
+        return self._arena.words.nbytes
 
     @property
     def loads(self) -> int:
@@ -127,7 +140,7 @@ class CompiledEvaluator:
     @property
     def score(self) -> float:
         """`Σ_i price_i · loss(Q_i(candidate) − values_i)`, the pending proposal included."""
-        return self._driver.score
+        return float(self._arena.words.view(np.float64)[layout.SCORE])
 
     def propose(self, changes: Datasets) -> list[FloatWeights]:
         """Change the candidate, and return the change of each plan's output.
@@ -140,18 +153,18 @@ class CompiledEvaluator:
             For each source name, record to change of weight. Proposals add up until one of the two.
         """
         check_sources(changes, self._sources)
-        self._apply(self._driver.changes({name: self._rows(name, records) for name, records in changes.items()}))
+        self._take_in(self._changes({name: self._rows(name, records) for name, records in changes.items()}))
         if self._moved is not None:
             return self._moved
         answers = []
-        for table, plan in zip(self._generated.changes, self._plans, strict=True):
-            moved = self._decoded(self._driver.arena.gathered(table), plan.type)
+        for (_, table), plan in zip(self._design.outputs, self._plans, strict=True):
+            moved = self._decoded(self._arena.gathered(table), plan.type)
             answers.append({record: weight for record, weight in moved.items() if abs(weight) >= layout.DUST})
         return answers
 
     def commit(self) -> None:
         """Keep the pending proposals."""
-        self._driver.commit()
+        self._keep()
         self._kept = None
 
     def rollback(self) -> None:
@@ -159,19 +172,29 @@ class CompiledEvaluator:
         if self._kept is not None:
             self._load(self._kept)
             self._kept = None
-        self._driver.rollback()
+        self._undo()
 
     def resynchronize(self) -> None:
         """Evaluate the candidate afresh and commit, which ends the drift of weights."""
         self._load(self._held())
         self._kept = None
 
-    def walk(self, run: driver.RunChunk, tallies: Integers, steps: int) -> None:
+    def walk(self, run: RunChunk, tallies: Integers, steps: int) -> None:
         """Run steps of a walk, tables growing meanwhile: `tallies[2]` counts them."""
         end = int(tallies[2]) + steps
-        while self._driver.walk(run, tallies, end):
+        while self._walk(run, tallies, end):
             self.resynchronize()  # dust of a norm that should be 0; if that is not it, the step is made all the same
-            self._driver.step_unchecked(run, tallies)
+            with self._unchecked():
+                self._walk(run, tallies, int(tallies[2]) + 1)
+
+    def _walk(self, run: RunChunk, tallies: Integers, end: int) -> int:
+        """Run steps until `tallies` counts so many: 0, or the refusal of a step, which is not made."""
+        while tallies[2] < end:
+            run(self._module, self._arena.words, end - int(tallies[2]))
+            if refusal := self._refusal():
+                return refusal
+            self._grown()
+        return 0
 
     # --- loading ----------------------------------------------------------------------------------------------
 
@@ -187,22 +210,45 @@ class CompiledEvaluator:
 
     def _generate(self, candidate: Mapping[str, Rows]) -> None:
         try:
-            self._generated: driver.Generated = driver.generate(self._steps, self._assumptions, self._loop)
+            self._design: Design = generate(self._steps, self._assumptions, self._loop)
         except CannotCompile:
             if not self._assumptions.virtual:
                 raise
             self._virtual, self._assumptions = False, replace(self._assumptions, virtual=False)
-            self._generated = driver.generate(self._steps, self._assumptions, self._loop)
-        self._module: ModuleType = import_module(self._generated.text)
+            self._design = generate(self._steps, self._assumptions, self._loop)
+        self._module: ModuleType = import_module(self._design.text)
         self._load(candidate)
 
     def _load(self, candidate: Mapping[str, Rows]) -> None:
-        self._driver = driver.Driver(self._generated, self._module, self._dictionary, self._goals)
+        self._arena, self._pending = Arena(self._design.tables), list[SourceChanges]()
         self._loads += 1
         for position, (plan, goal) in enumerate(zip(self._plans, self._goals, strict=True)):
-            self._driver.pin(position, self._dictionary.rows(goal.values, plan.type))
-        if self._driver.load(self._driver.changes(candidate)):
-            self._weaken(candidate)
+            price = self._arena.words[layout.PARAMETERS + layout.PARAMETERS_EACH * position :].view(np.float64)
+            price[: layout.PARAMETERS_EACH] = goal.epsilon, goal.epsilon if goal.outside else 0.0, goal.width
+            self._pin(position, goal, self._dictionary.rows(goal.values, plan.type))
+        numbers, words, weights = self._changes(candidate)
+        order = np.argsort(-np.abs(weights), kind="stable")  # heaviest first: no norm grows far
+        with self._unchecked():
+            for start in range(0, len(order), BATCH):
+                batch = order[start : start + BATCH]
+                if self._apply((numbers[batch], words[batch], weights[batch])):
+                    break
+                self._keep()
+            else:
+                return
+        self._weaken(candidate)
+
+    def _pin(self, position: int, goal: Goal, targets: Rows) -> None:
+        """Give records of an output their targets."""
+        for start in range(0, len(targets.weights), BATCH):
+            batch = slice(start, start + BATCH)
+            while True:
+                self._module.pin(self._arena.words, position, targets.words[batch], targets.weights[batch])
+                if not self._grown():
+                    break
+            self._keep()
+        losses = np.sum([loss(value, goal.width) for value in targets.weights.tolist()])
+        self._arena.words[layout.SCORE :].view(np.float64)[0] += goal.epsilon * losses
 
     def _weaken(self, candidate: Mapping[str, Rows]) -> None:
         """The candidate does not satisfy what the module was generated for: generate it for less."""
@@ -210,26 +256,27 @@ class CompiledEvaluator:
         self._assumptions = replace(held, nonnegative=held.unit and held.nonnegative, unit=False)
         self._generate(candidate)
 
-    def _apply(self, changes: driver.SourceChanges) -> None:
+    def _take_in(self, changes: SourceChanges) -> None:
+        """Make changes, pending, with other code or afresh where the module refuses."""
         self._moved = None
-        status = self._driver.apply(changes)
+        status = self._apply(changes)
         if status == 0:
             return
-        pending = [*self._driver.pending, changes]
-        self._driver.rollback()
+        pending = [*self._pending, changes]
+        self._undo()
         if status == layout.UNSTEADY:
             self._evaluate_afresh(pending)
             return
         self._weaken(self._held())
         for change in pending:
-            self._apply(change)
+            self._take_in(change)
 
-    def _evaluate_afresh(self, pending: Sequence[driver.SourceChanges]) -> None:
+    def _evaluate_afresh(self, pending: Sequence[SourceChanges]) -> None:
         """Take in what is pending by evaluating afresh; a rollback evaluates afresh too."""
         for changes in pending[:-1]:
-            self._driver.apply(changes)
+            self._apply(changes)
         before = self.outputs
-        self._driver.rollback()
+        self._undo()
         held = self._held()
         self._kept = self._kept or held
         self._load(self._changed(held, pending))
@@ -240,12 +287,12 @@ class CompiledEvaluator:
 
     def _held(self) -> dict[str, Rows]:
         """The candidate as it is, a pending proposal included, as words."""
-        return {name: self._driver.arena.rows(table) for name, (_, table, _) in self._generated.sources.items()}
+        return {name: self._arena.rows(table) for name, (_, table, _) in self._design.sources.items()}
 
-    def _changed(self, held: Mapping[str, Rows], pending: Sequence[driver.SourceChanges]) -> dict[str, Rows]:
+    def _changed(self, held: Mapping[str, Rows], pending: Sequence[SourceChanges]) -> dict[str, Rows]:
         """The candidate with changes, as words."""
         found = {}
-        for name, (number, table, _) in self._generated.sources.items():
+        for name, (number, table, _) in self._design.sources.items():
             weights = dict(zip(map(tuple, held[name].words.tolist()), held[name].weights.tolist(), strict=True))
             for which, words, moved in pending:
                 mine = which == number
@@ -256,6 +303,81 @@ class CompiledEvaluator:
             found[name] = Rows(words, np.array([*kept.values()], dtype=np.float64))
         return found
 
+    # --- the array: proposals over words, tables that grow, memos that are learnt ------------------------------
+
+    def _apply(self, changes: SourceChanges) -> int:
+        """Make changes, pending; 0, or the refusal, after which only `rollback` is of use."""
+        while True:
+            self._module.propose(self._arena.words, *changes)
+            if refusal := self._refusal():
+                return refusal
+            if not self._grown():
+                self._pending.append(changes)
+                return 0
+
+    def _keep(self) -> None:
+        """Keep what is pending."""
+        self._arena.words[layout.LOG] = self._arena.words[layout.LOG_START]
+        self._pending.clear()
+
+    def _undo(self) -> None:
+        """Take back what is pending."""
+        self._module.rollback(self._arena.words, self._arena.words[layout.LOG_START])
+        self._pending.clear()
+
+    @contextmanager
+    def _unchecked(self) -> Iterator[None]:
+        self._arena.words[layout.UNCHECKED] = 1
+        yield
+        self._arena.words[layout.UNCHECKED] = 0
+
+    def _refusal(self) -> int:
+        """The refusal that the module left, which is taken from it; 0 where there is none."""
+        status = int(self._arena.words[layout.STATUS])
+        if status not in REFUSALS:
+            return 0
+        self._arena.words[layout.STATUS] = 0
+        return status
+
+    def _grown(self) -> bool:
+        """Whether something was full or missing: what is pending is done again then, with it."""
+        words = self._arena.words
+        status = int(words[layout.STATUS])
+        if status == 0:
+            return False
+        pending = list(self._pending)
+        self._undo()
+        words[layout.STATUS] = 0
+        if status == layout.MISSING:
+            self._learn()
+        if self._design.memos:
+            self._module.forget(self._arena.words)
+        if status == layout.LOG_FULL:
+            self._arena.grow_log()
+        elif status != layout.MISSING:
+            self._arena.grow(status)
+        for changes in pending:
+            self._apply(changes)
+        return True
+
+    def _learn(self) -> None:
+        """Compute what memos miss."""
+        dictionary = self._dictionary
+        missed: dict[int, list[Sequence[int]]] = {memo.number: [] for memo, _, _ in self._design.memos}
+        for memo, _, missing in self._design.memos:
+            for row in self._arena.gathered(missing).words.tolist():
+                missed[memo.number].append(row)
+                for follower, key in elements(dictionary, memo, row):
+                    missed[follower.number].append(key)
+        for memo, _, _ in self._design.memos:
+            learnt = memo.learn(missed[memo.number], dictionary)
+            full = bool(learnt)
+            while full:
+                keys, values = (np.array(part, dtype=np.int64) for part in zip(*learnt, strict=True))
+                self._module.learn(self._arena.words, memo.number, keys, values)
+                self._keep()  # what there was room for
+                full = self._grown()
+
     # --- words ------------------------------------------------------------------------------------------------
 
     def _rows(self, name: str, records: Mapping[Value, float] | Rows) -> Rows:
@@ -263,3 +385,15 @@ class CompiledEvaluator:
 
     def _decoded(self, rows: Rows, type_: Type) -> FloatWeights:
         return dict(zip(self._dictionary.decode_all(rows.words, type_), rows.weights.tolist(), strict=True))
+
+    def _changes(self, parts: Mapping[str, Rows]) -> SourceChanges:
+        """The rows of several sources together."""
+        width = max(table.width for _, table, _ in self._design.sources.values())
+        numbers, words = [np.zeros(0, dtype=np.int64)], [np.zeros((0, width), dtype=np.int64)]
+        for name, rows in parts.items():
+            number, table, _ = self._design.sources[name]
+            numbers.append(np.full(len(rows.words), number, dtype=np.int64))
+            words.append(np.zeros((len(rows.words), width), dtype=np.int64))
+            words[-1][:, : table.width] = rows.words
+        weights = np.concatenate([np.zeros(0), *(rows.weights for rows in parts.values())])
+        return np.concatenate(numbers), np.concatenate(words), weights

@@ -1,21 +1,150 @@
-"""The routines that apply gathered changes, table by table, and the entry points."""
+"""The module of one set of plans.
+
+A proposal gathers the changes of the sources. Then every table, inputs before users, applies its gathered changes one
+record at a time. For each, the change of every formula that looks the record up is passed on, and gathered in turn.
+A formula's change under a sequence of single changes adds up to its change under all of them, in whatever order. So
+norms stay as they were while records change, and change after them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from wpinq.engines.delta.compiled import hash_table as layout
 from wpinq.engines.delta.compiled import routine as rt
+from wpinq.engines.delta.compiled import steps as st
 from wpinq.engines.delta.compiled.expressions import Memo
-from wpinq.engines.delta.compiled.hash_tables.arena import Design, HashTable
-from wpinq.engines.delta.compiled.steps import GroupStep, JoinStep, MapStep, ShaveStep, SourceStep, Step
+from wpinq.engines.delta.compiled.formulas import Assumptions, Atom, Formula, NamedWords, lookups_of
+from wpinq.engines.delta.compiled.hash_tables import deltas
+from wpinq.engines.delta.compiled.hash_tables.arena import Consumer, Delta, Design, HashTable
+from wpinq.engines.delta.compiled.steps import JoinStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
 from wpinq.engines.delta.evaluator import loss
 
-Memos = Sequence[tuple[Memo, HashTable, HashTable]]
+ExtraLoops = Callable[[HashTable, HashTable, Sequence[HashTable], rt.Routine], list[rt.Routine]]
+"""Makes entry points that a module of one source has besides its own: from the source's table and that of its changes,
+the changes of outputs, and the routine that applies changes."""
 
 
-def process_step(design: Design, step: Step) -> None:
+def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Design:
+    """The module of some steps under assumptions."""
+    design = Design(steps, assumptions)
+    for step in steps.all:
+        if isinstance(step, SourceStep):
+            _table(design, step)
+            design.sources[step.source] = step.number, *design.held[step]
+    for number, root in enumerate(steps.roots):
+        kept = design.tables.add(f"OUT_{number}", root.width, 3, logged=True)
+        moved = design.tables.add(f"MOVED_{number}", root.width, 2, logged=False)
+        design.outputs.append((kept, moved))
+        _stream(design, root, moved.gather)
+    for delta in design.deltas:
+        deltas.write_delta(delta, design)
+    for step in design.consumers:
+        deltas.write_emission(design, step)
+    for step in steps.all:
+        _process_step(design, step)
+    design.memos = [(memo, *_memo_tables(design, memo)) for memo in steps.dictionary.memos.values()]
+    process = _process_all(design)
+    more: list[rt.Routine] = []
+    if extra is not None:
+        ((_, kept, moved),) = design.sources.values()
+        more = extra(kept, moved, [moved for _, moved in design.outputs], process)
+    _entries(design, process)
+    constants = {**layout.CONSTANTS, **{table.name: table.header for table in design.tables.all}}
+    design.text = rt.module_text([*design.routines, *more], constants)
+    return design
+
+
+def _memo_tables(design: Design, memo: Memo) -> tuple[HashTable, HashTable]:
+    if memo.member is not None:
+        design.tables.add(memo.members, width(memo.member), 2, logged=False)
+    kept = design.tables.add(memo.table, memo.key_width, width(memo.value), logged=True)
+    return kept, design.tables.add(memo.missing, memo.missing_width, 2, logged=False)
+
+
+def _key_words(key: tuple[int, ...], writer: Writer, names: dict[int, str]) -> list[str]:
+    return [names[variable] for variable in key]
+
+
+# Which tables a module needs, and who takes the changes of whom.
+
+
+def _table(design: Design, step: Step) -> HashTable:
+    """The table that holds a step's output."""
+    if step not in design.held:
+        kept = design.tables.add(f"T_{step.number}", step.width, 1, logged=True)
+        moved = design.tables.add(f"D_{step.number}", step.width, 2, logged=False)
+        design.held[step] = kept, moved
+        if not isinstance(step, SourceStep):
+            _stream(design, step, moved.gather)
+    return design.held[step][0]
+
+
+def _stream(design: Design, step: Step, consumer: Consumer) -> None:
+    """Have a step's changes passed to a consumer."""
+    known = step in design.consumers
+    design.consumers.setdefault(step, []).append(consumer)
+    if known:
+        return
+    emission = design.emission(step)
+    if isinstance(step, st.MapStep):
+        _stream(design, step.inputs[0], partial(_called, deltas.map_routine(design, step)))
+    elif isinstance(step, st.SumStep):
+        for below, coefficient in zip(step.inputs, step.coefficients, strict=True):
+            _stream(design, below, partial(_scaled, emission, coefficient))
+    elif isinstance(step, st.ShaveStep):
+        _table(design, step.inputs[0])
+        design.shaves.setdefault(step.inputs[0], []).append(deltas.shave_routine(design, step))
+    elif isinstance(step, st.GroupStep):
+        table = _table(design, step.inputs[0])
+        touched = design.tables.add(f"K_{step.number}", len(step.key), 2, logged=False)
+        held = step, touched, deltas.group_routine(design, step, table)
+        design.groups.setdefault(step.inputs[0], []).append(held)
+    elif isinstance(step, (JoinStep, st.ExtremeStep)):
+        root = design.expander.root(step)
+        _add_delta(design, *root, partial(_called, emission), "new_value - old_value", None)
+
+
+def _add_norm(design: Design, join: JoinStep) -> None:
+    """Have the table of a join's norms."""
+    if join in design.norms:
+        return
+    size = len(join.keys[0])
+    kept = design.tables.add(f"N_{join.number}", size, 1, logged=True)
+    moved = design.tables.add(f"DN_{join.number}", size, 2, logged=False)
+    design.norms[join] = kept, moved
+    for side in (0, 1):
+        formula, key = design.expander.side(join, side)
+        change = "abs(new_value) - abs(old_value)"
+        _add_delta(design, formula, partial(_key_words, key), moved.gather, change, key)
+
+
+def _add_delta(
+    design: Design, formula: Formula, words: NamedWords, consumer: Consumer, change: str, key: tuple[int, ...] | None
+) -> None:
+    lookups = tuple(dict.fromkeys(lookups_of(formula)))
+    for lookup in lookups:
+        if isinstance(lookup, Atom):
+            _table(design, lookup.step)
+        else:
+            _add_norm(design, lookup.step)
+    design.deltas.append(Delta(len(design.deltas), formula, lookups, words, consumer, change, key))
+
+
+def _called(routine: rt.Routine, words: list[str], weight: str) -> str:
+    return rt.call(routine, *words, weight)
+
+
+def _scaled(routine: rt.Routine, coefficient: int, words: list[str], weight: str) -> str:
+    return rt.call(routine, *words, f"{coefficient}.0 * ({weight})")
+
+
+# --- the routines that apply gathered changes, table by table, and the entry points ----------------------------------
+
+
+def _process_step(design: Design, step: Step) -> None:
     """Write what applies the changes of a step's norms and table."""
     if isinstance(step, JoinStep) and step in design.norms:
         _process_norm(design, step)
@@ -23,16 +152,16 @@ def process_step(design: Design, step: Step) -> None:
         _process_table(design, step)
 
 
-def process_all(design: Design, memos: Memos) -> rt.Routine:
+def _process_all(design: Design) -> rt.Routine:
     """The routine that applies all changes, inputs before users."""
     writer = design.writer()
     writer.line(*map(rt.call, design.processes))
     for number in range(len(design.outputs)):
         _process_output(design, writer, number)
-    if memos:
+    if design.memos:
         with writer.block("if load(state, MISSED) != 0:"):
             writer.line("save(state, MISSED, 0)", *_status("MISSING"))
-    missing = [table for _, _, table in memos]
+    missing = [table for _, _, table in design.memos]
     gathered = [table for table in design.tables.all if not table.logged and table not in missing]
     writer.when("load(state, STATUS) != 0", *(table.clear() for table in gathered))
     return design.routine("process", writer.lines)
@@ -188,14 +317,14 @@ def _process_output(design: Design, writer: Writer, number: int) -> None:
         line("else:", f"    {rt.call(layout.put, 'at', 'as_word(new)')}")
 
 
-def entries(design: Design, process: rt.Routine, memos: Memos) -> None:
+def _entries(design: Design, process: rt.Routine) -> None:
     """Write the entry points."""
     _propose(design, process)
     design.routine("rollback", [f"    {rt.call(layout.undo, 'mark')}"], more={"mark": rt.INT64}, entry=True)
     _pin(design)
-    if memos:
-        _learn(design, memos)
-        forgotten = [f"    {missing.clear()}" for _, _, missing in memos]
+    if design.memos:
+        _learn(design)
+        forgotten = [f"    {missing.clear()}" for _, _, missing in design.memos]
         design.routine("forget", forgotten, entry=True)
 
 
@@ -235,11 +364,11 @@ def _pin(design: Design) -> None:
     design.routine("pin", writer.lines, more=arguments, entry=True)
 
 
-def _learn(design: Design, memos: Memos) -> None:
+def _learn(design: Design) -> None:
     """Take in what Python computed."""
     writer = design.writer()
     with writer.block("for i in range(len(words)):"):
-        for memo, kept, _ in memos:
+        for memo, kept, _ in design.memos:
             key = _row_words(kept.width)
             with writer.block(f"if which == {memo.number} and {kept.find(key)} == 0:"):
                 writer.line(f"row = {kept.insert(key)}")
@@ -248,100 +377,3 @@ def _learn(design: Design, memos: Memos) -> None:
                     writer.line(f"save(state, {kept.after('row')} + {j}, results[i, {j}])")
     arguments = {"which": rt.INT64, "words": rt.INT64_ROWS, "results": rt.INT64_ROWS}
     design.routine("learn", writer.lines, more=arguments, entry=True)
-
-
-# --- routines of single steps: the change of the output by a change of a record, or of a group ------------------------
-
-
-def write_emission(design: Design, step: Step) -> None:
-    """Pass a change of a step's output on to whoever takes it."""
-    words = layout.words_of("c", step.width)
-    lines = ["    if w == 0.0:", "        return"]
-    lines += [f"    {consumer(words, 'w')}" for consumer in design.consumers[step]]
-    design.emission(step).lines = lines
-
-
-def map_routine(design: Design, step: MapStep) -> rt.Routine:
-    """The outputs of a record whose weight changes by w."""
-    if step.scratch is not None:
-        design.tables.add(step.scratch, step.width, 2, logged=False)
-    writer, words = design.writer(), layout.words_of("c", step.inputs[0].width)
-
-    def sink(out: Sequence[str], weight: str) -> None:
-        writer.line(rt.call(design.emission(step), *out, weight))
-
-    if step.condition is not None:
-        with writer.block(f"if {step.condition(writer, words)}:"):
-            sink(words, "w")
-    if step.loop is not None:
-        step.loop(writer, words, "w", sink)
-    for image in step.images:
-        sink(image.words(writer, words), "w" if image.share == 1.0 else f"w * {image.share!r}")
-    return design.routine(f"map_{step.number}", writer.lines, words, {"w": rt.FLOAT64})
-
-
-def shave_routine(design: Design, step: ShaveStep) -> rt.Routine:
-    """The pieces of a record whose weight changes from old to new."""
-    writer, words = design.writer(), layout.words_of("c", step.inputs[0].width)
-    line, emission = writer.line, design.emission(step)
-    if step.loop is None:
-        size = repr(float(step.constant))
-        line("low, high = max(0.0, min(old, new)), max(0.0, old, new)")
-        end = f"np.ceil(high / {size})" if step.limit is None else f"min(float({step.limit}), np.ceil(high / {size}))"
-        with writer.block(f"for i in range(int(low / {size}), int({end})):"):
-            line(f"before = min({size}, max(0.0, old - i * {size}))")
-            line(f"after = min({size}, max(0.0, new - i * {size}))")
-            line(rt.call(emission, *words, "i", "after - before"))
-    else:
-        line("old_left = max(0.0, old)", "new_left = max(0.0, new)")
-
-        def piece(index: str, size: str) -> None:
-            line(f"before = min({size}, old_left)")
-            line(f"after = min({size}, new_left)")
-            line("old_left -= before")
-            line("new_left -= after")
-            line(rt.call(emission, *words, index, "after - before"))
-
-        step.loop(writer, words, piece)
-    return design.routine(f"shave_{step.number}", writer.lines, words, {"old": rt.FLOAT64, "new": rt.FLOAT64})
-
-
-def group_routine(design: Design, step: GroupStep, table: HashTable) -> rt.Routine:
-    """The output for the group of a key as it is, of this sign."""
-    index, at = design.tables.index(table, step.key)
-    writer, keys, emission = design.writer(), layout.words_of("k", len(step.key)), design.emission(step)
-    line, weight = writer.line, table.width
-    line(f"entry = {index.find(keys)}")
-    line(f"head = 0 if entry == 0 else load(state, {index.after('entry')})")
-    line(f"rows, stride = load(state, {table.name} + ROWS), load(state, {table.name} + STRIDE)")
-
-    def each_member(*then: str) -> None:
-        line("n = 0", "row = head")
-        with writer.block("while row != 0:"):
-            line(f"weight = as_float(load(state, rows + row * stride + {weight}))")
-            with writer.block("if weight > 0.0:"):
-                for text in then:
-                    line(text)
-                line("n += 1")
-            line(f"row = load(state, rows + row * stride + {at})")
-
-    line("first = 0.0", "equal = True")
-    each_member("first = weight if n == 0 else first", "equal = equal and weight == first")
-    writer.when("n == 0", "return")
-    parts = step.group(writer, keys)
-    if parts.counts_only:
-        with writer.block("if equal:"):
-            parts.count("n")
-            line(rt.call(emission, *parts.result(), "sign * first / 2.0"), "return")
-    line("weights, members = np.empty(n, np.float64), np.empty(n, np.int64)")
-    each_member("weights[n] = weight", "members[n] = row")
-    writer.when("not equal", rt.call(layout.sort_down, "weights", "members"))
-    parts.start()
-    with writer.block("for m in range(n):"):
-        line("base = rows + members[m] * stride")
-        words = [writer.bind(f"load(state, base + {i})") for i in range(table.width)]
-        parts.add(words)
-        line("following = weights[m + 1] if m + 1 < n else 0.0")
-        with writer.block("if weights[m] != following:"):
-            line(rt.call(emission, *parts.result(), "sign * (weights[m] - following) / 2.0"))
-    return design.routine(f"group_{step.number}", writer.lines, keys, {"sign": rt.FLOAT64})
