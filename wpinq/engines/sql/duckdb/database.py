@@ -19,7 +19,7 @@ from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
 from wpinq.engines.sql.duckdb.table_cache import are_small, query_keys
 from wpinq.engines.sql.emit import in_ranges
-from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nesting, run
+from wpinq.engines.sql.engine import Batch, SqlEngine, T, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite, SqlStatement, table_name
 from wpinq.errors import EvaluationFailed, PlanError
@@ -44,7 +44,6 @@ class Work:
     root: Node
     plan: Plan
     batch: Batch | None
-    declared: Mapping[str, Source]
     data: Mapping[str, Any]
     on_step: OnStep
     keys: Sequence[Value] | None
@@ -55,12 +54,11 @@ class Work:
 
     def announcer(self) -> Callable[[str], None]:
         """What to announce the steps to: each is announced once, also when the work is done again."""
-        numbers = count(1)
+        numbers = count()
 
         def announce(step: str) -> None:
-            number = next(numbers)
-            if number > self.announced:
-                self.announced = number
+            if next(numbers) == self.announced:
+                self.announced += 1
                 if self.on_step is not None:
                     self.on_step(step)
 
@@ -174,19 +172,10 @@ class Database(SqlEngine):
 
         After a failure the database is shut.
         """
-        import duckdb
-
-        ran: bool | None = None
         with self._lock:
-            try:
-                ran = not self._closed and interruptible(lambda: self._opened().dry_run.run(roots, rewrites))
-            except PlanError:
-                ran = False  # there is no program
-            except (duckdb.Error, MemoryError, RecursionError):
-                pass
-            finally:
-                if ran is None:
-                    self._shut()
+            if self._closed:
+                return False
+            ran, _ = interruptible(lambda: self._attempt(lambda instance: instance.dry_run.run(roots, rewrites)))
         return bool(ran)
 
     @staticmethod
@@ -263,13 +252,12 @@ class Database(SqlEngine):
             batch = batch or next((one for one in batches if step in one), None)
             plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            declared = sources([step])
-            plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in declared)
-            work = Work(root, plan, batch, declared, data, on_step, keys, within, in_rows, plain)
-            output, fault = self._attempt(work)
+            plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in sources([step]))
+            work = Work(root, plan, batch, data, on_step, keys, within, in_rows, plain)
+            output, fault = self._attempt(lambda instance: self._run(instance, work))
             if output is None and (fault or not work.plain):
                 work.plain = True
-                output, _ = self._attempt(work, cautious=fault)
+                output, _ = self._attempt(lambda instance: self._run(instance, work), cautious=fault)
             return output
 
         return self._in_turn(attempt)
@@ -296,27 +284,27 @@ class Database(SqlEngine):
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
 
-    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Any, bool]:
-        """The output or None, and whether a fault of DuckDB's own is why.
+    def _attempt(self, work: Callable[[Instance], T], cautious: bool = False) -> tuple[T | None, bool]:
+        """The result of some work in the instance or None, and whether a fault of DuckDB's own is why.
 
         What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
         nothing in it is left to be trusted, and after such a fault it takes no more statements.
         """
         import duckdb
 
-        output, fault = None, False
+        result, fault = None, False
         try:
             if cautious:
                 self._shut()
-            output = self._run(self._opened(cautious), work)
+            result = work(self._opened(cautious))
         except (duckdb.InternalError, duckdb.FatalException):
             fault = True
-        except (duckdb.Error, MemoryError):
+        except (duckdb.Error, MemoryError, RecursionError):
             pass
         finally:
-            if output is None or cautious:
+            if result is None or cautious:
                 self._shut()
-        return output, fault
+        return result, fault
 
     def _run(self, instance: Instance, work: Work) -> Any:
         connection, tables = instance.connection, instance.tables
@@ -364,8 +352,9 @@ class Database(SqlEngine):
 
     def _hold_all(self, instance: Instance, work: Work) -> None:
         """Load the datasets of a plan that are not there."""
+        declared = sources([work.plan.root])
         for name, table in source_tables(work.plan.root).items():
-            self._hold(table, work.declared[name], work.data[name])
+            self._hold(table, declared[name], work.data[name])
 
     def _apart(self) -> None:
         if self._instance is not None:

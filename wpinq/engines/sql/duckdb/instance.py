@@ -153,7 +153,7 @@ class DryRun:
         self._standing: dict[str, Source] = {}
 
     def run(self, roots: Sequence[Node], rewrites: tuple[Rewrite, ...]) -> bool:
-        """Run the programs of plans as they are run together; any error where they cannot be."""
+        """Whether there are programs of plans, which are run as they are run together; any error of DuckDB's."""
         roots = [*dict.fromkeys(map(physical_plan, roots))]
         batch = Batch(roots) if len(roots) > 1 and rewrites is REWRITES else None
         try:
@@ -166,6 +166,8 @@ class DryRun:
                 if batch is not None:
                     batch.begin(root)
                 query_keys(self._tables, plan, (), _untold, batch, False)
+        except PlanError:
+            return False
         finally:
             self._tables.forget_queries()
         return True
