@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from wpinq.plan.domain import Counted, NoCount, counted_together
 from wpinq.plan.operator import InputChange, register
-from wpinq.plan.operators.merging import Combination
+from wpinq.plan.operators.families import Combination
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, of_both, summed
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from wpinq.plan.domain import Counted, NoCount, counted_together
 from wpinq.plan.operator import register
-from wpinq.plan.operators.merging import Combination
+from wpinq.plan.operators.families import Combination
 
 
 @register

@@ -25,7 +25,7 @@ from wpinq.expr.nodes import Call, Lambda, Variable, walk
 from wpinq.expr.types import INT
 from wpinq.plan import operators as ops
 from wpinq.plan.operator import Operator
-from wpinq.plan.operators.merging import Combination
+from wpinq.plan.operators.families import Combination
 
 TABLES_LIMIT = 6
 """The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first."""
