@@ -12,7 +12,7 @@ from wpinq.errors import PlanError
 from wpinq.expr.types import Type, unify
 from wpinq.expr.values import Value
 from wpinq.plan.arithmetic import SUM_ROUNDING_UNITS, Arithmetic, Weight, Weights, accumulate, common_divisor
-from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both, counted_together
+from wpinq.plan.domain import Counted, Domain, Inference, NoCount, RowBounds, Sized, both
 from wpinq.plan.operator import InputChange, Operator, Parameter
 from wpinq.plan.sensitivity.change import Change, ChangeBounds, added, together
 from wpinq.plan.sensitivity.weights import of_both
@@ -142,6 +142,16 @@ class Merging(Operator):
     def domain(self, inference: Inference, *inputs: Domain | None) -> Domain | None:
         return inference.merge(inputs)
 
+    def counted(self, *inputs: Counted) -> Counted | NoCount:
+        left, right = inputs
+        if left.factor != right.factor:
+            return NoCount(self.name, f"adds things of weight {left.factor} and {right.factor}")
+        return self.counted_together(left, right)
+
+    @abstractmethod
+    def counted_together(self, left: Counted, right: Counted) -> Counted:
+        """The things that two sides count together, where one weighs the same on both."""
+
 
 class Combination(Merging):
     """Sums of the inputs with a coefficient of 1 or -1 each.
@@ -179,10 +189,9 @@ class Extreme(Merging, RecordKeyed):
     which: ClassVar[str]
     """Which of two counts it gives, in words."""
 
-    def counted(self, *inputs: Counted) -> Counted | NoCount:
-        left, right = inputs
+    def counted_together(self, left: Counted, right: Counted) -> Counted:
         of = left.of if left.of == right.of else f"{left.of} or {right.of}"
-        return counted_together(self.name, left, right, f"{of}, {self.which}", even=left.even and right.even)
+        return Counted(left.factor, f"{of}, {self.which}", left.even and right.even)
 
     def change(self, *inputs: InputChange) -> Change:
         # Monotone in both sides, whatever the signs. One record known to both moves as the side that moves it further.

@@ -118,9 +118,9 @@ class Database(SqlEngine):
         self._admitted: set[Node] = set()
         _databases.add(self)
 
-    @staticmethod
+    @classmethod
     @lru_cache(maxsize=1024)
-    def check(root: Node) -> None:
+    def check(cls, root: Node) -> None:
         """Refuse a plan that DuckDB cannot run, from the plan alone.
 
         Its program is run on no data at all.
@@ -139,7 +139,14 @@ class Database(SqlEngine):
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
-        check_with(root, REWRITES)
+        try:
+            _drafts.evaluate(root, dict.fromkeys(sources([root]), NOTHING), keys=(), rewrites=cls.rewrites)
+            return
+        except PlanError as error:
+            reason = str(error)
+        except (EvaluationFailed, RecursionError):
+            reason = "its program is too much for the database"
+        raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
 
     def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
         """Refuse plans that DuckDB cannot run, by running their programs on no data.
@@ -402,18 +409,6 @@ def _tried(roots: Sequence[Node]) -> list[Node]:
     return [*(root for root in roots if root not in parts), *some, *some.values()]
 
 
-def check_with(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
-    """Refuse a plan whose program, with some rewrites, DuckDB cannot run on no data at all."""
-    try:
-        _drafts.evaluate(root, dict.fromkeys(sources([root]), NOTHING), keys=(), rewrites=rewrites)
-        return
-    except PlanError as error:
-        reason = str(error)
-    except (EvaluationFailed, RecursionError):
-        reason = "its program is too much for the database"
-    raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
-
-
 _public = Database()
 """For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
 
@@ -447,12 +442,6 @@ class UnoptimisedDatabase(Database):
         import duckdb  # noqa: F401  # here, and not in each child that opens it
 
         super().__init__(memory_limit, threads)
-
-    @staticmethod
-    @lru_cache(maxsize=1024)
-    def check(root: Node) -> None:
-        """Refuse a plan whose steps DuckDB cannot run one by one, from the plan alone."""
-        check_with(root, ())
 
     def _hold_all(self, instance: Instance, work: Work) -> None:
         super()._hold_all(instance, work)
