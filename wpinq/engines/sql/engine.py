@@ -244,7 +244,7 @@ class Batch:
             self._wanted.update(self._wants[root])
 
     def wants(self, table: str) -> bool:
-        """Whether a table is to stay that nobody reads now: all that the first plan makes may be wanted."""
+        """Whether a table stays that nobody reads now; until the first plan ends, every one."""
         return self._wanted is None or self._wanted[table] > 0
 
 

@@ -1,4 +1,4 @@
-"""Families of operators: on each record, on each key, and on two datasets of one record type."""
+"""Families of operators: on each record, on each key, on two datasets of one record type."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ class Database(SqlEngine):
             self._instance = None
 
     def _attempt(self, work: Callable[[Instance], T], cautious: bool = False) -> tuple[T | None, bool]:
-        """The result of some work in the instance or None, and whether a fault of DuckDB's own is why.
+        """The result of some work in the instance, or None, and whether DuckDB's own fault is why.
 
         What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
         nothing in it is left to be trusted, and after such a fault it takes no more statements.

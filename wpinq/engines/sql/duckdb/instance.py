@@ -152,7 +152,7 @@ class DryRun:
         self._standing: dict[str, Source] = {}
 
     def run(self, roots: Sequence[Node], rewrites: tuple[Rewrite, ...]) -> bool:
-        """Whether there are programs of plans, which are run as they are run together; any error of DuckDB's."""
+        """Run the programs of plans as they are run together; False where one has none."""
         roots = [*dict.fromkeys(map(physical_plan, roots))]
         batch = Batch(roots) if len(roots) > 1 and rewrites is REWRITES else None
         try:

@@ -1,4 +1,4 @@
-"""Rewrites of sums and weights: constants, counts, norms of one record, weights side by side."""
+"""Rewrites of sums: constant weights, counts, norms of one record, weights side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SelectMany and Shave: a record becomes rows, of the elements of a list or of numbered pieces.
+"""SelectMany and Shave: a record becomes rows, elements of a list or numbered pieces.
 
 **SelectMany.** Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted
 elements are merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function
