@@ -40,7 +40,7 @@ from wpinq.plan.operators import (
     families,
     group_by,
 )
-from wpinq.plan.operators.merging import Combination, Extreme
+from wpinq.plan.operators.families import Combination, Extreme
 from wpinq.plan.properties import PlanProperties, plan_properties
 from wpinq.plan.sensitivity.stability import stability
 

@@ -172,16 +172,6 @@ class NoCount:
     reason: str
 
 
-def counted_together(step: str, left: Counted, right: Counted, joined: str, *, even: bool = False) -> Counted | NoCount:
-    """The things that two sides count together, where one weighs the same on both.
-
-    `joined` is the words for them.
-    """
-    if left.factor != right.factor:
-        return NoCount(step, f"adds things of weight {left.factor} and {right.factor}")
-    return Counted(left.factor, joined, even)
-
-
 def numbered(things: Counted, width: Fraction) -> Counted | NoCount:
     """The pieces of things that are cut by one width, where one is a multiple of the other."""
     # a piece of a width that no float is may leave a rest of an ulp, which is no thing

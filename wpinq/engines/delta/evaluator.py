@@ -24,9 +24,8 @@ from wpinq.plan.lowering import physical_plan
 from wpinq.plan.node import Node, topological
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators import GroupBy, Join
-from wpinq.plan.operators.families import Keyed, PerRecord
+from wpinq.plan.operators.families import Combination, Keyed, PerRecord
 from wpinq.plan.operators.group_by import Placed, placed, prefixes
-from wpinq.plan.operators.merging import Combination
 from wpinq.plan.operators.source import Source
 
 # Kernels: for each operator, the change of its output by a change of its inputs.

@@ -37,7 +37,7 @@ class SqlTable:
     lookup : bool
         Whether it holds one row for each key of another dataset: norms, groups.
     covers : (str, tuple of str) or None
-        Of a lookup: a table, and columns of it, of which it holds all values, in the order of the key's names.
+        Of a lookup: a table, and columns of it, of which it holds all values, in the order of the lookup's columns.
     few : tuple of (str, int)
         Columns whose values are among 0, 1, …, n − 1 whatever the data are, each with that n, which the plan says.
     mirrored : bool
@@ -354,12 +354,12 @@ class Relation:
 def covered(block: Block, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     """The table and columns that have all values of a block's output.
 
-    In the order of their names in a lookup. None where the block is not a table as it is.
+    In the order of the lookup's columns. None where the block is not a table as it is.
     """
     ((_, table), *others), held = block.tables, dict(zip(names, t.leaves(block.output), strict=True))
     if others or table.reads or block.condition != t.TRUE or any(term.kind != "column" for term in held.values()):
         return None
-    return table.source, tuple(held[name].text for name in sorted(held))
+    return table.source, tuple(term.text for term in held.values())
 
 
 def mirrored(relation: Relation) -> bool:

@@ -183,10 +183,8 @@ class Batch:
         self._waiting = Counter(roots)
         self._steps = {root: frozenset(_steps(root)) for root in self._waiting}
         self._shared = shared_steps(roots)
-        self._met = Counter(step for steps in self._steps.values() for step in steps)
         self._wants: dict[Node, frozenset[str]] = {}
-        self._wanted: Counter[str] = Counter()
-        self._making = False
+        self._wanted: Counter[str] | None = None
         self._alike: dict[str, defaultdict[object, list[Node]]] = {}
 
     def apart(self) -> None:
@@ -226,23 +224,19 @@ class Batch:
         return (self.plan(root), *map(self.plan, others[: AT_ONCE - 1]))
 
     def begin(self, root: Node) -> None:
-        """Begin the evaluation of one of the plans.
-
-        Until all its steps are known, every table that it makes may be wanted.
-        """
+        """Begin the evaluation of one of the plans."""
         self._waiting[root] -= 1
         if not self._waiting[root]:
             del self._waiting[root]
-            self._met.subtract(self._steps[root])
-            self._wanted.subtract(self._wants.pop(root, ()))
-        self._making = any(self._met[step] > 0 for step in self._steps[root])
+            if self._wanted is not None:
+                self._wanted.subtract(self._wants.pop(root))
 
     def end(self, stands: Callable[[str], bool]) -> None:
-        """It was: now it is known what the others read of what stands."""
-        self._making = False
+        """After the first of them it is known what the others read of what stands."""
+        if self._wanted is not None:
+            return
+        self._wanted = Counter()
         for root in self._waiting:
-            if root in self._wants:
-                continue
             compiled = self.plan(root).program()
             statements = {statement.creates: statement for statement in compiled.statements}
             needed = unmade(compiled.reads, statements, stands)
@@ -250,8 +244,8 @@ class Batch:
             self._wanted.update(self._wants[root])
 
     def wants(self, table: str) -> bool:
-        """Whether a table is to stay that nobody reads now."""
-        return self._making or self._wanted[table] > 0
+        """Whether a table stays that nobody reads now; until the first plan ends, every one."""
+        return self._wanted is None or self._wanted[table] > 0
 
 
 def _steps(root: Node) -> Iterator[bytes]:

@@ -41,6 +41,8 @@ from typing import Any
 from wpinq.engines.sql.dialect import DUCKDB, Dialect
 from wpinq.engines.sql.terms import SqlTerm, call, number
 from wpinq.errors import PlanError
+from wpinq.expr.functions import PRIMITIVES
+from wpinq.expr.types import FLOAT
 from wpinq.plan.operators.source import Source
 
 RANGE_BITS = 125
@@ -141,19 +143,8 @@ FUNCTIONS = ("wpinq_sum", "wpinq_share")
 """What SQL calls them: `list_sum` and `share`."""
 
 
-def list_sum(items: Sequence[float | None] | None) -> float | None:
-    """The correctly rounded sum of the floats that are not null; null beyond 64 bits."""
-    if items is None:
-        return None
-    numbers = [item for item in items if item is not None]
-    try:
-        total = math.fsum(numbers)
-    except OverflowError:  # an intermediate sum overflowed; the exact total may still fit
-        try:
-            total = float(sum(map(Fraction, numbers)))
-        except OverflowError:
-            return None
-    return total + 0.0 if math.isfinite(total) else None
+list_sum = PRIMITIVES["sum_list"].implement((FLOAT.name,))
+"""The correctly rounded sum of the floats that are not null: the primitive's own meaning."""
 
 
 def share(places: Sequence[int] | None, weights: Sequence[float | None] | None) -> list[float] | None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from wpinq.plan.domain import Counted, NoCount, counted_together
+from wpinq.plan.domain import Counted
 from wpinq.plan.operator import InputChange, register
-from wpinq.plan.operators.merging import Combination
+from wpinq.plan.operators.families import Combination
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, of_both, summed
 
 
@@ -34,10 +34,9 @@ class Concat(Combination):
     stability: ClassVar[str] = "the triangle inequality"
     coefficients: ClassVar[tuple[int, int]] = (1, 1)
 
-    def counted(self, *inputs: Counted) -> Counted | NoCount:
-        left, right = inputs
+    def counted_together(self, left: Counted, right: Counted) -> Counted:
         of = f"{left.of}, summed over two inputs" if left.of == right.of else f"{left.of} and {right.of}"
-        return counted_together(self.name, left, right, of)
+        return Counted(left.factor, of)
 
     def proportions(self, *inputs: InputChange) -> KnownProportions:
         left, right = inputs

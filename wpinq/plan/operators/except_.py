@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wpinq.plan.domain import Counted, NoCount, counted_together
+from wpinq.plan.domain import Counted
 from wpinq.plan.operator import register
-from wpinq.plan.operators.merging import Combination
+from wpinq.plan.operators.families import Combination
 
 
 @register
@@ -32,6 +32,5 @@ class Except(Combination):
     stability: ClassVar[str] = "the triangle inequality"
     coefficients: ClassVar[tuple[int, int]] = (1, -1)
 
-    def counted(self, *inputs: Counted) -> Counted | NoCount:
-        left, right = inputs
-        return counted_together(self.name, left, right, f"{left.of} minus {right.of}")
+    def counted_together(self, left: Counted, right: Counted) -> Counted:
+        return Counted(left.factor, f"{left.of} minus {right.of}")

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from wpinq.plan.arithmetic import Weight
 from wpinq.plan.operator import register
-from wpinq.plan.operators.merging import Extreme
+from wpinq.plan.operators.families import Extreme
 from wpinq.plan.sensitivity.weights import WeightBound, of_both
 
 

@@ -19,7 +19,7 @@ from wpinq.engines.sql.compile import Plan, parts_of, source_tables
 from wpinq.engines.sql.duckdb.instance import NOTHING, Instance, check_options, load, unload
 from wpinq.engines.sql.duckdb.table_cache import are_small, query_keys
 from wpinq.engines.sql.emit import in_ranges
-from wpinq.engines.sql.engine import Batch, SqlEngine, check_given, check_nesting, run
+from wpinq.engines.sql.engine import Batch, SqlEngine, T, check_given, check_nesting, run
 from wpinq.engines.sql.rewrites import REWRITES
 from wpinq.engines.sql.script import Rewrite, SqlStatement, table_name
 from wpinq.errors import EvaluationFailed, PlanError
@@ -44,7 +44,6 @@ class Work:
     root: Node
     plan: Plan
     batch: Batch | None
-    declared: Mapping[str, Source]
     data: Mapping[str, Any]
     on_step: OnStep
     keys: Sequence[Value] | None
@@ -55,12 +54,11 @@ class Work:
 
     def announcer(self) -> Callable[[str], None]:
         """What to announce the steps to: each is announced once, also when the work is done again."""
-        numbers = count(1)
+        numbers = count()
 
         def announce(step: str) -> None:
-            number = next(numbers)
-            if number > self.announced:
-                self.announced = number
+            if next(numbers) == self.announced:
+                self.announced += 1
                 if self.on_step is not None:
                     self.on_step(step)
 
@@ -120,9 +118,9 @@ class Database(SqlEngine):
         self._admitted: set[Node] = set()
         _databases.add(self)
 
-    @staticmethod
+    @classmethod
     @lru_cache(maxsize=1024)
-    def check(root: Node) -> None:
+    def check(cls, root: Node) -> None:
         """Refuse a plan that DuckDB cannot run, from the plan alone.
 
         Its program is run on no data at all.
@@ -141,7 +139,14 @@ class Database(SqlEngine):
         Traceback (most recent call last):
         wpinq.errors.PlanError: the engine "duckdb" cannot run this plan: Join: the caps of its sides differ by ...
         """
-        check_with(root, REWRITES)
+        try:
+            _drafts.evaluate(root, dict.fromkeys(sources([root]), NOTHING), keys=(), rewrites=cls.rewrites)
+            return
+        except PlanError as error:
+            reason = str(error)
+        except (EvaluationFailed, RecursionError):
+            reason = "its program is too much for the database"
+        raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
 
     def admit(self, plans: Sequence[tuple[Node, bool]]) -> None:
         """Refuse plans that DuckDB cannot run, by running their programs on no data.
@@ -174,19 +179,10 @@ class Database(SqlEngine):
 
         After a failure the database is shut.
         """
-        import duckdb
-
-        ran: bool | None = None
         with self._lock:
-            try:
-                ran = not self._closed and interruptible(lambda: self._opened().dry_run.run(roots, rewrites))
-            except PlanError:
-                ran = False  # there is no program
-            except (duckdb.Error, MemoryError, RecursionError):
-                pass
-            finally:
-                if ran is None:
-                    self._shut()
+            if self._closed:
+                return False
+            ran, _ = interruptible(lambda: self._attempt(lambda instance: instance.dry_run.run(roots, rewrites)))
         return bool(ran)
 
     @staticmethod
@@ -263,13 +259,12 @@ class Database(SqlEngine):
             batch = batch or next((one for one in batches if step in one), None)
             plan = Plan(step, rewrites) if batch is None else batch.plan(step)
             check_nesting(plan)
-            declared = sources([step])
-            plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in declared)
-            work = Work(root, plan, batch, declared, data, on_step, keys, within, in_rows, plain)
-            output, fault = self._attempt(work)
+            plain = keys is None or rewrites is not REWRITES or not are_small(data[name] for name in sources([step]))
+            work = Work(root, plan, batch, data, on_step, keys, within, in_rows, plain)
+            output, fault = self._attempt(lambda instance: self._run(instance, work))
             if output is None and (fault or not work.plain):
                 work.plain = True
-                output, _ = self._attempt(work, cautious=fault)
+                output, _ = self._attempt(lambda instance: self._run(instance, work), cautious=fault)
             return output
 
         return self._in_turn(attempt)
@@ -296,27 +291,27 @@ class Database(SqlEngine):
             (self._instance.abandon if abandoned else self._instance.close)()
             self._instance = None
 
-    def _attempt(self, work: Work, cautious: bool = False) -> tuple[Any, bool]:
-        """The output or None, and whether a fault of DuckDB's own is why.
+    def _attempt(self, work: Callable[[Instance], T], cautious: bool = False) -> tuple[T | None, bool]:
+        """The result of some work in the instance, or None, and whether DuckDB's own fault is why.
 
         What DuckDB says of a failure says what the data are: it ends here. So does the instance, for after a failure
         nothing in it is left to be trusted, and after such a fault it takes no more statements.
         """
         import duckdb
 
-        output, fault = None, False
+        result, fault = None, False
         try:
             if cautious:
                 self._shut()
-            output = self._run(self._opened(cautious), work)
+            result = work(self._opened(cautious))
         except (duckdb.InternalError, duckdb.FatalException):
             fault = True
-        except (duckdb.Error, MemoryError):
+        except (duckdb.Error, MemoryError, RecursionError):
             pass
         finally:
-            if output is None or cautious:
+            if result is None or cautious:
                 self._shut()
-        return output, fault
+        return result, fault
 
     def _run(self, instance: Instance, work: Work) -> Any:
         connection, tables = instance.connection, instance.tables
@@ -364,8 +359,9 @@ class Database(SqlEngine):
 
     def _hold_all(self, instance: Instance, work: Work) -> None:
         """Load the datasets of a plan that are not there."""
+        declared = sources([work.plan.root])
         for name, table in source_tables(work.plan.root).items():
-            self._hold(table, work.declared[name], work.data[name])
+            self._hold(table, declared[name], work.data[name])
 
     def _apart(self) -> None:
         if self._instance is not None:
@@ -413,18 +409,6 @@ def _tried(roots: Sequence[Node]) -> list[Node]:
     return [*(root for root in roots if root not in parts), *some, *some.values()]
 
 
-def check_with(root: Node, rewrites: tuple[Rewrite, ...]) -> None:
-    """Refuse a plan whose program, with some rewrites, DuckDB cannot run on no data at all."""
-    try:
-        _drafts.evaluate(root, dict.fromkeys(sources([root]), NOTHING), keys=(), rewrites=rewrites)
-        return
-    except PlanError as error:
-        reason = str(error)
-    except (EvaluationFailed, RecursionError):
-        reason = "its program is too much for the database"
-    raise PlanError(f'the engine "duckdb" cannot run this plan: {reason}; or use engine="reference"')
-
-
 _public = Database()
 """For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
 
@@ -458,12 +442,6 @@ class UnoptimisedDatabase(Database):
         import duckdb  # noqa: F401  # here, and not in each child that opens it
 
         super().__init__(memory_limit, threads)
-
-    @staticmethod
-    @lru_cache(maxsize=1024)
-    def check(root: Node) -> None:
-        """Refuse a plan whose steps DuckDB cannot run one by one, from the plan alone."""
-        check_with(root, ())
 
     def _hold_all(self, instance: Instance, work: Work) -> None:
         super()._hold_all(instance, work)

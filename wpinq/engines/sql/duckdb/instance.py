@@ -62,21 +62,20 @@ class Connection:
     wait for the global lock (see `spill`). The calls of Python take turns on any number of threads.
     """
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, state: _State | None = None) -> None:
         self._connection = connection
-        ((threads,),) = connection.execute("SELECT current_setting('threads')").fetchall()
         stop_progress_bar(connection)
-        self._state = _State(threads, threads)
+        if state is None:
+            ((threads,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+            state = _State(threads, threads)
+        self._state = state
 
     def beside(self) -> Connection:
         """Another connection to the same DuckDB, with temporary tables and views of its own.
 
         One of them runs at a time.
         """
-        other = Connection.__new__(Connection)
-        other._connection, other._state = self._connection.cursor(), self._state
-        stop_progress_bar(other._connection)
-        return other
+        return Connection(self._connection.cursor(), self._state)
 
     def execute(self, sql: str, given: Sequence[Any] | Mapping[str, Any] | None = ()) -> Any:
         """Run a statement with some parameters, on as many threads as it may have."""
@@ -153,7 +152,7 @@ class DryRun:
         self._standing: dict[str, Source] = {}
 
     def run(self, roots: Sequence[Node], rewrites: tuple[Rewrite, ...]) -> bool:
-        """Run the programs of plans as they are run together; any error where they cannot be."""
+        """Run the programs of plans as they are run together; False where one has none."""
         roots = [*dict.fromkeys(map(physical_plan, roots))]
         batch = Batch(roots) if len(roots) > 1 and rewrites is REWRITES else None
         try:
@@ -166,6 +165,8 @@ class DryRun:
                 if batch is not None:
                     batch.begin(root)
                 query_keys(self._tables, plan, (), _untold, batch, False)
+        except PlanError:
+            return False
         finally:
             self._tables.forget_queries()
         return True

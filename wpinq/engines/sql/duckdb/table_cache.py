@@ -180,7 +180,6 @@ class TableCache:
     last: str = ""
     tried: set[str] = field(default_factory=set)
     source_rows: dict[str, int] = field(default_factory=dict)
-    _below: dict[str, frozenset[str]] = field(default_factory=dict)  # the sources of every table that was ever made
     _queries: Counter[Hashable] = field(default_factory=Counter)
     _limit: int | None = None
 
@@ -196,8 +195,7 @@ class TableCache:
         if self.stands(name):
             return
         ((rows,),) = self.connection.execute(statement.sql).fetchall()
-        self._below[name] = self._sources(statement.reads)
-        self.tables[name] = _CachedTable(self._below[name], rows)
+        self.tables[name] = _CachedTable(self._sources(statement.reads), rows)
 
     def drop(self, table: str) -> None:
         """Mark a table as not read by any plan, and trim the tables that are kept.
@@ -228,9 +226,8 @@ class TableCache:
 
     def forget(self, source: str) -> None:
         """Drop what was made of a source, which goes next."""
-        for name in [name for name, sources in self._below.items() if source in sources]:
+        for name in [name for name, table in self.tables.items() if source in table.sources]:
             self._remove(name)
-            del self._below[name]
         self._queries.clear()
         self.tried.clear()
         self.source_rows.pop(source, None)
@@ -353,17 +350,13 @@ class TableCache:
     def _trim_results(self) -> None:
         """Drop the oldest results in Python until the others fit the room."""
         total, room = sum(held.size for held in self.results.values() if held.weights), self.room
-        while len(self.results) > KEPT_TABLES:
-            total -= self.results.pop(next(iter(self.results))).size
-        for plan, held in list(self.results.items())[:-1] if total > room else ():
-            if total <= room:
+        for plan, held in list(self.results.items())[:-1]:
+            if total <= room and len(self.results) <= KEPT_TABLES:
                 break
-            if held.weights and held.table:  # it can be read from there
-                total -= held.size
-                held.weights = None
-            elif held.weights:
-                total -= held.size
+            total -= held.size if held.weights else 0
+            if not held.table or len(self.results) > KEPT_TABLES:
                 del self.results[plan]
+            held.weights = None  # where there is a table, it can be read from there
 
     def _is_small(self, table: str) -> bool:
         rows = self.tables[table].rows if table in self.tables else self.source_rows.get(table)
@@ -371,7 +364,8 @@ class TableCache:
 
     def _sources(self, reads: Sequence[str]) -> frozenset[str]:
         """The sources that tables come from."""
-        return frozenset[str]().union(*(self._below.get(table, frozenset((table,))) for table in reads))
+        below = (self.tables[table].sources if table in self.tables else (table,) for table in reads)
+        return frozenset[str]().union(*below)
 
     def _set_last(self, table: str) -> None:
         """Keep the table of a result whatever its size, and the one before no longer."""

@@ -6,7 +6,7 @@ switched on is a selection of the tuple; its order counts for rules of one kind.
 
 from wpinq.engines.sql import blocks as targets
 from wpinq.engines.sql.blocks import Block
-from wpinq.engines.sql.rewrites import eager_counts, joins, lookups, symmetry, weights
+from wpinq.engines.sql.rewrites import joins, lookups, symmetry, weights
 from wpinq.engines.sql.script import Rewrite
 
 REWRITES = (
@@ -16,7 +16,7 @@ REWRITES = (
     Rewrite("self_joins", Block, joins.drop_self_joins),
     Rewrite("unique_norms", targets.Total, weights.read_own_norm),
     Rewrite("late_aggregation", targets.Total, weights.count_rows),
-    Rewrite("eager_counts", targets.Total, eager_counts.multiply_counts),
+    Rewrite("eager_counts", targets.Total, weights.multiply_counts),
     Rewrite("no_repeats", targets.Relation, weights.find_no_repeats),
     Rewrite("symmetry", targets.Addends, symmetry.one_an_orbit),
     Rewrite("mirror_images", targets.Addends, symmetry.one_of_two),

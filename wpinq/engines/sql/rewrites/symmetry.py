@@ -241,7 +241,7 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
     for alias, table in block.tables:
         if table.lookup:
             (key,) = table.keys
-            held = [core.get(find(t.column(alias, name, True))) for name in sorted(key)]
+            held = [core.get(find(term)) for term in table.at(alias) if term.text in key]
             if None in held:
                 return None
             keys[alias] = [term for term in held if term is not None]
@@ -257,10 +257,7 @@ def _with_lookups(script: Script, block: b.Block, to: dict[str, str]) -> tuple[b
                 return None
             added = at[place] = script.alias()
             keys[added] = there
-            (key,) = table.keys
-            pairs = zip(there, sorted(key), strict=True)
-            equal = [t.same(term, t.column(added, name, term.nullable)) for term, name in pairs]
-            block = replace(block, tables=(*block.tables, (added, table)), condition=t.both([block.condition, *equal]))
+            block = b.looked_up(block, added, table, there)
             left.append(added)
         to[alias] = at[place]
     return (block, to) if len(set(to.values())) == len(block.tables) else None

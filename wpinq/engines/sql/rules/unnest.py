@@ -1,25 +1,32 @@
-"""SelectMany: the elements of a list side by side, as rows.
+"""SelectMany and Shave: a record becomes rows, elements of a list or numbered pieces.
 
-Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted elements are
-merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function of the
-engine (`exact_sums.share`), unless constants tell them apart and the plan knows their shares. Rounds the quotient and
+**SelectMany.** Elements of weight 1: each occurrence adds `w / L`, which is what merging repeats first gives. Weighted
+elements are merged first, exactly, for opposite signs may cancel: a list of one by a formula, longer ones by a function
+of the engine (`sums.share`), unless constants tell them apart and the plan knows their shares. Rounds the quotient and
 the product: 2 u.
+
+**Shave.** Of one width s: `w % s` is exact, so every piece is exact: nothing is rounded. Of widths per record: on the
+grid of `sums`, lowered so that a running total of as many widths as the plan allows does not overflow, remainders are
+integers; a piece that is a whole width is that width, another is off by two steps of the grid at most.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from wpinq.columns.records import column_types, leaf_types, plain
+from wpinq.columns.records import column_names, column_types, leaf_types, plain
+from wpinq.engines.sql import sums
 from wpinq.engines.sql import terms as t
-from wpinq.engines.sql.blocks import Block, Relation, derived
+from wpinq.engines.sql.blocks import Block, Relation, SqlTable, column_list, derived, output_keys
 from wpinq.engines.sql.dialect import Dialect
 from wpinq.engines.sql.rules.lowering import lower
 from wpinq.engines.sql.script import Script, numbered, share
-from wpinq.expr.types import ListOf, TupleOf, Type, Weighted
-from wpinq.plan.operators import SelectMany
+from wpinq.expr.nodes import Lambda
+from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
+from wpinq.plan.operators import SelectMany, Shave
 
 _FEW = 2
 """The most weighted elements that are rows without a list: the rows below are read once for each."""
@@ -169,3 +176,87 @@ def _weighted(script: Script, inner: str, bound: int, known: Sequence[t.SqlTerm]
 def _shared_out(dialect: Dialect, shares: str, inner: str) -> str:
     rows = f"SELECT {dialect.unnest({'item': 'items', 'share': shares})}, w FROM ({inner})"
     return f"SELECT item, w * share AS w FROM ({rows}) WHERE share <> 0"
+
+
+# Shave: a heavy record cut into numbered pieces.
+
+
+def shave(operator: Shave, script: Script, given: Relation, output: Relation) -> Relation:
+    """The pieces of every record, and the rest."""
+    given = script.once(given)
+    block, names, few = script.single(given), column_names(given.type), operator.bound
+    record = replace(block, output=t.aligned(block.output, given.type))
+    if isinstance(operator.widths, Lambda):
+        assert few is not None
+        items = _widths(operator, operator.widths, script, block)
+        table = _pieces_of_widths(items, script, record, names, sums.exponent(given.mass) - few.bit_length() - 1)
+    else:
+        table = _pieces_of_one_width(operator.widths, few, script, record, names)
+    keys = tuple(key | {"i"} for key in output_keys(record, names) or (frozenset(names),))
+    columns = (*column_list(given.type), ("i", False))
+    scan = script.scan(replace(table, columns=columns, keys=keys, few=() if few is None else (("i", few),)))
+    terms = t.leaves(scan.output)
+    shape = t.RecordShape(None, (t.shape_of(given.type, terms), next(terms)))
+    return replace(output, blocks=(replace(scan, output=shape),))
+
+
+def _pieces_of_one_width(width: float, most: int | None, script: Script, block: Block, names: list[str]) -> SqlTable:
+    dialect = script.emitter.dialect
+    s = f"CAST({width!r} AS DOUBLE)"
+    inner, read = script.rows(block)
+    cut = f"SELECT {', '.join([*names, f'w % {s} AS rest', 'w'])} FROM ({inner}) WHERE w > 0"
+    whole = f"CAST(round((w - rest) / {s}) AS BIGINT)"
+    pieces = "whole + CAST(rest > 0 AS BIGINT)"
+    if most is not None:
+        whole = f"CAST(least(round((w - rest) / {s}), {most}) AS BIGINT)"
+        pieces = f"least({pieces}, {most})"
+    counted = f"SELECT {', '.join([*names, 'rest', f'{whole} AS whole'])} FROM ({cut})"
+    numbers = dialect.unnest({"i": dialect.write("numbers_below", pieces)})
+    spread = f"SELECT {', '.join([*names, 'rest', 'whole', numbers])} FROM ({counted})"
+    weighed = f"SELECT {', '.join([*names, 'i', f'CASE WHEN i < whole THEN {s} ELSE rest END AS w'])} FROM "
+    one = f"{weighed}(SELECT *, ", f" AS i FROM ({counted})) WHERE i < {pieces}"
+    weight = _constant_piece(block, width)
+    return replace(derived(f"{weighed}({spread})", (), read), weight=weight, piece=one, cut=block)
+
+
+def _constant_piece(block: Block, width: float) -> t.SqlTerm | None:
+    """The weight of every piece, where all records weigh one multiple of the width by the plan."""
+    if block.weight.kind != "literal":
+        return None
+    weight = t.number_value(block.weight)
+    return t.number(width) if math.fmod(weight, width) == 0 else None
+
+
+def _widths(operator: Shave, widths: Lambda, script: Script, block: Block) -> t.SqlTerm:
+    """The widths that a function gives, as a list of floats."""
+    widths = operator.bounded_function(widths)
+    type_ = widths.type
+    assert isinstance(type_, ListOf)
+    items = t.as_term(lower(script, widths, block.output))
+    if type_.element != FLOAT:
+        items = t.call("cast:DOUBLE[]", items)
+    return t.call("first", items, t.literal(str(operator.bound)))
+
+
+def _pieces_of_widths(items: t.SqlTerm, script: Script, block: Block, names: list[str], power: int) -> SqlTable:
+    """Pieces of these widths as long as there is weight, on the grid of a power of two."""
+    dialect = script.emitter.dialect
+    grid, back = sums.power_of_two(power), sums.power_of_two(-power)
+    inner, read = script.select(block, [*t.leaves(block.output), items, block.weight], [*names, "widths", "w"])
+    listed = ", ".join(names)
+    first = f"{listed}, " if listed else ""
+    numbers = dialect.write("numbers_below", dialect.write("list_length", "widths"))
+    spread = f"SELECT {first}w, {dialect.unnest({'s': 'widths', 'i': numbers})} FROM ({inner}) WHERE w > 0"
+    on_grid = (
+        f"SELECT *, {dialect.write('to_grid', f'w * {grid}')} AS total, "
+        f"CASE WHEN s > 0 THEN {dialect.write('to_grid', f'least(s, w) * {grid}')} ELSE 0 END AS step FROM ({spread})"
+    )
+    part = f"PARTITION BY {listed} " if listed else ""
+    running = (
+        f"SELECT *, total - coalesce(sum(step) OVER ({part}ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND "
+        f"1 PRECEDING), 0) AS remaining FROM ({on_grid})"
+    )
+    rest = f"{dialect.write('from_grid', 'remaining')} * {back}"
+    piece = f"CASE WHEN step < remaining THEN s ELSE {rest} END AS w"
+    sql = f"SELECT {first}i, {piece} FROM ({running}) WHERE s > 0 AND remaining > 0"
+    return derived(sql, (), read)
