@@ -139,20 +139,23 @@ class Releaser:
 
         return self._evaluator.asking(evaluated, answered)
 
-    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, Answered]:
+    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, list[float]]:
         """The first answers to measurements, by digest: drawn one by one, and stored together."""
-        drawn = dict[str, Answered]()
+        drawn, codes = dict[str, Answered](), dict[str, list[bytes]]()
         try:
             for digest, each in new.items():
                 m = each.measurement
                 if m.domain is not None and m.listing is None:
                     noisy = self._evaluator.draw(each, m.domain, [])
-                    drawn[digest] = dict(zip(m.sink.codes(m.domain, m.key_type), noisy, strict=True))
+                    codes[digest] = m.sink.codes(m.domain, m.key_type)
+                    drawn[digest] = dict(zip(codes[digest], noisy, strict=True))
         finally:  # also where a later one fails
             standing = self._ledger.store_together(drawn) if drawn else {}
-        return standing
+        return {digest: [*map(found.__getitem__, codes[digest])] for digest, found in standing.items()}
 
-    def _release(self, prepared: PreparedMeasurement, found: Answered | None, analyst: str | None) -> Answers | Release:
+    def _release(
+        self, prepared: PreparedMeasurement, found: list[float] | None, analyst: str | None
+    ) -> Answers | Release:
         measurement = prepared.measurement
         if measurement.listing is not None:
             return self._shown(prepared, self._count_above(prepared, measurement.listing), analyst)
@@ -177,10 +180,19 @@ class Releaser:
         evaluated = [(prepared, keys)]
         return self._evaluator.asking(evaluated, lambda: self._shown(prepared, self._answer(prepared, keys), analyst))
 
-    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: Answered | None = None) -> Answers:
+    def _answer(
+        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: list[float] | None = None
+    ) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink
-        codes, stored = sink.codes(keys, measurement.key_type), found or {}
+        found = self._stored(prepared, keys) if found is None else found
+        shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
+        return Answers(shown, sink.answer_scale(prepared.scale), sink.answers(found, len(keys)))
+
+    def _stored(self, prepared: PreparedMeasurement, keys: tuple[Value, ...]) -> list[float]:
+        """The stored numbers for some keys; those that there are none for are drawn."""
+        sink = prepared.measurement.sink
+        codes, stored = sink.codes(keys, prepared.measurement.key_type), Answered()
         while not stored.keys() >= {*codes}:
             listings = self._ledger.listings(prepared.digest)
             stored = self._ledger.answers(prepared.digest, codes)
@@ -190,9 +202,7 @@ class Releaser:
                 drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
                 # none where a listing came in between: the draw is for nobody
                 stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings)) or {}
-        values = sink.answers([*map(stored.__getitem__, codes)], len(keys))
-        shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
-        return Answers(shown, sink.answer_scale(prepared.scale), values)
+        return [*map(stored.__getitem__, codes)]
 
     def _count_above(self, prepared: PreparedMeasurement, listing: Listing) -> Answers:
         self.check_open()

@@ -451,7 +451,8 @@ class Ledger:
                 stored = self._paid_for(transaction, measurement)
                 if len(stored.listings) == listings:
                     stored.add(transaction, measurement, answers, {})
-                    found[measurement] = {key: stored.answers.get(key, float(new)) for key, new in answers.items()}
+                    before = answers.keys() & stored.answers.keys() if stored.answers else ()
+                    found[measurement] = {**answers, **{key: stored.answers[key] for key in before}}
             return found
 
         return self._store.write(standing)
