@@ -28,6 +28,9 @@ from wpinq.sinks.sink import SINKS
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
 
+DECLARED = "declared "
+"""It stands before a version that the curator named; other versions are random words."""
+
 Data = Mapping[Value, float] | EngineDataset
 """A checked dataset, in the form in which an engine keeps it."""
 
@@ -65,12 +68,16 @@ class PreparedMeasurement:
         The data that it is paid for: source and version.
     scales : tuple of float
         The certified scales of its noise.
+    replays : bool
+        Whether later sessions can request it. Others have a random word in the digest, which no file holds: of a fresh
+        release, or of data without a declared version.
     """
 
     measurement: Measurement
     digest: str
     versions: tuple[tuple[str, str], ...]
     scales: tuple[float, ...]
+    replays: bool
 
     @property
     def scale(self) -> float:
@@ -115,7 +122,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
     if measurement.listing is not None:  # of more keys than anybody reads; from what is public
         measurement.listing.check_size(sink, sink.answer_scale(scales[0]))
     digest = digest_of("release", measurement.digest, repr(scales[0]), repr(sorted(versions)), nonce)
-    return PreparedMeasurement(measurement, digest.hex(), tuple(versions), scales)
+    replays = not fresh and all(version.startswith(DECLARED) for _, version in versions)
+    return PreparedMeasurement(measurement, digest.hex(), tuple(versions), scales, replays)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -18,7 +18,7 @@ from wpinq.expr.person_tables import PersonTables
 from wpinq.kernel.ledger.accounts import check_single
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.ledger.series import declared_accounts
-from wpinq.kernel.prepare import Data, Protected
+from wpinq.kernel.prepare import DECLARED, Data, Protected
 from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.measurement import check_text
 from wpinq.plan.node import Planned
@@ -65,7 +65,7 @@ class Protector:
         # fixes its declaration when it is opened, and data under any other declaration are refused unread.
         refuse = partial(check_single, declared)
         self._ledger.check_accounts(accounts, refuse)
-        label = f"new {secrets.token_hex(16)}" if version is None else f"declared {version}"
+        label = f"new {secrets.token_hex(16)}" if version is None else f"{DECLARED}{version}"
         if (name, label) in self._replaced:
             raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
         origin = self._origins.check(declared, words, data)

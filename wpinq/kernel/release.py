@@ -150,7 +150,8 @@ class Releaser:
                     codes[digest] = m.sink.codes(m.domain, m.key_type)
                     drawn[digest] = dict(zip(codes[digest], noisy, strict=True))
         finally:  # also where a later one fails
-            standing = self._ledger.store_together(drawn) if drawn else {}
+            replays = any(new[digest].replays for digest in drawn)
+            standing = self._ledger.store_together(drawn, durable=replays) if drawn else {}
         return {digest: [*map(found.__getitem__, codes[digest])] for digest, found in standing.items()}
 
     def _release(
@@ -201,7 +202,7 @@ class Releaser:
                 noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
                 drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
                 # none where a listing came in between: the draw is for nobody
-                stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings)) or {}
+                stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings), prepared.replays) or {}
         return [*map(stored.__getitem__, codes)]
 
     def _count_above(self, prepared: PreparedMeasurement, listing: Listing) -> Answers:

@@ -51,6 +51,7 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
     try:
         with place.unfinished(whole) as part:
             # Not in a transaction: SQLite copies the state of its beginning, and begins again where somebody writes.
+            file.flush()
             file.read(lambda connection: _copy(connection, part, schema.BACKUP_ID))
             head = _checked(part, schema.BACKUP_ID)
             place.finish(part, whole)

@@ -404,9 +404,9 @@ class Ledger:
         return [json.loads(listing) for listing in read]
 
     def store_answers(
-        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
+        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0, durable: bool = True
     ) -> dict[bytes, float] | None:
-        """Store answers durably, and return those that stand.
+        """Store answers, and return those that stand.
 
         Reveal the returned answers, never the ones passed in.
 
@@ -418,6 +418,9 @@ class Ledger:
             Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
         listings : int
             How many listings of the measurement were known when the answers were drawn.
+        durable : bool
+            Whether they outlive a power failure. Without it only a session that ends with the machine may know the
+            digest: after the failure nobody can request a second answer.
 
         Returns
         -------
@@ -430,9 +433,11 @@ class Ledger:
         LedgerError
             When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        return self.store_together({measurement: answers}, listings).get(measurement)
+        return self.store_together({measurement: answers}, listings, durable).get(measurement)
 
-    def store_together(self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0) -> dict[str, Answered]:
+    def store_together(
+        self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0, durable: bool = True
+    ) -> dict[str, Answered]:
         """Store the answers of several measurements as `store_answers` does, in one transaction.
 
         Returns
@@ -455,7 +460,7 @@ class Ledger:
                     found[measurement] = {**answers, **{key: stored.answers[key] for key in before}}
             return found
 
-        return self._store.write(standing)
+        return self._store.write(standing, durable)
 
     def store_listing(
         self, measurement: str, rows: Mapping[bytes, float], listing: Mapping[str, Any], *, listings: int, answers: int
@@ -511,6 +516,7 @@ class Ledger:
 
     def head(self) -> str:
         """The last entry by number and hash: kept elsewhere, it shows whether a ledger lost entries."""
+        self._store.flush()  # it may be kept longer than what only the memory of the machine has
         return str(self._store.read(chain.head))
 
     def check_head(self, expected: str) -> None:
@@ -572,7 +578,7 @@ class Ledger:
         self._store.snapshot(checked)
 
     def close(self) -> None:
-        """Close the ledger, whose debits and answers are all durable already."""
+        """Close the ledger, whose debits are durable already."""
         self._store.close()
 
     def __enter__(self) -> Self:

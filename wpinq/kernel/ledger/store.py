@@ -54,12 +54,16 @@ class LedgerStore(Protocol):
     def snapshot(self, work: Callable[[Transaction], T]) -> T:
         """The result of some work on one committed state, with no writer kept waiting."""
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
+    def write(self, work: Callable[[Transaction], T], durable: bool = True) -> T:
         """The result of some work in a write transaction: durable on return, undone when it raises.
 
         Writers run one after another, in the order of their requests. A store whose state is older than a state
-        that it had is refused.
+        that it had is refused. Without `durable` it outlives the process, but not a power failure before the next
+        durable write or `flush`.
         """
+
+    def flush(self) -> None:
+        """Make all that was written durable."""
 
     def check(self, transaction: Transaction) -> None:
         """Refuse a damaged store, or one with other tables, with LedgerError."""
@@ -129,21 +133,25 @@ class SQLiteStore:
         """The result of some work in a read transaction."""
         return self.read(lambda connection: self._transact(connection, "BEGIN", work))
 
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of `work` in a write transaction, durable on return.
+    def flush(self) -> None:
+        """Make all that was written durable: a checkpoint has the disk write the log first."""
+        self.read(lambda connection: connection.execute("PRAGMA wal_checkpoint"))
 
-        The head is noted after the commit.
+    def write(self, work: Callable[[sqlite3.Connection], T], durable: bool = True) -> T:
+        """The result of `work` in a write transaction.
+
+        The head is noted after the commit, once it is durable: a power failure must not leave it ahead of the ledger.
         """
         if self._writer == threading.get_ident():
             raise LedgerError(_IN_THE_MIDDLE)
         if self._closed or self._stranded:
-            return self._written(work, lambda head: None)
+            return self._written(work, lambda head: None, durable)
         began = False
 
         def turn(note: Callable[[Head], None]) -> T:
             nonlocal began
             began = True  # later errors of the system are not of the queue
-            return self._written(work, note)
+            return self._written(work, note if durable else lambda head: None, durable)
 
         try:
             return self._head_file.take_turn(turn, PATIENCE)
@@ -152,7 +160,7 @@ class SQLiteStore:
                 raise
             raise self._refused(error) from None
 
-    def _written(self, work: Callable[[sqlite3.Connection], T], note: Callable[[Head], None]) -> T:
+    def _written(self, work: Callable[[sqlite3.Connection], T], note: Callable[[Head], None], durable: bool) -> T:
         def placed(connection: sqlite3.Connection) -> tuple[Head, T, Head]:
             if self._path is not None and self._identity != _identity(self._path):
                 raise LedgerError(
@@ -163,9 +171,14 @@ class SQLiteStore:
             before = chain.head(connection)
             return before, work(connection), chain.head(connection)
 
+        def transact(connection: sqlite3.Connection) -> tuple[Head, T, Head]:
+            if not connection.in_transaction:
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            return self._transact(connection, "BEGIN IMMEDIATE", placed)
+
         self._writer = threading.get_ident()
         try:
-            before, done, after = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", placed))
+            before, done, after = self.read(transact)
             if after != before:
                 with contextlib.suppress(OSError):  # the entry stands; a head that is older is no harm
                     note(after)
