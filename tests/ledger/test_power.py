@@ -48,9 +48,7 @@ def disk(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.mark.parametrize(("version", "fresh"), [(None, False), (None, True), ("1", True)])
-def test_answers_that_no_later_session_can_request_are_lost_alone(
-    disk: Disk, version: str | None, fresh: bool
-) -> None:
+def test_answers_that_no_later_session_can_request_are_lost_alone(disk: Disk, version: str | None, fresh: bool) -> None:
     counts = WORDS.noisy_count(epsilon=0.25, over=["to", "be"])
     with wp.Session(disk.path) as session:
         session.protect(WORDS, ROWS, budget=1, version=version)

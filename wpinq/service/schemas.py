@@ -19,7 +19,7 @@ from wpinq.language import parse
 from wpinq.language.write import write_source
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.accuracy import accuracy
-from wpinq.measure.answer_rows import CONFIDENCE, Row, key_fields
+from wpinq.measure.answer_rows import CONFIDENCE, Row
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import LONGEST_LABEL, Compound, flattened, waits_for_keys
@@ -351,7 +351,7 @@ def released(result: Any, confidence: float) -> dict[str, Any]:
 
 def _series_of_answers(answers: Answers, confidence: float) -> dict[str, Any]:
     rows = list(islice(answers.rows(confidence), MOST_ROWS + 1))
-    return _series(answers.measurement.sink.noun, key_fields(answers), rows, str(answers.kind))
+    return _series(answers.measurement.sink.noun, answers.key_fields, rows, str(answers.kind))
 
 
 def _series_of_table(table: Table, confidence: float) -> Iterator[dict[str, Any]]:

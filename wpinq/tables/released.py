@@ -18,7 +18,7 @@ from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value, polars_frame
+from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value
 from wpinq.measure.answers import STAMP, Answers, Saved
 from wpinq.measure.group import Compound, R
 from wpinq.measure.measurement import Measurement, check_domain
@@ -34,7 +34,6 @@ from wpinq.tables.grouping import Groups
 
 if TYPE_CHECKING:
     import pandas
-    import polars
     import pyarrow
     from matplotlib.axes import Axes
 
@@ -180,10 +179,6 @@ class Table(Saved, Framed):
         frame = pandas.DataFrame(self.to_columns(confidence))
         frame.attrs["kinds"] = self.kinds
         return frame
-
-    def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
-        """The table as a polars frame with the columns of `to_columns`, one row for each group."""
-        return polars_frame(self.to_arrow(confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """The table as an Arrow table with the columns of `to_columns`, one row for each group.
