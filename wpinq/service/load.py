@@ -19,7 +19,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.sandbox.admission import Limits
 from wpinq.service.errors import busy, overloaded
 from wpinq.service.ipc import Channel, NoAnswer, read_answer
 

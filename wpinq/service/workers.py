@@ -18,8 +18,7 @@ from wpinq.errors import LedgerError, PlanError, WpinqError, system_reason
 from wpinq.kernel.analysts import AnalystBudgets
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.prepare import DeclaredSource, PreparedMeasurement, prepare_batch
-from wpinq.kernel.sandbox.admission import admit, granted_seconds
-from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.sandbox.admission import Limits, admit, granted_seconds
 from wpinq.kernel.sandbox.process import ASKED_TO_END
 from wpinq.kernel.session import Session
 from wpinq.measure.answer_rows import CONFIDENCE

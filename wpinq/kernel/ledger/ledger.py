@@ -21,7 +21,7 @@ from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing,
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import Payer, Stored, debit
 from wpinq.kernel.ledger.series import OF_SERIES, open_for_analysts
-from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
+from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 from wpinq.measure.statement import Balance, Event, entry_text
 from wpinq.noise.epsilon import decimal_epsilon, from_nano
@@ -43,8 +43,8 @@ class Ledger:
 
     Parameters
     ----------
-    path : path, LedgerStore or None
-        An SQLite file on a local disk, or another store; None keeps the ledger in memory, for this process only.
+    path : path, SQLiteStore or None
+        A file on a local disk, or an open store; None keeps the ledger in memory, for this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
     expected_head : str, optional
@@ -79,17 +79,16 @@ class Ledger:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | LedgerStore | None = None,
+        path: str | os.PathLike[str] | SQLiteStore | None = None,
         *,
         create: bool = True,
         expected_head: str | None = None,
     ) -> None:
         expected = None if expected_head is None else Head.parse(expected_head)
-        self._store: LedgerStore
-        if path is None or isinstance(path, (str, os.PathLike)):
-            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
-        else:
+        if isinstance(path, SQLiteStore):
             self._store = path
+        else:
+            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
         self._remembered: dict[str, Stored] = {}  # the last used last
 
         def check(transaction: Transaction) -> None:
