@@ -313,20 +313,20 @@ def simulate(
             name: simulate(each, data, seed, engine)
             for (name, each), seed in zip(measurement.items(), own, strict=True)
         }
-    if isinstance(measurement, Compound):
-        asked = measurement.measurements
-        if waits_for_keys(measurement):
-            raise PlanError("simulate needs the groups of a table: by(..., keys=[...])")
-        found = weights_of([one.plan for one in asked], data, engine, FLOAT)
-        seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
-        drawn = zip(asked, found, seeds, strict=True)
-        return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
-    if not isinstance(measurement, Measurement):
+    if not isinstance(measurement, (Measurement, Compound)):
         raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
+    asked, seeds, needed = (
+        measurement.measurements,
+        [seed],
+        "a measurement with public keys: noisy_count(epsilon, over=...)",
+    )
+    if isinstance(measurement, Compound):
+        seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
+        needed = "the groups of a table: by(..., keys=[...])"
     if waits_for_keys(measurement):
-        raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
-    (weights,) = weights_of([measurement.plan], data, engine, FLOAT)
-    return _simulate(measurement, WeightedDataset(weights), seed)
+        raise PlanError(f"simulate needs {needed}")
+    drawn = zip(asked, weights_of([one.plan for one in asked], data, engine, FLOAT), seeds, strict=True)
+    return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,18 @@ from fractions import Fraction
 from functools import cached_property
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.errors import SessionError
+from wpinq.errors import PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.ledger.accounts import PartsOf, Pricing
-from wpinq.measure.bill import Bill
-from wpinq.measure.group import Compound, Together, flattened
+from wpinq.measure.bill import Bill, named
+from wpinq.measure.group import Together, flattened
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.prepaid import prepaid_charges
+from wpinq.measure.request import Request
 from wpinq.noise.epsilon import to_nano
 from wpinq.plan.demand import PartKey, charges, demand
-from wpinq.plan.node import Node, Planned, sources
+from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Past, listing_from_json
@@ -138,7 +139,7 @@ class PreparedBatch:
         The measurements that are to be released for them, in order.
     """
 
-    items: list[Measurement | Compound]
+    items: list[Request]
     prepared: list[PreparedMeasurement]
 
     @cached_property
@@ -199,14 +200,13 @@ def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource]
 
 def bill_of(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> Bill:
     """The bill of measurements, before replay and earlier releases of partitions lower it."""
-    named = measurements if isinstance(measurements, Mapping) else each_of(measurements)
-    return Bill(named, {name: held.unit for name, held in declared.items()}, fresh=fresh)
+    asked = measurements if isinstance(measurements, Mapping) else each_of(measurements)
+    return Bill(asked, {name: held.unit for name, held in declared.items()}, fresh=fresh)
 
 
-def each_of(measurements: Together) -> list[Measurement | Compound]:
+def each_of(measurements: Together) -> list[Request]:
     """The requested measurements and groups, one by one."""
-    if isinstance(measurements, (Measurement, Compound)):
-        return [measurements]
-    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
-        raise SessionError(NOT_MEASURED)
-    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
+    try:
+        return [each for _, each in named(measurements)]
+    except PlanError:
+        raise SessionError(NOT_MEASURED) from None

@@ -16,14 +16,14 @@ from wpinq.kernel.ledger.ledger import Answered, Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
-from wpinq.measure.group import Together, check_label, regrouped
+from wpinq.measure.group import Together, Unlisted, check_label, regrouped
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.runtime.public import public
 from wpinq.sinks.count_above import Listing, shown_keys
 
 
 @public
-class Release:
+class Release(Unlisted):
     """A paid measurement without a list of keys; it answers each requested public key.
 
     Every key has an answer, also without a record in the data: an absent record weighs 0 and gets the same noise, drawn
@@ -44,7 +44,10 @@ class Release:
     """
 
     __slots__ = ("_answer", "measurement")
-    __hash__ = None  # type: ignore[assignment]  # a release is no value; it may be the key of no mapping
+    _unlisted = (
+        "a Release does not list its keys, because they would reveal records: query public keys with "
+        "release[key] or release.at(keys)"
+    )
 
     def __init__(self, measurement: Measurement, answer: Callable[[tuple[Value, ...]], Answers]) -> None:
         self.measurement = measurement
@@ -70,21 +73,6 @@ class Release:
 
     def __repr__(self) -> str:
         return f"<Release of {self.measurement.description}: query with release[key] or release.at(keys)>"
-
-    def _refuse(self, *arguments: object) -> NoReturn:
-        raise SessionError(
-            "a Release does not list its keys, because they would reveal records: query public keys with "
-            "release[key] or release.at(keys)"
-        )
-
-    __len__ = __iter__ = __contains__ = __reversed__ = __eq__ = __ne__ = __bool__ = _refuse
-
-    @property
-    def keys(self) -> NoReturn:
-        """Refused, because the existing keys would reveal records."""
-        self._refuse()
-
-    items = values = keys
 
     def __reduce__(self) -> NoReturn:
         raise SessionError("a Release belongs to its session and cannot be pickled; save release.at(keys)")

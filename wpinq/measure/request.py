@@ -1,14 +1,14 @@
-"""Requests: the part of measurements and groups that bills and accuracy depend on."""
+"""Requests: the part of measurements, alone and in groups, that bills and accuracy depend on."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 from wpinq.errors import PlanError
 from wpinq.expr.nodes import digest_of
@@ -34,8 +34,48 @@ def check_text(text: str, what: str) -> str:
     return text
 
 
+class Request(ABC):
+    """One measurement, or several as one: released and billed in one batch, and read as one result."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def measurements(self) -> tuple[MeasuredPlan, ...]:
+        """The released measurements, in order."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Mapping[str, MeasuredPlan]:
+        """The items of a bill by title; one for measurements that differ only in the part.
+
+        The part is of a partition.
+        """
+
+    @property
+    @abstractmethod
+    def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
+        """For each item, a measurement with the accuracy of its numbers, and their kind."""
+
+    @abstractmethod
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        """The same request with new epsilons: a function of the present ones."""
+
+    @abstractmethod
+    def read(self, released: Sequence[Any]) -> Any:
+        """The result, from the session's result of each measurement.
+
+        Each is Answers, or a Release where the measurement has no keys.
+        """
+
+    def labelled(self, name: str) -> Iterator[tuple[str, MeasuredPlan]]:
+        """The items of a bill by label, where the request has a name or an empty one."""
+        for title, measurement in self.items.items():
+            yield ", ".join(filter(None, (name, f"{title}: {measurement.description}"))), measurement
+
+
 @dataclass(frozen=True)
-class MeasuredPlan:
+class MeasuredPlan(Request):
     """A plan with its sink, its epsilon and its public keys: the attributes of a `Measurement`."""
 
     plan: Node
@@ -55,6 +95,28 @@ class MeasuredPlan:
             self.sink.cut(self.listing.above)
         if self.prepaid is not None and self.parted:
             raise PlanError("a running total reads no part of a partition")
+
+    @property
+    def measurements(self) -> tuple[Self, ...]:
+        return (self,)
+
+    @property
+    def items(self) -> Mapping[str, Self]:
+        return {"": self}
+
+    @property
+    def stand_ins(self) -> Mapping[str, tuple[Self, Kind]]:
+        return {"": (self, self.kind)}
+
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        return replace(self, epsilon=epsilon(self.epsilon))
+
+    def read(self, released: Sequence[Any]) -> Any:
+        (one,) = released
+        return one
+
+    def labelled(self, name: str) -> Iterator[tuple[str, Self]]:
+        yield ": ".join(filter(None, (name, self.description))), self
 
     @property
     def key_type(self) -> Type:
@@ -120,31 +182,3 @@ class MeasuredPlan:
     def description(self) -> str:
         """One line for bills and ledgers; no data."""
         return self.sink.called(self.epsilon)
-
-
-class MeasuredGroup(ABC):
-    """Several measurements as one: released and billed in one batch, and read as one result."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def measurements(self) -> tuple[MeasuredPlan, ...]:
-        """The released measurements, in order."""
-
-    @property
-    @abstractmethod
-    def items(self) -> Mapping[str, MeasuredPlan]:
-        """The items of a bill by title; one for measurements that differ only in the part.
-
-        The part is of a partition.
-        """
-
-    @property
-    @abstractmethod
-    def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
-        """For each item, a measurement with the accuracy of its numbers, and their kind."""
-
-    @abstractmethod
-    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
-        """The same request with new epsilons: a function of the present ones."""

@@ -7,7 +7,6 @@ before anything is evaluated. Nothing is ever refunded. A measurement that was p
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -444,10 +443,6 @@ class Ledger:
         dict
             Digest -> the answers that stand; without those of a measurement with further listings by now.
         """
-        for answers in drawn.values():
-            floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
-            if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
-                raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
         def standing(transaction: Transaction) -> dict[str, Answered]:
             found = dict[str, Answered]()
@@ -483,8 +478,6 @@ class Ledger:
         LedgerError
             As `store_answers`.
         """
-        if not all(map(math.isfinite, rows.values())):
-            raise LedgerError("a listing is of finite floats: nothing was stored")
 
         def added(transaction: Transaction) -> None:
             stored = self._paid_for(transaction, measurement)
