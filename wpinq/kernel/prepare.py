@@ -13,11 +13,10 @@ from wpinq.errors import PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.ledger.accounts import PartsOf, Pricing
-from wpinq.measure.bill import Bill, named
+from wpinq.measure.bill import Bill, Request, named
 from wpinq.measure.group import Together, flattened
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.prepaid import prepaid_charges
-from wpinq.measure.request import Request
 from wpinq.noise.epsilon import to_nano
 from wpinq.plan.demand import PartKey, charges, demand
 from wpinq.plan.node import Node, sources

@@ -6,16 +6,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from wpinq.display.html import ShownAsText
 from wpinq.errors import AnswersError, EpsilonError, PlanError, described
 from wpinq.measure.answer_rows import aligned
 from wpinq.measure.bill import Asked, bill, named
-from wpinq.measure.request import MeasuredPlan
 from wpinq.noise.epsilon import NANO
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
+
+if TYPE_CHECKING:
+    from wpinq.measure.measurement import Measurement
 
 LARGEST = 10**6 * NANO
 """The largest epsilon of the search, in billionths: beyond it nothing is protected."""
@@ -46,7 +49,7 @@ class Expected:
     """
 
     name: str
-    measurement: MeasuredPlan
+    measurement: Measurement
     kind: Kind
     half_width: float | None
     missing: str
@@ -161,7 +164,7 @@ def accuracy(
     return Accuracy(tuple(rows), confidence, half_width)
 
 
-def _stand_ins(measurements: Asked) -> Iterator[tuple[str, MeasuredPlan, Kind]]:
+def _stand_ins(measurements: Asked) -> Iterator[tuple[str, Measurement, Kind]]:
     """Each measurement with its title and kind; of a table what stands for each aggregate."""
     for name, asked in named(measurements):
         for label, (measurement, kind) in asked.stand_ins.items():
@@ -169,7 +172,7 @@ def _stand_ins(measurements: Asked) -> Iterator[tuple[str, MeasuredPlan, Kind]]:
 
 
 def _expected(
-    name: str, measurement: MeasuredPlan, kind: Kind, confidence: float, wanted: float | None, stated: Stated
+    name: str, measurement: Measurement, kind: Kind, confidence: float, wanted: float | None, stated: Stated
 ) -> Expected:
     cost = bill(measurement)
     spread, missing = _least_factor(measurement, kind)
@@ -195,7 +198,7 @@ def _expected(
     return Expected(name, measurement, kind, within(measurement.epsilon), "", least, cost)
 
 
-def _least_factor(measurement: MeasuredPlan, kind: Kind) -> tuple[Fraction, str]:
+def _least_factor(measurement: Measurement, kind: Kind) -> tuple[Fraction, str]:
     """The least divisor of an answer, or why it is not known."""
     if kind.form is None:
         return kind.factor, ""

@@ -1,25 +1,70 @@
-"""Bills: the itemised cost of a batch of measurements to each source, from plans alone."""
+"""Requests, and their bills: the itemised cost of a batch to each source, from plans alone."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
-from typing import TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
 from wpinq.measure.prepaid import prepaid_charges
-from wpinq.measure.request import Request
 from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon, format_factor
 from wpinq.plan.demand import JOIN_OF_PEOPLE, charges, demand, joins_tables
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
+from wpinq.sinks.answer_kinds import Kind
+
+if TYPE_CHECKING:
+    from wpinq.measure.measurement import Measurement
+
+
+class Request(ABC):
+    """One measurement, or several as one: released and billed in one batch, and read as one result."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The released measurements, in order."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Mapping[str, Measurement]:
+        """The items of a bill by title; one for measurements that differ only in the part.
+
+        The part is of a partition.
+        """
+
+    @property
+    @abstractmethod
+    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
+        """For each item, a measurement with the accuracy of its numbers, and their kind."""
+
+    @abstractmethod
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        """The same request with new epsilons: a function of the present ones."""
+
+    @abstractmethod
+    def read(self, released: Sequence[Any]) -> Any:
+        """The result, from the session's result of each measurement.
+
+        Each is Answers, or a Release where the measurement has no keys.
+        """
+
+    def labelled(self, name: str) -> Iterator[tuple[str, Measurement]]:
+        """The items of a bill by label, where the request has a name or an empty one."""
+        for title, measurement in self.items.items():
+            yield ", ".join(filter(None, (name, f"{title}: {measurement.description}"))), measurement
+
 
 Asked = Request | Iterable[Request] | Mapping[str, Request]
 """One request, or several that are released together, as they are billed."""

@@ -11,10 +11,9 @@ from wpinq.display.html import Explanation, ShownAsText
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
 from wpinq.measure.accuracy import accuracy as accuracy_of
-from wpinq.measure.bill import Bill
+from wpinq.measure.bill import Bill, Request
 from wpinq.measure.bill import bill as bill_of
 from wpinq.measure.measurement import Measurement, explanation_of
-from wpinq.measure.request import MeasuredPlan, Request
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 
@@ -234,11 +233,11 @@ class Batch(Compound[Any]):
         return tuple(flattened([one for _, one in self._titled()]))
 
     @property
-    def items(self) -> Mapping[str, MeasuredPlan]:
+    def items(self) -> Mapping[str, Measurement]:
         return dict(Bill(dict(self._titled())).listed)
 
     @property
-    def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
+    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
         return {
             ", ".join(filter(None, (title, label))): stand_in
             for title, one in self._titled()
