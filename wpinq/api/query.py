@@ -39,8 +39,8 @@ from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import Sink
 from wpinq.sinks.two_ends import ENDS, NoisyAverage, average_elements
 from wpinq.tables.aggregates import Aggregate
-from wpinq.tables.grouping import NO_OTHER, GroupKeys, joined, selected, unnested, with_columns
-from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation, grouping
+from wpinq.tables.grouping import NO_OTHER, GroupKeys, find_groups, joined, selected, unnested, with_columns
+from wpinq.tables.tabulation import Grouping, Split, Table, Tabulation
 
 
 @public
@@ -292,7 +292,7 @@ class Query(Planned):
         Tabulation by zip: groups selected above 20, from the texts of 5 digits, epsilon 1
           rows  count    1
         """
-        return grouping(self, columns, named, keys, other, above)
+        return Grouping(find_groups(self.plan, columns, named, keys, other, above), self.reading)
 
     def agg(
         self, *unnamed: object, epsilon: EpsilonLike, split: Split = None, **aggregates: Aggregate
@@ -308,7 +308,7 @@ class Query(Planned):
           rows  count                                   0.25
           age   median of age, one of 100 candidates    0.75
         """
-        return grouping(self, (), {}, None, NO_OTHER).agg(*unnamed, epsilon=epsilon, split=split, **aggregates)
+        return self.by().agg(*unnamed, epsilon=epsilon, split=split, **aggregates)
 
     def marginals(
         self,

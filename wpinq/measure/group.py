@@ -13,7 +13,7 @@ from wpinq.errors import SessionError
 from wpinq.measure.accuracy import accuracy as accuracy_of
 from wpinq.measure.bill import Bill, Request
 from wpinq.measure.bill import bill as bill_of
-from wpinq.measure.measurement import Measurement, explanation_of
+from wpinq.measure.measurement import Measurement
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 
@@ -35,11 +35,6 @@ class Compound(ShownAsText, Request, Generic[R]):
 
     __slots__ = ()
 
-    @property
-    @abstractmethod
-    def measurements(self) -> tuple[Measurement, ...]:
-        """The released measurements, in order."""
-
     @abstractmethod
     def read(self, released: Sequence[Any]) -> R:
         """The result of the group."""
@@ -53,7 +48,7 @@ class Compound(ShownAsText, Request, Generic[R]):
         It also has uses, weights left, and the engine.
         """
         shown = {**self.items, **{title: each for title, (each, _) in self.stand_ins.items() if title in self.items}}
-        return Explanation("\n\n".join(f"{title}:\n{explanation_of(each, engine)}" for title, each in shown.items()))
+        return Explanation("\n\n".join(f"{title}:\n{each.explain(engine)}" for title, each in shown.items()))
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]

@@ -42,16 +42,6 @@ def check_text(text: str, what: str) -> str:
     return text
 
 
-def explanation_of(measurement: Measurement, engine: str = DEFAULT_ENGINE, missing: str | None = None) -> Explanation:
-    """The plan as a tree with types, costs and noise, without data.
-
-    It also has uses, weights left, and the engine. The engine finds the reason why it cannot run the plan, unless that
-    is given as `missing`.
-    """
-    m, keys = measurement, None if measurement.domain is None else len(measurement.domain)
-    return explain_plan(m.plan, m.epsilon, m.reading, engine, m.sink, m.listing, missing, keys)
-
-
 @public
 @dataclass(frozen=True)
 class Measurement(ShownAsText, Request):
@@ -189,7 +179,14 @@ class Measurement(ShownAsText, Request):
     bill = bill_of
     accuracy = accuracy_of
 
-    explain = explanation_of
+    def explain(self, engine: str = DEFAULT_ENGINE, missing: str | None = None) -> Explanation:
+        """The plan as a tree with types, costs and noise, without data.
+
+        It also has uses, weights left, and the engine. The engine finds the reason why it cannot run the plan, unless
+        that is given as `missing`.
+        """
+        keys = None if self.domain is None else len(self.domain)
+        return explain_plan(self.plan, self.epsilon, self.reading, engine, self.sink, self.listing, missing, keys)
 
     @cached_property
     def canonical_plan(self) -> str:
@@ -202,7 +199,7 @@ class Measurement(ShownAsText, Request):
         return json.dumps(measurement_to_json(bare), sort_keys=True, separators=(",", ":"))
 
     def __reduce__(self) -> Any:
-        return _unpickle, (plan_to_json(self.plan), self.sink, self.epsilon, self.domain, self.reading, self.listing)
+        return measurement_from_json, (measurement_to_json(self),)
 
 
 if TYPE_CHECKING:
@@ -214,10 +211,6 @@ if TYPE_CHECKING:
 
 else:
     ListedMeasurement = Measurement
-
-
-def _unpickle(plan: Mapping[str, Any], *rest: Any) -> Measurement:
-    return Measurement(plan_from_json(plan), *rest)
 
 
 # Measurements as JSON: what travels to a service, and what answers keep of theirs.
