@@ -1,4 +1,4 @@
-"""The fluent chain: typed methods that build a plan, and turn it into a measurement; they spend nothing."""
+"""The fluent chain: typed methods that build a plan and its measurements, and spend nothing."""
 
 from __future__ import annotations
 

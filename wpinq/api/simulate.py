@@ -1,4 +1,4 @@
-"""Public data: queries evaluated without noise, and answers of a session simulated from a seed.
+"""Public data: queries evaluated without noise, and simulated answers of a session.
 
 For learning, testing and experiments: nothing here protects.
 """

@@ -1,4 +1,4 @@
-"""Rows of released numbers, and their frames: fields of the key, estimate, interval and kind."""
+"""Rows of released numbers and their frames: key, estimate, interval and kind."""
 
 from __future__ import annotations
 

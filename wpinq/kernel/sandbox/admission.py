@@ -1,4 +1,4 @@
-"""Admission to the sandbox: a plan is admitted if its worst-case cost is within the limits of a release.
+"""Admission to the sandbox: a plan is admitted if its worst-case cost is within the limits.
 
 The cost in seconds and bytes is computed from the plan, the declarations, the requested keys and the limits, never from
 the data, so a refusal reveals nothing. `benchmarks/confinement.py` measures the rates on the worst data of each
