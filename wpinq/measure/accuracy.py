@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
 from wpinq.display.html import ShownAsText
 from wpinq.errors import AnswersError, EpsilonError, PlanError, described
@@ -16,9 +16,6 @@ from wpinq.noise.epsilon import NANO
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
-
-if TYPE_CHECKING:
-    from wpinq.measure.measurement import Measurement
 
 LARGEST = 10**6 * NANO
 """The largest epsilon of the search, in billionths: beyond it nothing is protected."""
@@ -49,7 +46,7 @@ class Expected:
     """
 
     name: str
-    measurement: Measurement
+    measurement: Any
     kind: Kind
     half_width: float | None
     missing: str
@@ -164,7 +161,7 @@ def accuracy(
     return Accuracy(tuple(rows), confidence, half_width)
 
 
-def _stand_ins(measurements: Asked) -> Iterator[tuple[str, Measurement, Kind]]:
+def _stand_ins(measurements: Asked) -> Iterator[tuple[str, Any, Kind]]:
     """Each measurement with its title and kind; of a table what stands for each aggregate."""
     for name, asked in named(measurements):
         for label, (measurement, kind) in asked.stand_ins.items():
@@ -172,13 +169,14 @@ def _stand_ins(measurements: Asked) -> Iterator[tuple[str, Measurement, Kind]]:
 
 
 def _expected(
-    name: str, measurement: Measurement, kind: Kind, confidence: float, wanted: float | None, stated: Stated
+    name: str, measurement: Any, kind: Kind, confidence: float, wanted: float | None, stated: Stated
 ) -> Expected:
     cost = bill(measurement)
     spread, missing = _least_factor(measurement, kind)
 
     def error(epsilon: Fraction) -> float:
-        return measurement.sink.error(measurement.plan, epsilon, measurement.domain, confidence, stated)
+        found: float = measurement.sink.error(measurement.plan, epsilon, measurement.domain, confidence, stated)
+        return found
 
     def within(epsilon: Fraction) -> float:
         try:
@@ -198,7 +196,7 @@ def _expected(
     return Expected(name, measurement, kind, within(measurement.epsilon), "", least, cost)
 
 
-def _least_factor(measurement: Measurement, kind: Kind) -> tuple[Fraction, str]:
+def _least_factor(measurement: Any, kind: Kind) -> tuple[Fraction, str]:
     """The least divisor of an answer, or why it is not known."""
     if kind.form is None:
         return kind.factor, ""

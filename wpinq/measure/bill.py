@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
@@ -22,23 +22,23 @@ from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 
-if TYPE_CHECKING:
-    from wpinq.measure.measurement import Measurement
-
 
 class Request(ABC):
-    """One measurement, or several as one: released and billed in one batch, and read as one result."""
+    """One measurement, or several as one: released in one batch, and read as one result.
+
+    `measurement` has what one measurement is.
+    """
 
     __slots__ = ()
 
     @property
     @abstractmethod
-    def measurements(self) -> tuple[Measurement, ...]:
+    def measurements(self) -> tuple[Any, ...]:
         """The released measurements, in order."""
 
     @property
     @abstractmethod
-    def items(self) -> Mapping[str, Measurement]:
+    def items(self) -> Mapping[str, Any]:
         """The items of a bill by title; one for measurements that differ only in the part.
 
         The part is of a partition.
@@ -46,7 +46,7 @@ class Request(ABC):
 
     @property
     @abstractmethod
-    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
+    def stand_ins(self) -> Mapping[str, tuple[Any, Kind]]:
         """For each item, a measurement with the accuracy of its numbers, and their kind."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Request(ABC):
         Each is Answers, or a Release where the measurement has no keys.
         """
 
-    def labelled(self, name: str) -> Iterator[tuple[str, Measurement]]:
+    def labelled(self, name: str) -> Iterator[tuple[str, Any]]:
         """The items of a bill by label, where the request has a name or an empty one."""
         for title, measurement in self.items.items():
             yield ", ".join(filter(None, (name, f"{title}: {measurement.description}"))), measurement
@@ -225,7 +225,7 @@ def bill(measurements: Asked, *, fresh: bool = False) -> Bill:
 
 
 def named(measurements: object) -> list[tuple[str, Request]]:
-    """Each of one or several requests, with a name or an empty one; PlanError for others, such as a query."""
+    """Each of one or several requests with its name, or an empty one; PlanError for others."""
     if isinstance(measurements, Mapping):
         pairs = [*measurements.items()]
     elif isinstance(measurements, Iterable) and not isinstance(measurements, (Planned, Request)):
