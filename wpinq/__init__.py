@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from wpinq import mcmc as mcmc
     from wpinq import stats as stats
     from wpinq import tables as tables
-    from wpinq.api.evaluate import evaluate as evaluate
     from wpinq.api.people import people as people
     from wpinq.api.people import table as table
     from wpinq.api.query import Query as Query
     from wpinq.api.schema import Schema as Schema
     from wpinq.api.schema import schema as schema
     from wpinq.api.series import series as series
+    from wpinq.api.simulate import evaluate as evaluate
     from wpinq.api.simulate import simulate as simulate
     from wpinq.api.source import rows_per_person as rows_per_person
     from wpinq.api.source import source as source
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from wpinq.expr.types import category as category
     from wpinq.expr.types import decimal as decimal
     from wpinq.kernel.release import Release as Release
-    from wpinq.kernel.sandbox.limits import Limits as Limits
+    from wpinq.kernel.sandbox.admission import Limits as Limits
     from wpinq.kernel.session import Session as Session
     from wpinq.language import Program as Program
     from wpinq.language import parse as parse

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.support.parameters import for_each
 from wpinq.kernel.prepare import DeclaredSource, prepare_batch
-from wpinq.kernel.sandbox.admission import admit
-from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.sandbox.admission import Limits, admit
 from wpinq.language import parse
 from wpinq.plan.operator import REGISTRY
 from wpinq.service.schemas import examples, steps

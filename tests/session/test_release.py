@@ -58,7 +58,9 @@ def test_the_first_answers_of_a_batch_are_one_transaction_also_where_a_later_one
             return failing() if len(evaluated) == 3 else evaluate(plan, *given, **more)
 
         monkeypatch.setattr(session._engine, "evaluate", at_most_two)
-        monkeypatch.setattr(session._ledger._store, "write", lambda work: written.append(work) or write(work))
+        monkeypatch.setattr(
+            session._ledger._store, "write", lambda work, durable=True: written.append(work) or write(work)
+        )
         with pytest.raises(wp.EvaluationFailed):
             session.release(asked)
         assert len(written) == 2

@@ -20,7 +20,7 @@ import wpinq as wp
 from tests.support.parameters import for_each, tenth
 from wpinq import functions as F
 from wpinq import graphs
-from wpinq.api.evaluate import weights_of
+from wpinq.api.simulate import weights_of
 from wpinq.cli.main import main
 from wpinq.columns.records import fetch
 from wpinq.engines.sql.duckdb import database

@@ -1,28 +1,227 @@
-"""Simulated answers of a session over public data, from a seed, for experiments.
+"""Public data: queries evaluated without noise, and simulated answers of a session.
 
-Nothing here protects.
+For learning, testing and experiments: nothing here protects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from numbers import Integral
+from operator import itemgetter
 from typing import Any, overload
 
 import numpy as np
 
-from wpinq.api.evaluate import weights_of
-from wpinq.columns.dataset import WeightedDataset
+from wpinq.api.query import Query
+from wpinq.columns.dataset import EngineDataset, WeightedDataset
 from wpinq.data import SourceData
-from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, rank_weights_of
-from wpinq.errors import PlanError, described
-from wpinq.expr.values import Value
+from wpinq.data.facts import broken_size
+from wpinq.data.layout import Layout
+from wpinq.data.read import is_rows, read_source
+from wpinq.data.rejection import computed
+from wpinq.data.rows import as_columns, check_no_columns
+from wpinq.data.sources import of_spark
+from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, find_engine, rank_weights_of
+from wpinq.errors import EvaluationFailed, PlanError, SourceRejected, described
+from wpinq.expr.declarations import FACTS
+from wpinq.expr.person_tables import PersonTables
+from wpinq.expr.types import TupleOf, Type, physical
+from wpinq.expr.values import Value, presenter
 from wpinq.measure.answers import Answers
 from wpinq.measure.group import Compound, R, waits_for_keys
 from wpinq.measure.measurement import Measurement, check_domain
-from wpinq.plan.arithmetic import FLOAT
+from wpinq.plan.arithmetic import EXACT, FLOAT, Arithmetic, Weights, accumulate
+from wpinq.plan.domain import Sizes
+from wpinq.plan.node import Node, sources
+from wpinq.plan.operators.source import Source
 from wpinq.sinks.count_above import draw_above, shown_keys
+
+
+def evaluate(
+    query: Query, data: Mapping[str, SourceData], engine: str | None = None, *, exact: bool = False
+) -> WeightedDataset:
+    """Evaluate a query on PUBLIC data, without noise.
+
+    Parameters
+    ----------
+    query : Query
+        The query to evaluate.
+    data : mapping
+        For each source name, an iterable of records of weight 1, a mapping from record to its number of rows (or its
+        weight, with `weights=True`), or any other data that `Session.protect` takes. A source with a person takes the
+        same data as in `Session.protect`.
+    engine : str, optional
+        "duckdb", "spark" or "reference". By default "duckdb"; with `exact`, "reference".
+    exact : bool
+        Whether to compute in rationals, with the reference engine only; weights are then Fractions.
+
+    Returns
+    -------
+    WeightedDataset
+        From record to weight; from DuckDB, in canonical order.
+
+    Raises
+    ------
+    PlanError
+        If a source has no data, a record has another type, or the engine cannot run the plan.
+    SourceRejected
+        If a table, a file, a cursor or a graph does not fit the declaration, or the data break a fact.
+    EvaluationFailed
+        If DuckDB could not evaluate the query, for example without enough memory.
+
+    Notes
+    -----
+    Privacy cost: not applicable. The output is not private at all; protected data belong in a `Session`.
+
+    Examples
+    --------
+    >>> import wpinq as wp
+    >>> edges = wp.source("edges", src=int, dst=int)
+    >>> wp.evaluate(edges.select(lambda e: e.src), {"edges": [(1, 2), (1, 3)]})
+    WeightedDataset({1: 2.0})
+    """
+    (weights,), type_ = weights_of([query.plan], data, engine, EXACT if exact else FLOAT), query.plan.type
+    if physical(type_) is not type_:
+        shown = presenter(type_)
+        weights = {shown(record): weight for record, weight in weights.items()}
+    return WeightedDataset(weights)
+
+
+def weights_of(
+    plans: Sequence[Node], data: Mapping[str, SourceData], engine: str | None, arithmetic: Arithmetic
+) -> list[Weights]:
+    """The outputs of some plans over the same data, by records in canonical form.
+
+    The data are read once.
+    """
+    chosen = find_engine(engine or ("reference" if arithmetic.name == EXACT.name else DEFAULT_ENGINE))
+    declared = sources(plans)
+    missing = next((name for name in declared if name not in data), None)
+    if missing is not None:
+        raise PlanError(f'no data for the source {missing!r}: give them by name, {{"{missing}": rows}}')
+    frames = {name for name in declared if any(map(of_spark, _tables(data[name], declared[name])))}
+    read = {name: _read(data[name], source) for name, source in declared.items() if name not in frames}
+    try:
+        if len(plans) == 1 and not frames:
+            return [chosen.evaluate_public(plans[0], read, arithmetic)]
+        with chosen() as held, held.batch(plans):
+            for name in frames:
+                given: Any = data[name]
+                if isinstance(declared[name].person, PersonTables):
+                    given = {table: held.attach(each) for table, each in given.items()}
+                else:
+                    given = held.attach(given)
+                read[name] = held.keep(_read(given, declared[name]))
+            return [held.evaluate(plan, read, arithmetic) for plan in plans]
+    except EvaluationFailed:
+        for plan in plans:
+            chosen.check(plan)  # raises if the plan alone is the reason; a session checks it before the debit
+        raise
+
+
+def _tables(given: Any, source: Source) -> list[Any]:
+    """The data of each table of a source of people, or those of the one that there is."""
+    return [*given.values()] if isinstance(source.person, PersonTables) and isinstance(given, Mapping) else [given]
+
+
+def _read(given: Any, source: Source) -> Mapping[Value, Any] | EngineDataset:
+    """Exact weights of rows and mappings; all else as a session reads it.
+
+    Sources with a person, and epochs, are also read as a session reads them.
+    """
+    source.check()
+    type_, facts = source.record, frozenset(source.facts)
+    as_session = source.person is not None or source.epoch is not None
+    if as_session or isinstance(given, EngineDataset) or not is_rows(given):
+        return read_source(given, replace(source, unit_weight=max(source.unit_weight, Fraction(1))))
+    check_no_columns(given)
+    weighted = isinstance(given, Mapping)
+    offered, *numbers = computed(
+        lambda: [list(given), list(given.values())] if weighted else [list(given)],
+        f"the iterable of rows for {source.source!r} fails: list it yourself to see why",
+    )
+    records, exact = _canonical(offered, source), [number for each in numbers for number in _exact(each, source)]
+    weights: dict[Value, Any] = dict(zip(records, exact, strict=True)) if weighted else dict(Counter(records))
+    if weighted and len(weights) < len(records):  # some are written in two ways
+        weights = accumulate(zip(records, map(Fraction, exact), strict=True), EXACT)
+    held = weights if all(weights.values()) else {record: weight for record, weight in weights.items() if weight}
+    for fact in source.facts:
+        if not _KEEPS[fact](held):
+            raise SourceRejected(f"the data for {source.source!r} break the fact {fact}: {FACTS[fact]}")
+    different = {*held.values()} if weighted else set()
+    if "whole_weights" in facts and max(different, default=0) > source.unit_weight:
+        raise SourceRejected(
+            f"the data for {source.source!r} hold a weight above the unit weight {source.unit_weight}: offer a list "
+            "of all rows, or declare a larger unit_weight"
+        )
+    heavy = {weight for weight in different if "symmetric" in facts and 2 * abs(weight) > source.unit_weight}
+    if heavy and any(weight in heavy and _reverse(record) != record for record, weight in held.items()):
+        raise SourceRejected(
+            f"the data for {source.source!r} hold (a, b) and (b, a) that weigh more than the unit weight "
+            f"{source.unit_weight} together: one unit is both"
+        )
+    if source.sizes is not None:
+        _check_sizes(held, source.sizes, type_)
+    return weights
+
+
+def _canonical(records: Sequence[Any], source: Source) -> list[Value]:
+    """Records in canonical form, column by column; PlanError names the first that is unfit."""
+    layout, found = Layout.of(source.offered[0]), list[Value]()
+    for columns, faults in as_columns(records, source.offered[0]):
+        typed = layout.typed(columns, faults)
+        if faults:
+            where = f"source {source.source!r}: record {len(found) + min(faults)}, counted from 0, is unfit"
+            raise PlanError(f"{where}: {faults[min(faults)]}")
+        found += typed[0] if layout.bare else zip(*typed, strict=True)
+    return found
+
+
+def _exact(weights: Sequence[Any], source: Source) -> Sequence[Any]:
+    """Weights as exact numbers: integers and floats as they are, all others as Fractions."""
+    kinds = set(map(type, weights))
+    if kinds <= {int} or (kinds == {float} and all(map(math.isfinite, weights))):
+        return weights
+    return [_fraction(weight, source, place) for place, weight in enumerate(weights)]
+
+
+def _fraction(weight: Any, source: Source, place: int) -> Fraction:
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(weight, (bool, str)):
+            return Fraction(weight)
+    raise PlanError(f"source {source.source!r}: the weight of record {place}, counted from 0, is no finite number")
+
+
+def _check_sizes(held: Iterable[Value], sizes: Sizes, type_: Type) -> None:
+    names = type_.names if isinstance(type_, TupleOf) else ()
+    for words, (fields, most) in zip(sizes.words, sizes.bounds, strict=True):
+        places = [names.index(name) for name in fields]
+        keys = (tuple(record[place] for place in places) for record in held)
+        if max(Counter(keys).values(), default=0) > most:
+            raise SourceRejected(broken_size(words))
+
+
+def _reverse(record: Value) -> Value:
+    return record and itemgetter(1, 0)(record)  # null is its own reverse
+
+
+def _reverses(held: Mapping[Value, Any]) -> Iterable[Value]:
+    return map(_reverse if None in held else itemgetter(1, 0), held)
+
+
+_KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
+    "nonnegative": lambda held: min(held.values(), default=0) >= 0,
+    "unit_weights": lambda held: {*held.values()} <= {1},
+    "whole_weights": lambda held: all(weight >= 0 and weight == int(weight) for weight in {*held.values()}),
+    "symmetric": lambda held: [*map(held.get, _reverses(held))] == [*held.values()],
+    "simple": lambda held: None not in held and held.keys().isdisjoint(_reverses(held)),
+}
+"""Whether public weights, which are exact, keep a fact: engines rely on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +313,20 @@ def simulate(
             name: simulate(each, data, seed, engine)
             for (name, each), seed in zip(measurement.items(), own, strict=True)
         }
-    if isinstance(measurement, Compound):
-        asked = measurement.measurements
-        if waits_for_keys(measurement):
-            raise PlanError("simulate needs the groups of a table: by(..., keys=[...])")
-        found = weights_of([one.plan for one in asked], data, engine, FLOAT)
-        seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
-        drawn = zip(asked, found, seeds, strict=True)
-        return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
-    if not isinstance(measurement, Measurement):
+    if not isinstance(measurement, (Measurement, Compound)):
         raise PlanError("simulate takes a measurement: end the query with .noisy_count(epsilon=..., over=...)")
+    asked, seeds, needed = (
+        measurement.measurements,
+        [seed],
+        "a measurement with public keys: noisy_count(epsilon, over=...)",
+    )
+    if isinstance(measurement, Compound):
+        seeds = np.random.default_rng(seed).integers(2**63, size=len(asked)).tolist()
+        needed = "the groups of a table: by(..., keys=[...])"
     if waits_for_keys(measurement):
-        raise PlanError("simulate needs a measurement with public keys: noisy_count(epsilon, over=...)")
-    (weights,) = weights_of([measurement.plan], data, engine, FLOAT)
-    return _simulate(measurement, WeightedDataset(weights), seed)
+        raise PlanError(f"simulate needs {needed}")
+    drawn = zip(asked, weights_of([one.plan for one in asked], data, engine, FLOAT), seeds, strict=True)
+    return measurement.read([_released(one, WeightedDataset(weights), own) for one, weights, own in drawn])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from wpinq.expr.nodes import write_value
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.synthetic_rows import SyntheticRows
 from wpinq.mcmc.settings import CheckpointError, write_atomically
-from wpinq.measure.answer_rows import CONFIDENCE, Row, aligned, columns
+from wpinq.measure.answer_rows import CONFIDENCE, Row, aligned
 from wpinq.measure.answers import STAMP, Answers
 from wpinq.runtime.optional_imports import install
 from wpinq.tables.released import Table
@@ -64,7 +64,7 @@ def write_answers(answers: Answers | Table | MarginalTables | SyntheticRows, pat
 
         pyarrow.parquet.write_table(answers.to_arrow(), content)
     else:
-        held = columns(answers, CONFIDENCE) if isinstance(answers, Answers) else answers.to_columns()
+        held = answers.to_columns()
         if isinstance(answers, Table):  # csv has no other place for what kind of number each aggregate is
             held |= {f"{name}_kind": [kind] * len(answers) for name, kind in answers.kinds.items()}
         text = io.StringIO(newline="")

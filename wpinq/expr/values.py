@@ -453,6 +453,11 @@ def canonical_bytes_of(values: Sequence[Value], type_: types.Type) -> list[bytes
         columns = [canonical_bytes_of([*map(itemgetter(i), values)], each) for i, each in enumerate(type_.elements)]
         return list(map(b"".join, zip(repeat(_tuple_head(type_)), *columns, strict=False)))
     different = set(values)
+    if type_ == types.STR and None not in different:
+        texts = [value.encode("utf-8") for value in different]
+        heads = {size: _str_head(size) for size in {*map(len, texts)}}
+        coded = dict(zip(different, [heads[len(text)] + text for text in texts], strict=True))
+        return list(map(coded.__getitem__, values))
     plain = _BYTES.get(type_) if None not in different else None
     known = dict(zip(different, map(plain or partial(canonical_bytes, type_=type_), different), strict=True))
     return list(map(known.__getitem__, values))
@@ -486,7 +491,11 @@ def _write(value: Value, type_: types.Type, parts: list[bytes]) -> None:
 
 def _str_bytes(value: str) -> bytes:
     text = value.encode("utf-8")
-    return b"s" + struct.pack(">I", len(text)) + text
+    return _str_head(len(text)) + text
+
+
+def _str_head(size: int) -> bytes:
+    return b"s" + struct.pack(">I", size)
 
 
 _DOUBLE = struct.Struct(">d").pack

@@ -9,17 +9,17 @@ from fractions import Fraction
 from functools import cached_property
 
 from wpinq.columns.dataset import EngineDataset
-from wpinq.errors import SessionError
+from wpinq.errors import PlanError, SessionError
 from wpinq.expr.nodes import digest_of
 from wpinq.expr.values import Value
 from wpinq.kernel.ledger.accounts import PartsOf, Pricing
-from wpinq.measure.bill import Bill
-from wpinq.measure.group import Compound, Together, flattened
+from wpinq.measure.bill import Bill, Request, named
+from wpinq.measure.group import Together, flattened
 from wpinq.measure.measurement import Measurement
 from wpinq.measure.prepaid import prepaid_charges
 from wpinq.noise.epsilon import to_nano
 from wpinq.plan.demand import PartKey, charges, demand
-from wpinq.plan.node import Node, Planned, sources
+from wpinq.plan.node import Node, sources
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 from wpinq.sinks.count_above import Past, listing_from_json
@@ -27,6 +27,9 @@ from wpinq.sinks.sink import SINKS
 
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
+
+DECLARED = "declared "
+"""It stands before a version that the curator named; other versions are random words."""
 
 Data = Mapping[Value, float] | EngineDataset
 """A checked dataset, in the form in which an engine keeps it."""
@@ -65,12 +68,16 @@ class PreparedMeasurement:
         The data that it is paid for: source and version.
     scales : tuple of float
         The certified scales of its noise.
+    replays : bool
+        Whether later sessions can request it. Others have a random word in the digest, which no file holds: of a fresh
+        release, or of data without a declared version.
     """
 
     measurement: Measurement
     digest: str
     versions: tuple[tuple[str, str], ...]
     scales: tuple[float, ...]
+    replays: bool
 
     @property
     def scale(self) -> float:
@@ -115,7 +122,8 @@ def prepare(measurement: Measurement, protected: Mapping[str, DeclaredSource], f
     if measurement.listing is not None:  # of more keys than anybody reads; from what is public
         measurement.listing.check_size(sink, sink.answer_scale(scales[0]))
     digest = digest_of("release", measurement.digest, repr(scales[0]), repr(sorted(versions)), nonce)
-    return PreparedMeasurement(measurement, digest.hex(), tuple(versions), scales)
+    replays = not fresh and all(version.startswith(DECLARED) for _, version in versions)
+    return PreparedMeasurement(measurement, digest.hex(), tuple(versions), scales, replays)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -130,7 +138,7 @@ class PreparedBatch:
         The measurements that are to be released for them, in order.
     """
 
-    items: list[Measurement | Compound]
+    items: list[Request]
     prepared: list[PreparedMeasurement]
 
     @cached_property
@@ -191,14 +199,13 @@ def prepare_batch(measurements: Together, declared: Mapping[str, DeclaredSource]
 
 def bill_of(measurements: Together, declared: Mapping[str, DeclaredSource], fresh: bool) -> Bill:
     """The bill of measurements, before replay and earlier releases of partitions lower it."""
-    named = measurements if isinstance(measurements, Mapping) else each_of(measurements)
-    return Bill(named, {name: held.unit for name, held in declared.items()}, fresh=fresh)
+    asked = measurements if isinstance(measurements, Mapping) else each_of(measurements)
+    return Bill(asked, {name: held.unit for name, held in declared.items()}, fresh=fresh)
 
 
-def each_of(measurements: Together) -> list[Measurement | Compound]:
+def each_of(measurements: Together) -> list[Request]:
     """The requested measurements and groups, one by one."""
-    if isinstance(measurements, (Measurement, Compound)):
-        return [measurements]
-    if isinstance(measurements, Planned) or not isinstance(measurements, Iterable):
-        raise SessionError(NOT_MEASURED)
-    return list(measurements.values() if isinstance(measurements, Mapping) else measurements)
+    try:
+        return [each for _, each in named(measurements)]
+    except PlanError:
+        raise SessionError(NOT_MEASURED) from None

@@ -16,14 +16,14 @@ from wpinq.kernel.ledger.ledger import Answered, Ledger
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
-from wpinq.measure.group import Together, check_label, regrouped
+from wpinq.measure.group import Together, Unlisted, check_label, regrouped
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.runtime.public import public
 from wpinq.sinks.count_above import Listing, shown_keys
 
 
 @public
-class Release:
+class Release(Unlisted):
     """A paid measurement without a list of keys; it answers each requested public key.
 
     Every key has an answer, also without a record in the data: an absent record weighs 0 and gets the same noise, drawn
@@ -44,7 +44,10 @@ class Release:
     """
 
     __slots__ = ("_answer", "measurement")
-    __hash__ = None  # type: ignore[assignment]  # a release is no value; it may be the key of no mapping
+    _unlisted = (
+        "a Release does not list its keys, because they would reveal records: query public keys with "
+        "release[key] or release.at(keys)"
+    )
 
     def __init__(self, measurement: Measurement, answer: Callable[[tuple[Value, ...]], Answers]) -> None:
         self.measurement = measurement
@@ -70,21 +73,6 @@ class Release:
 
     def __repr__(self) -> str:
         return f"<Release of {self.measurement.description}: query with release[key] or release.at(keys)>"
-
-    def _refuse(self, *arguments: object) -> NoReturn:
-        raise SessionError(
-            "a Release does not list its keys, because they would reveal records: query public keys with "
-            "release[key] or release.at(keys)"
-        )
-
-    __len__ = __iter__ = __contains__ = __reversed__ = __eq__ = __ne__ = __bool__ = _refuse
-
-    @property
-    def keys(self) -> NoReturn:
-        """Refused, because the existing keys would reveal records."""
-        self._refuse()
-
-    items = values = keys
 
     def __reduce__(self) -> NoReturn:
         raise SessionError("a Release belongs to its session and cannot be pickled; save release.at(keys)")
@@ -139,20 +127,24 @@ class Releaser:
 
         return self._evaluator.asking(evaluated, answered)
 
-    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, Answered]:
+    def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, list[float]]:
         """The first answers to measurements, by digest: drawn one by one, and stored together."""
-        drawn = dict[str, Answered]()
+        drawn, codes = dict[str, Answered](), dict[str, list[bytes]]()
         try:
             for digest, each in new.items():
                 m = each.measurement
                 if m.domain is not None and m.listing is None:
                     noisy = self._evaluator.draw(each, m.domain, [])
-                    drawn[digest] = dict(zip(m.sink.codes(m.domain, m.key_type), noisy, strict=True))
+                    codes[digest] = m.sink.codes(m.domain, m.key_type)
+                    drawn[digest] = dict(zip(codes[digest], noisy, strict=True))
         finally:  # also where a later one fails
-            standing = self._ledger.store_together(drawn) if drawn else {}
-        return standing
+            replays = any(new[digest].replays for digest in drawn)
+            standing = self._ledger.store_together(drawn, durable=replays) if drawn else {}
+        return {digest: [*map(found.__getitem__, codes[digest])] for digest, found in standing.items()}
 
-    def _release(self, prepared: PreparedMeasurement, found: Answered | None, analyst: str | None) -> Answers | Release:
+    def _release(
+        self, prepared: PreparedMeasurement, found: list[float] | None, analyst: str | None
+    ) -> Answers | Release:
         measurement = prepared.measurement
         if measurement.listing is not None:
             return self._shown(prepared, self._count_above(prepared, measurement.listing), analyst)
@@ -177,10 +169,19 @@ class Releaser:
         evaluated = [(prepared, keys)]
         return self._evaluator.asking(evaluated, lambda: self._shown(prepared, self._answer(prepared, keys), analyst))
 
-    def _answer(self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: Answered | None = None) -> Answers:
+    def _answer(
+        self, prepared: PreparedMeasurement, keys: tuple[Value, ...], found: list[float] | None = None
+    ) -> Answers:
         self.check_open()
         measurement, sink = prepared.measurement, prepared.measurement.sink
-        codes, stored = sink.codes(keys, measurement.key_type), found or {}
+        found = self._stored(prepared, keys) if found is None else found
+        shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
+        return Answers(shown, sink.answer_scale(prepared.scale), sink.answers(found, len(keys)))
+
+    def _stored(self, prepared: PreparedMeasurement, keys: tuple[Value, ...]) -> list[float]:
+        """The stored numbers for some keys; those that there are none for are drawn."""
+        sink = prepared.measurement.sink
+        codes, stored = sink.codes(keys, prepared.measurement.key_type), Answered()
         while not stored.keys() >= {*codes}:
             listings = self._ledger.listings(prepared.digest)
             stored = self._ledger.answers(prepared.digest, codes)
@@ -189,10 +190,8 @@ class Releaser:
                 noisy = self._evaluator.draw(prepared, wanted, prepared.past(listings))
                 drawn = dict(zip([codes[place] for place in missing], noisy, strict=True))
                 # none where a listing came in between: the draw is for nobody
-                stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings)) or {}
-        values = sink.answers([*map(stored.__getitem__, codes)], len(keys))
-        shown = measurement if keys is measurement.domain else replace(measurement, domain=keys)
-        return Answers(shown, sink.answer_scale(prepared.scale), values)
+                stored |= self._ledger.store_answers(prepared.digest, drawn, len(listings), prepared.replays) or {}
+        return [*map(stored.__getitem__, codes)]
 
     def _count_above(self, prepared: PreparedMeasurement, listing: Listing) -> Answers:
         self.check_open()

@@ -1,35 +1,47 @@
 """Sessions: the only owners of protected data, and of the budgets that are spent on them.
 
-Data enter through `protect` alone, and are freed here. A release is the work of `release`.
+Data enter through `protect` alone, once their declaration is fixed, and are freed here. A release is the work of
+`release`.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import NoReturn
 
-from wpinq.data import SourceData
+from wpinq.columns.dataset import EngineDataset
+from wpinq.columns.storage import StoredColumns
+from wpinq.data import SourceData, read_source
+from wpinq.data.facts import enforce_content
+from wpinq.data.read import Origins
 from wpinq.engines.contract import DEFAULT_ENGINE, find_engine
 from wpinq.errors import LedgerError, SessionError
 from wpinq.expr.epochs import over_all
+from wpinq.expr.person_tables import PersonTables
 from wpinq.kernel.analysts import Analyst, Budgets
+from wpinq.kernel.ledger.accounts import check_single
 from wpinq.kernel.ledger.ledger import Ledger
+from wpinq.kernel.ledger.series import declared_accounts
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
-from wpinq.kernel.prepare import DeclaredSource, Protected
-from wpinq.kernel.protect import Protector
+from wpinq.kernel.prepare import DECLARED, Data, DeclaredSource, Protected
 from wpinq.kernel.release import Releaser
+from wpinq.kernel.sandbox.admission import Limits
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
-from wpinq.kernel.sandbox.limits import Limits
 from wpinq.measure.group import Releasing
+from wpinq.measure.measurement import check_text
 from wpinq.measure.statement import statement_html
 from wpinq.noise.epsilon import from_nano, parse_budget
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike
 from wpinq.plan.node import Planned
+from wpinq.plan.operators.source import Source
 from wpinq.runtime.progress import OnStep, StepDisplay
 from wpinq.runtime.public import public
+from wpinq.runtime.signals import interruptible
 
 
 @public
@@ -107,7 +119,8 @@ class Session(Budgets, Releasing):
         self._debited: dict[str, Epsilon] | None = None  # until the session is closed
         self._releaser = Releaser(open_ledger, protected, self._run, evaluator)
         self._release = self._releaser.release
-        self._protector = Protector(open_ledger, self._engine, protected, sandbox)
+        self._sandbox, self._origins = sandbox, Origins()
+        self._replaced: set[tuple[str, str]] = set()  # versions that newer data took the place of
 
     def __enter__(self) -> Session:
         return self
@@ -133,7 +146,8 @@ class Session(Budgets, Releasing):
         with suppress(LedgerError):  # a ledger of the caller's, who closed it before
             self._debited = self.debited()
         self._releaser.closed = True
-        self._protector.close()
+        self._protected.clear()
+        self._origins.clear()
         try:
             self._engine.close()
         finally:
@@ -192,7 +206,35 @@ class Session(Budgets, Releasing):
             a list is read as directed under an undirected unit. It is for the curator, and no data are read for it.
         """
         self._check_open()
-        self._protector.take(source, data, budget, unit, version, epoch)
+        declared = source.plan.operator if isinstance(source, Planned) else None
+        if not isinstance(declared, Source):
+            raise SessionError("protect takes a source made by wp.source(name, ...), not a query over one")
+        words = check_text(declared.unit if unit is None else unit, "a unit")
+        declared, accounts = declared_accounts(declared, epoch, words, budget)
+        name = declared.source
+        # Before the data are read: whether they satisfy a cap, a type or a fact depends on them. So an account
+        # fixes its declaration when it is opened, and data under any other declaration are refused unread.
+        refuse = partial(check_single, declared)
+        self._ledger.check_accounts(accounts, refuse)
+        label = f"new {secrets.token_hex(16)}" if version is None else f"{DECLARED}{version}"
+        if (name, label) in self._replaced:
+            raise SessionError(f"other data took the place of version {version!r} of {name!r}; give a new version")
+        origin = self._origins.check(declared, words, data)
+        weights = self._read(declared, data)
+        held = self._protected.get(name)
+        if held is not None and held.version == label and not self._same(held.weights, weights):
+            raise SessionError(
+                f"the data for {name!r} differ from those protected under version {version!r}; "
+                "give the new data a new version"
+            )
+        self._ledger.open_accounts(accounts, refuse)  # again: another session may have opened some meanwhile
+        if held is not None and held.version != label:
+            self._replaced.add((name, held.version))
+        self._origins.keep(name, origin)
+        self._protected[name] = Protected(replace(declared, columns=None), label, words, weights)
+        self._engine.forget(name)
+        if self._sandbox is not None:
+            self._engine.rest()
 
     def set_budget(
         self,
@@ -319,3 +361,28 @@ class Session(Budgets, Releasing):
     def declared(self) -> dict[str, DeclaredSource]:
         """The declarations of the protected sources, which price releases without data."""
         return {name: DeclaredSource(held.source, held.version, held.unit) for name, held in self._protected.items()}
+
+    def _read(self, declared: Source, data: object) -> Data:
+        if isinstance(data, EngineDataset):  # only what this engine adopts itself
+            raise SessionError("data are offered as they are: the engine makes its own form of them")
+        attach = self._engine.attach
+        if isinstance(declared.person, PersonTables) and isinstance(data, Mapping):
+            data = {table: attach(given) for table, given in data.items()}
+        else:
+            data = attach(data)
+        checked = self._engine.keep(read_source(data, declared, self._engine.connection))
+        if self._sandbox is not None:
+            assert isinstance(checked, StoredColumns)  # of the engine that untrusted mode takes
+            with self._engine.connection() as connection:
+                enforce_content(connection, self._sandbox.max_record_bytes, checked)
+        return checked
+
+    def _same(self, one: Data, other: Data) -> bool:
+        if not (isinstance(one, StoredColumns) and isinstance(other, StoredColumns)):
+            return one == other
+
+        def compared() -> bool:
+            with self._engine.connection() as connection:
+                return one.same(other, connection)
+
+        return interruptible(compared)

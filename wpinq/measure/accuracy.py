@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import overload
+from typing import Any
 
 from wpinq.display.html import ShownAsText
 from wpinq.errors import AnswersError, EpsilonError, PlanError, described
 from wpinq.measure.answer_rows import aligned
-from wpinq.measure.bill import Asked, bill, several
-from wpinq.measure.request import MeasuredGroup, MeasuredPlan
+from wpinq.measure.bill import Asked, bill, named
 from wpinq.noise.epsilon import NANO
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.public import public
@@ -47,7 +46,7 @@ class Expected:
     """
 
     name: str
-    measurement: MeasuredPlan
+    measurement: Any
     kind: Kind
     half_width: float | None
     missing: str
@@ -57,7 +56,7 @@ class Expected:
 
 @public
 @dataclass(frozen=True, slots=True, repr=False)
-class Accuracy(ShownAsText, Sequence[Expected]):
+class Accuracy(ShownAsText):
     """The expected accuracy of a batch of measurements: a row each.
 
     Its text is the table.
@@ -67,13 +66,7 @@ class Accuracy(ShownAsText, Sequence[Expected]):
     confidence: float
     wanted: float | None
 
-    @overload
-    def __getitem__(self, place: int) -> Expected: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Expected, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> Expected | tuple[Expected, ...]:
+    def __getitem__(self, place: int) -> Expected:
         return self.rows[place]
 
     def __iter__(self) -> Iterator[Expected]:
@@ -95,7 +88,7 @@ class Accuracy(ShownAsText, Sequence[Expected]):
 
 
 def accuracy(
-    measurements: MeasuredPlan | Asked,
+    measurements: Asked,
     confidence: float = 0.95,
     *,
     half_width: float | None = None,
@@ -164,31 +157,26 @@ def accuracy(
                 f"{name} is a finite number of more than 0, known publicly or guessed; not {described(value)}"
             )
     stated = Stated(count, width)
-    rows = (_expected(*named, confidence, half_width, stated) for named in _named(measurements))
+    rows = (_expected(*named, confidence, half_width, stated) for named in _stand_ins(measurements))
     return Accuracy(tuple(rows), confidence, half_width)
 
 
-def _named(measurements: MeasuredPlan | Asked) -> Iterator[tuple[str, MeasuredPlan, Kind]]:
+def _stand_ins(measurements: Asked) -> Iterator[tuple[str, Any, Kind]]:
     """Each measurement with its title and kind; of a table what stands for each aggregate."""
-    if isinstance(measurements, Mapping):
-        titled = list(zip(measurements, several(measurements.values()), strict=True))
-    else:
-        titled = [("", asked) for asked in several(measurements)]
-    for title, asked in titled:
-        if isinstance(asked, MeasuredGroup):
-            yield from ((f"{title}, {label}" if title else label, *one) for label, one in asked.stand_ins.items())
-        else:
-            yield title or asked.description, asked, asked.kind
+    for name, asked in named(measurements):
+        for label, (measurement, kind) in asked.stand_ins.items():
+            yield ", ".join(filter(None, (name, label))) or measurement.description, measurement, kind
 
 
 def _expected(
-    name: str, measurement: MeasuredPlan, kind: Kind, confidence: float, wanted: float | None, stated: Stated
+    name: str, measurement: Any, kind: Kind, confidence: float, wanted: float | None, stated: Stated
 ) -> Expected:
     cost = bill(measurement)
     spread, missing = _least_factor(measurement, kind)
 
     def error(epsilon: Fraction) -> float:
-        return measurement.sink.error(measurement.plan, epsilon, measurement.domain, confidence, stated)
+        found: float = measurement.sink.error(measurement.plan, epsilon, measurement.domain, confidence, stated)
+        return found
 
     def within(epsilon: Fraction) -> float:
         try:
@@ -208,7 +196,7 @@ def _expected(
     return Expected(name, measurement, kind, within(measurement.epsilon), "", least, cost)
 
 
-def _least_factor(measurement: MeasuredPlan, kind: Kind) -> tuple[Fraction, str]:
+def _least_factor(measurement: Any, kind: Kind) -> tuple[Fraction, str]:
     """The least divisor of an answer, or why it is not known."""
     if kind.form is None:
         return kind.factor, ""

@@ -1,48 +1,22 @@
-"""Answers as rows and frames: fields of the key, estimate, interval and kind."""
+"""Rows of released numbers and their frames: key, estimate, interval and kind."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
-from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.errors import AnswersError
-from wpinq.expr.nodes import write_value
 from wpinq.expr.types import BOOL, DATE, DURATION, FLOAT, INT, TIME, TIMESTAMP, DecimalOf, ListOf, TupleOf, Type
 from wpinq.expr.values import Value
-from wpinq.measure.request import MeasuredPlan
-from wpinq.noise.epsilon_text import format_epsilon
 
 if TYPE_CHECKING:
     import polars
     import pyarrow
 
 CONFIDENCE = 0.95
-SHOWN_ROWS = 50
-"""The most rows of a notebook's page; the number of rows left out is shown."""
 OWN_COLUMNS = ("estimate", "low", "high", "kind")
-
-
-class AnswersLike(Protocol):
-    """The part of `Answers` that rows need."""
-
-    @property
-    def measurement(self) -> MeasuredPlan: ...
-    @property
-    def keys(self) -> tuple[Value, ...]: ...
-    @property
-    def values(self) -> NDArray[np.float64]: ...
-    @property
-    def scale(self) -> float: ...
-    @property
-    def value(self) -> Any: ...
-    def value_interval(self, confidence: float) -> tuple[float, float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +48,16 @@ class Framed(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def to_arrow(self) -> pyarrow.Table:
-        """All rows as an Arrow table."""
+    def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
+        """All rows as lists, by the names of their columns."""
+
+    @abstractmethod
+    def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
+        """All rows as an Arrow table with the columns of `to_columns`; records are structs."""
+
+    def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
+        """All rows as a polars frame with the columns of `to_columns`."""
+        return polars_frame(self.to_arrow(confidence))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -83,71 +65,6 @@ class Framed(ABC):
     def __array__(self, *type_and_copy: object, **named: object) -> NoReturn:
         # what pandas and numpy ask for, before they would take the keys for the rows
         raise AnswersError(f"{type(self).__name__} has rows of several columns: take its to_pandas() or to_polars()")
-
-
-def key_fields(answers: AnswersLike) -> tuple[str, ...]:
-    """The names of the fields of a key: `key` for one value, none for a single number."""
-    if answers.measurement.sink.single:
-        return ()
-    type_ = answers.measurement.key_type
-    if not isinstance(type_, TupleOf):
-        return ("key",)
-    return _names(type_)
-
-
-def rows(answers: AnswersLike, confidence: float) -> Iterator[Row]:
-    """Every answer as a row, in the order of the keys."""
-    measurement = answers.measurement
-    sink, kind = measurement.sink, measurement.kind
-    if sink.single:
-        low, high = answers.value_interval(confidence) if sink.has_interval else (None, None)
-        yield Row((), answers.value, low, high, kind.name)
-        return
-    scale, type_ = answers.scale, measurement.key_type
-    width = len(type_.elements) if isinstance(type_, TupleOf) else 0
-    selected = "" if measurement.listing is None else f", {measurement.listing.selection}"
-    for known, key, weight in zip(measurement.domain or (), answers.keys, answers.values.tolist(), strict=True):
-        name, factor = kind.at(known)
-        low = high = None
-        if sink.has_interval:
-            low, high = (end / float(factor) for end in measurement.ends(weight, scale, confidence))
-        shown = (key,) if not isinstance(type_, TupleOf) else (None,) * width if key is None else tuple(key)
-        yield Row(shown, weight / float(factor), low, high, name + selected)
-
-
-def columns(answers: AnswersLike, confidence: float) -> dict[str, list[Any]]:
-    """The rows as columns: the fields of the keys, then `estimate`, `low`, `high`, `kind`.
-
-    Where a field of the keys has one of these names, the column of ours is `answer_estimate` and so on.
-    """
-    fields, found = key_fields(answers), list(rows(answers, confidence))
-    made: dict[str, list[Any]] = {name: [row.key[i] for row in found] for i, name in enumerate(fields)}
-    for attribute in OWN_COLUMNS:
-        made[_free(attribute, made)] = [getattr(row, attribute) for row in found]
-    return made
-
-
-def _free(name: str, taken: Mapping[str, object]) -> str:
-    while name in taken:
-        name = f"answer_{name}"
-    return name
-
-
-def arrow_table(answers: AnswersLike, confidence: float) -> pyarrow.Table:
-    """The rows as an Arrow table: nested records are structs, dates and decimals what they are."""
-    import pyarrow
-
-    made, type_ = columns(answers, confidence), answers.measurement.key_type
-    keys: tuple[Type, ...] = type_.elements if isinstance(type_, TupleOf) else (type_,)
-    sink = answers.measurement.sink
-    types = [*(() if sink.single else keys), answers.measurement.key_type if sink.chooses else FLOAT, FLOAT, FLOAT]
-    arrays = [
-        pyarrow.array([arrow_value(value, kind) for value in column], type=arrow_type(kind))
-        for column, kind in zip(made.values(), types, strict=False)  # all but the last, which is text
-    ]
-    kinds = pyarrow.array(list(made.values())[-1], type=pyarrow.string())
-    table = pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
-    return table.replace_schema_metadata({"kind": str(answers.measurement.kind)})
 
 
 def polars_frame(table: pyarrow.Table) -> polars.DataFrame:
@@ -203,35 +120,9 @@ def arrow_value(value: Value, type_: Type) -> Any:
 
 
 def _parts(type_: TupleOf) -> list[tuple[str, Type]]:
-    return list(zip(_names(type_), type_.elements, strict=True))
+    return list(zip(field_names(type_), type_.elements, strict=True))
 
 
-def _names(type_: TupleOf) -> tuple[str, ...]:
+def field_names(type_: TupleOf) -> tuple[str, ...]:
+    """The names of the fields of a record, as columns."""
     return tuple(name or f"field_{i}" for i, name in enumerate(type_.names))
-
-
-def answers_html(answers: AnswersLike, stamp: str) -> str:
-    """Answers as HTML: fields of the keys, estimate, interval, kind."""
-    found = list(islice(rows(answers, CONFIDENCE), SHOWN_ROWS))
-    fields, measurement = key_fields(answers), answers.measurement
-    scale = interval_scale(end for row in found for end in (row.low, row.high))
-    left_out = 0 if measurement.sink.single else len(answers.keys) - len(found)
-    notes = [f"… {left_out} more: to_pandas() has all"] if left_out else []
-    return render(
-        "answers.html",
-        title=measurement.sink.name,
-        note=f"epsilon {format_epsilon(measurement.epsilon)}" + (f", {stamp}" if stamp else ""),
-        names=[*fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "", "kind"],
-        rows=[_cells(row, scale) for row in found],
-        numbers=(len(fields), len(fields) + 1),
-        notes=[*notes, str(measurement.kind)],
-    )
-
-
-def _cells(row: Row, scale: tuple[float, float]) -> list[Cell]:
-    shown = f"{row.estimate:.6g}" if isinstance(row.estimate, float) else write_value(row.estimate)
-    keys = map(write_value, row.key)
-    if row.low is None or row.high is None:
-        return [*keys, shown, "none", "", row.kind]
-    bar = interval_bar(row.low, float(row.estimate), row.high, scale)
-    return [*keys, shown, f"{row.low:.6g} to {row.high:.6g}", bar, row.kind]

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.display.html import STAMP as STAMP
+from wpinq.display.html import Cell, interval_bar, interval_scale, render
 from wpinq.errors import AnswersError, WpinqError, described
-from wpinq.expr.types import physical
+from wpinq.expr.nodes import write_value
+from wpinq.expr.types import FLOAT, TupleOf, Type, physical
 from wpinq.expr.values import Value, presenter
-from wpinq.measure import answer_rows
-from wpinq.measure.answer_rows import CONFIDENCE, Framed, Row
+from wpinq.measure.answer_rows import CONFIDENCE, OWN_COLUMNS, Framed, Row, arrow_type, arrow_value, field_names
 from wpinq.measure.measurement import Measurement, check_domain, measurement_to_json, read_measurement
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import Node
@@ -32,7 +33,6 @@ from wpinq.sinks.count_above import Listing
 
 if TYPE_CHECKING:
     import pandas
-    import polars
     import pyarrow
 
 
@@ -90,6 +90,8 @@ LISTING_VERSION = 2
 """Of listed answers: versions that know no listings would give intervals that forget how the keys were chosen."""
 _SHOWN = 10
 """The most rows of a repr."""
+SHOWN_ROWS = 50
+"""The most rows of a notebook's page; the number of rows left out is shown."""
 
 
 @public
@@ -247,7 +249,10 @@ class Answers(Saved, Framed):
     @property
     def key_fields(self) -> tuple[str, ...]:
         """The names of the fields of a key: `key` for one value, none for a single number."""
-        return answer_rows.key_fields(self)
+        type_ = self.measurement.key_type
+        if self.measurement.sink.single:
+            return ()
+        return field_names(type_) if isinstance(type_, TupleOf) else ("key",)
 
     def rows(self, confidence: float = CONFIDENCE) -> Iterator[Row]:
         """A row for each answer: the fields of its key, the estimate, its interval and its kind.
@@ -276,26 +281,57 @@ class Answers(Saved, Framed):
         >>> [(row.key, round(row.estimate), row.kind) for row in answers.rows()]
         [(('York',), 7, 'count')]
         """
-        return answer_rows.rows(self, confidence)
+        sink, kind = self.measurement.sink, self.kind
+        if sink.single:
+            low, high = self.value_interval(confidence) if sink.has_interval else (None, None)
+            yield Row((), self.value, low, high, kind.name)
+            return
+        type_ = self.measurement.key_type
+        width = len(type_.elements) if isinstance(type_, TupleOf) else 0
+        selected = "" if self.listing is None else f", {self.listing.selection}"
+        for known, key, weight in zip(self.measurement.domain or (), self.keys, self.values.tolist(), strict=True):
+            name, factor = kind.at(known)
+            low = high = None
+            if sink.has_interval:
+                low, high = (end / float(factor) for end in self.measurement.ends(weight, self.scale, confidence))
+            shown = (key,) if not isinstance(type_, TupleOf) else (None,) * width if key is None else tuple(key)
+            yield Row(shown, weight / float(factor), low, high, name + selected)
 
-    def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
-        """The rows as a pandas data frame: key fields, `estimate`, `low`, `high` and `kind`.
+    def to_columns(self, confidence: float = CONFIDENCE) -> dict[str, list[Any]]:
+        """The rows as lists: the fields of the keys, then `estimate`, `low`, `high` and `kind`.
 
         A key field with one of these names keeps it; the added column is then `answer_estimate` and so on.
         """
+        found = list(self.rows(confidence))
+        made: dict[str, list[Any]] = {name: [row.key[i] for row in found] for i, name in enumerate(self.key_fields)}
+        for attribute in OWN_COLUMNS:
+            name = attribute
+            while name in made:
+                name = f"answer_{name}"
+            made[name] = [getattr(row, attribute) for row in found]
+        return made
+
+    def to_pandas(self, confidence: float = CONFIDENCE) -> pandas.DataFrame:
+        """The rows as a pandas data frame with the columns of `to_columns`."""
         import pandas
 
-        frame = pandas.DataFrame(answer_rows.columns(self, confidence))
+        frame = pandas.DataFrame(self.to_columns(confidence))
         frame.attrs["kind"] = str(self.kind)
         return frame
 
-    def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
-        """The rows as a polars data frame, with the columns of `to_pandas`."""
-        return answer_rows.polars_frame(answer_rows.arrow_table(self, confidence))
-
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
-        """The rows as an Arrow table with the columns of `to_pandas`; records in keys are structs."""
-        return answer_rows.arrow_table(self, confidence)
+        import pyarrow
+
+        made, type_, sink = self.to_columns(confidence), self.measurement.key_type, self.measurement.sink
+        keys: tuple[Type, ...] = type_.elements if isinstance(type_, TupleOf) else (type_,)
+        types = [*(() if sink.single else keys), type_ if sink.chooses else FLOAT, FLOAT, FLOAT]
+        arrays = [
+            pyarrow.array([arrow_value(value, kind) for value in column], type=arrow_type(kind))
+            for column, kind in zip(made.values(), types, strict=False)  # all but the last, which is text
+        ]
+        kinds = pyarrow.array(list(made.values())[-1], type=pyarrow.string())
+        table = pyarrow.Table.from_arrays([*arrays, kinds], names=list(made))
+        return table.replace_schema_metadata({"kind": str(self.kind)})
 
     def to_json(self) -> dict[str, Any]:
         """The answers as plain data."""
@@ -345,7 +381,19 @@ class Answers(Saved, Framed):
         return "\n".join([*lines, *["  …"] * (len(shown) > _SHOWN), f"  {self.kind}", *selected])
 
     def _repr_html_(self) -> str:
-        return answer_rows.answers_html(self, STAMP if self.simulated else "")
+        found, fields = list(islice(self.rows(), SHOWN_ROWS)), self.key_fields
+        scale = interval_scale(end for row in found for end in (row.low, row.high))
+        left_out = 0 if self.measurement.sink.single else len(self) - len(found)
+        notes = [f"… {left_out} more: to_pandas() has all"] if left_out else []
+        return render(
+            "answers.html",
+            title=self.measurement.sink.name,
+            note=f"epsilon {format_epsilon(self.epsilon)}" + (f", {STAMP}" if self.simulated else ""),
+            names=[*fields, "estimate", f"{100 * CONFIDENCE:g} % interval", "", "kind"],
+            rows=[_cells(row, scale) for row in found],
+            numbers=(len(fields), len(fields) + 1),
+            notes=[*notes, str(self.kind)],
+        )
 
     def _factors(self) -> str | list[str]:
         """The divisors of weights that make counts: one for all, or one for each key."""
@@ -373,3 +421,12 @@ def _line(row: Row) -> str:
     number = f"{row.estimate:.6g}" if isinstance(row.estimate, float) else repr(row.estimate)
     ends = "" if row.low is None else f" ({row.low:.6g} to {row.high:.6g})"
     return f"  {title}: {number}{ends}, {row.kind}" if title else f"  {number}{ends}, {row.kind}"
+
+
+def _cells(row: Row, scale: tuple[float, float]) -> list[Cell]:
+    shown = f"{row.estimate:.6g}" if isinstance(row.estimate, float) else write_value(row.estimate)
+    keys = map(write_value, row.key)
+    if row.low is None or row.high is None:
+        return [*keys, shown, "none", "", row.kind]
+    bar = interval_bar(row.low, float(row.estimate), row.high, scale)
+    return [*keys, shown, f"{row.low:.6g} to {row.high:.6g}", bar, row.kind]

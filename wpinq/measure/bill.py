@@ -1,33 +1,77 @@
-"""Bills: the itemised cost of a batch of measurements to each source, from plans alone."""
+"""Requests, and their bills: the itemised cost of a batch to each source, from plans alone."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
-from typing import TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from wpinq.display.html import render
 from wpinq.errors import EpsilonError, PlanError
 from wpinq.expr.declarations import FACTS
 from wpinq.measure.prepaid import prepaid_charges
-from wpinq.measure.request import MeasuredGroup, MeasuredPlan
 from wpinq.noise.epsilon import NANO, parse_epsilon
 from wpinq.noise.epsilon_text import Epsilon, EpsilonLike, format_epsilon, format_factor
 from wpinq.plan.demand import JOIN_OF_PEOPLE, charges, demand, joins_tables
 from wpinq.plan.node import Planned, sources
 from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
+from wpinq.sinks.answer_kinds import Kind
 
-Asked = Sequence[MeasuredPlan | MeasuredGroup] | Mapping[str, MeasuredPlan | MeasuredGroup] | MeasuredGroup
-"""What is released together, as it is billed."""
+
+class Request(ABC):
+    """One measurement, or several as one: released in one batch, and read as one result.
+
+    `measurement` has what one measurement is.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def measurements(self) -> tuple[Any, ...]:
+        """The released measurements, in order."""
+
+    @property
+    @abstractmethod
+    def items(self) -> Mapping[str, Any]:
+        """The items of a bill by title; one for measurements that differ only in the part.
+
+        The part is of a partition.
+        """
+
+    @property
+    @abstractmethod
+    def stand_ins(self) -> Mapping[str, tuple[Any, Kind]]:
+        """For each item, a measurement with the accuracy of its numbers, and their kind."""
+
+    @abstractmethod
+    def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
+        """The same request with new epsilons: a function of the present ones."""
+
+    @abstractmethod
+    def read(self, released: Sequence[Any]) -> Any:
+        """The result, from the session's result of each measurement.
+
+        Each is Answers, or a Release where the measurement has no keys.
+        """
+
+    def labelled(self, name: str) -> Iterator[tuple[str, Any]]:
+        """The items of a bill by label, where the request has a name or an empty one."""
+        for title, measurement in self.items.items():
+            yield ", ".join(filter(None, (name, f"{title}: {measurement.description}"))), measurement
+
+
+Asked = Request | Iterable[Request] | Mapping[str, Request]
+"""One request, or several that are released together, as they are billed."""
 
 _LOSSES = "over other epochs of {} the losses of one person add up"
 
-M = TypeVar("M", bound=MeasuredPlan | MeasuredGroup)
+M = TypeVar("M", bound=Request)
 
 
 @public
@@ -52,8 +96,9 @@ class Bill(Mapping[str, Epsilon]):
 
     def __init__(self, measurements: Asked, units: Mapping[str, str] | None = None, *, fresh: bool = False) -> None:
         self._units, self._fresh = dict(units or {}), fresh
-        self.listed = tuple(_listed(measurements))
-        self.measurements = tuple(_priced(measurements))
+        asked = named(measurements)
+        self.listed = tuple(item for name, each in asked for item in each.labelled(name))
+        self.measurements = tuple(measurement for _, each in asked for measurement in each.measurements)
         self.sources: dict[str, Source] = sources(measurement.plan for measurement in self.measurements)
         for source in self.sources.values():
             source.check()
@@ -72,11 +117,6 @@ class Bill(Mapping[str, Epsilon]):
 
     def __len__(self) -> int:
         return len(self._costs)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the items."""
-        return tuple(label for label, _ in self.listed)
 
     def times(self, budgets: Mapping[str, Fraction]) -> int:
         """The number of new releases of these measurements that the remaining budgets cover.
@@ -157,36 +197,12 @@ class Bill(Mapping[str, Epsilon]):
                 yield f"    {reason}", Fraction(0)
 
 
-def _listed(measurements: Asked) -> Iterator[tuple[str, MeasuredPlan]]:
-    """Each item that is listed, with its label."""
-    if isinstance(measurements, MeasuredGroup):
-        measurements = measurements.items
-    if not isinstance(measurements, Mapping):
-        for asked in several(measurements):
-            yield from _listed(asked) if isinstance(asked, MeasuredGroup) else ((asked.description, asked),)
-        return
-    for name, asked in zip(measurements, several(measurements.values()), strict=True):
-        if isinstance(asked, MeasuredGroup):
-            yield from ((f"{name}, {label}", measurement) for label, measurement in _listed(asked))
-        else:
-            yield f"{name}: {asked.description}", asked
-
-
-def _priced(measurements: Asked) -> Iterator[MeasuredPlan]:
-    """All that is released, whether it is listed by itself or stands for others that are alike."""
-    if isinstance(measurements, MeasuredGroup):
-        yield from measurements.measurements
-        return
-    for asked in measurements.values() if isinstance(measurements, Mapping) else measurements:
-        yield from asked.measurements if isinstance(asked, MeasuredGroup) else (asked,)
-
-
-def bill(measurements: MeasuredPlan | Asked | Iterable[MeasuredPlan | MeasuredGroup], *, fresh: bool = False) -> Bill:
+def bill(measurements: Asked, *, fresh: bool = False) -> Bill:
     """The bill of measurements released together.
 
     Parameters
     ----------
-    measurements : Measurement, Tabulation, sequence of Measurement, or mapping from names to them
+    measurements : Measurement, Tabulation, sequence of these, or mapping from names to them
         The measurements of one batch; given names are the titles of the items.
     fresh : bool
         Whether new noise is drawn: the same measurement then costs as often as it is there.
@@ -200,17 +216,20 @@ def bill(measurements: MeasuredPlan | Asked | Iterable[MeasuredPlan | MeasuredGr
     -----
     Privacy cost: none; only plans are read.
     """
-    batch = measurements if isinstance(measurements, (Mapping, MeasuredGroup)) else list(several(measurements))
-    return Bill(batch, fresh=fresh)
+    return Bill(measurements, fresh=fresh)
 
 
-def several(measurements: object) -> Iterator[MeasuredPlan | MeasuredGroup]:
-    """One measurement or several; PlanError for what is none, such as a query."""
-    listed = isinstance(measurements, Iterable) and not isinstance(measurements, Planned)
-    for each in measurements if listed and isinstance(measurements, Iterable) else [measurements]:
-        if not isinstance(each, (MeasuredPlan, MeasuredGroup)):
-            raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
-        yield each
+def named(measurements: object) -> list[tuple[str, Request]]:
+    """Each of one or several requests with its name, or an empty one; PlanError for others."""
+    if isinstance(measurements, Mapping):
+        pairs = [*measurements.items()]
+    elif isinstance(measurements, Iterable) and not isinstance(measurements, (Planned, Request)):
+        pairs = [("", each) for each in measurements]
+    else:
+        pairs = [("", measurements)]
+    if not all(isinstance(each, Request) for _, each in pairs):
+        raise PlanError("bills are of measurements: end the query with .noisy_count(epsilon=...) or another sink")
+    return pairs
 
 
 @overload
@@ -255,7 +274,7 @@ def fit_to_budget(
         each = budgets if isinstance(budgets, Real) else 1  # what is no number may be data
         names = ", ".join(f'"{name}": {each}' for name in bill(measurements))
         raise EpsilonError(f"budgets say which account has how much: {{{names}}}")
-    if isinstance(measurements, (MeasuredPlan, MeasuredGroup)):
+    if isinstance(measurements, Request):
         raise PlanError("fit_to_budget scales a batch: give a list, also of one, or a mapping from names")
     cost = bill(measurements)
     # budgets are kept in whole nano-epsilon, rounded down
@@ -274,6 +293,6 @@ def fit_to_budget(
             raise EpsilonError("the budget leaves some measurement less than 1e-12; drop measurements or raise it")
         return left
 
-    asked = measurements.values() if isinstance(measurements, Mapping) else measurements
-    scaled = [m.scaled(fit) if isinstance(m, MeasuredGroup) else replace(m, epsilon=fit(m.epsilon)) for m in asked]
-    return dict(zip(measurements, scaled, strict=True)) if isinstance(measurements, Mapping) else tuple(scaled)
+    if isinstance(measurements, Mapping):
+        return {name: each.scaled(fit) for name, each in measurements.items()}
+    return tuple(each.scaled(fit) for each in measurements)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypedDict, Unpack, overload
 
 from wpinq.display.html import Explanation, ShownAsText
 from wpinq.engines.contract import DEFAULT_ENGINE
 from wpinq.errors import SessionError
 from wpinq.measure.accuracy import accuracy as accuracy_of
-from wpinq.measure.bill import Bill
+from wpinq.measure.bill import Bill, Request
 from wpinq.measure.bill import bill as bill_of
-from wpinq.measure.measurement import Measurement, explanation_of
-from wpinq.measure.request import MeasuredGroup, MeasuredPlan
+from wpinq.measure.measurement import Measurement
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind
 
@@ -32,22 +30,14 @@ else:
     R = TypeVar("R", covariant=True)
 
 
-class Compound(ShownAsText, MeasuredGroup, Generic[R]):
+class Compound(ShownAsText, Request, Generic[R]):
     """Several measurements as one: released and billed in one batch, and read as one result."""
 
     __slots__ = ()
 
-    @property
-    @abstractmethod
-    def measurements(self) -> tuple[Measurement, ...]:
-        """The released measurements, in order."""
-
     @abstractmethod
     def read(self, released: Sequence[Any]) -> R:
-        """The result, from the session's result of each measurement.
-
-        Each is Answers, or a Release where the measurement has no keys.
-        """
+        """The result of the group."""
 
     bill = bill_of
     accuracy = accuracy_of
@@ -58,7 +48,7 @@ class Compound(ShownAsText, MeasuredGroup, Generic[R]):
         It also has uses, weights left, and the engine.
         """
         shown = {**self.items, **{title: each for title, (each, _) in self.stand_ins.items() if title in self.items}}
-        return Explanation("\n\n".join(f"{title}:\n{explanation_of(each, engine)}" for title, each in shown.items()))
+        return Explanation("\n\n".join(f"{title}:\n{each.explain(engine)}" for title, each in shown.items()))
 
 
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
@@ -144,9 +134,30 @@ class Releasing:
         return self._release(measurements, fresh, label)
 
 
-def flattened(asked: Sequence[Measurement | Compound]) -> list[Measurement]:
+class Unlisted:
+    """Paid results that answer any public key, and refuse to be listed, counted or compared."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # it is no value, and may be the key of no mapping
+    _unlisted: ClassVar[str]
+    """The refusal: what it does not tell, and what to ask instead."""
+
+    def _refuse(self, *arguments: object) -> NoReturn:
+        raise SessionError(self._unlisted)
+
+    __len__ = __iter__ = __contains__ = __reversed__ = __eq__ = __ne__ = __bool__ = _refuse
+
+    @property
+    def keys(self) -> NoReturn:
+        """Refused, because the existing keys would reveal records."""
+        self._refuse()
+
+    items = values = keys
+
+
+def flattened(asked: Sequence[Request]) -> list[Any]:
     """The measurements of all requested items."""
-    return [one for item in asked for one in (item.measurements if isinstance(item, Compound) else (item,))]
+    return [one for item in asked for one in item.measurements]
 
 
 def waits_for_keys(asked: Measurement | Compound) -> bool:
@@ -155,13 +166,10 @@ def waits_for_keys(asked: Measurement | Compound) -> bool:
     return all(one.listing is None for one in held) and any(one.domain is None for one in held)
 
 
-def regrouped(given: Together, asked: Sequence[Measurement | Compound], released: Sequence[Any]) -> Any:
+def regrouped(given: Together, asked: Sequence[Request], released: Sequence[Any]) -> Any:
     """The released results, read and arranged in the form of the request."""
     left = iter(released)
-    found = [
-        item.read([next(left) for _ in item.measurements]) if isinstance(item, Compound) else next(left)
-        for item in asked
-    ]
+    found = [item.read([next(left) for _ in item.measurements]) for item in asked]
     if isinstance(given, Mapping):
         return ReleasedByName(zip(given, found, strict=True))
     return found[0] if isinstance(given, (Measurement, Compound)) else found
@@ -220,24 +228,19 @@ class Batch(Compound[Any]):
         return tuple(flattened([one for _, one in self._titled()]))
 
     @property
-    def items(self) -> Mapping[str, MeasuredPlan]:
+    def items(self) -> Mapping[str, Measurement]:
         return dict(Bill(dict(self._titled())).listed)
 
     @property
-    def stand_ins(self) -> Mapping[str, tuple[MeasuredPlan, Kind]]:
-        found: dict[str, tuple[MeasuredPlan, Kind]] = {}
-        for title, one in self._titled():
-            if isinstance(one, Compound):
-                found.update((f"{title}, {label}", stand_in) for label, stand_in in one.stand_ins.items())
-            else:
-                found[title] = one, one.kind
-        return found
+    def stand_ins(self) -> Mapping[str, tuple[Measurement, Kind]]:
+        return {
+            ", ".join(filter(None, (title, label))): stand_in
+            for title, one in self._titled()
+            for label, stand_in in one.stand_ins.items()
+        }
 
     def scaled(self, epsilon: Callable[[Fraction], Fraction]) -> Self:
-        scaled = {
-            title: one.scaled(epsilon) if isinstance(one, Compound) else replace(one, epsilon=epsilon(one.epsilon))
-            for title, one in self._titled()
-        }
+        scaled = {title: one.scaled(epsilon) for title, one in self._titled()}
         return type(self)(scaled if isinstance(self.parts, dict) else list(scaled.values()))
 
     def read(self, released: Sequence[Any]) -> Any:

@@ -6,9 +6,9 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from wpinq import errors
@@ -17,7 +17,7 @@ from wpinq.errors import WpinqError
 from wpinq.language import parse, unparse
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.answers import Answers
-from wpinq.measure.bill import Bill, bill, several
+from wpinq.measure.bill import Bill, bill, named
 from wpinq.measure.group import Compound, Together
 from wpinq.measure.measurement import Measurement, measurement_to_json
 from wpinq.measure.statement import Balance, Event
@@ -162,15 +162,12 @@ class ServiceConnection:
             values = {name: value if isinstance(value, (bool, int)) else str(value) for name, value in told.items()}
             program = parse(measurements, values, sources=self.sources)
             return dict(program.releases), {"program": measurements, "parameters": values}
-        given = [measurements] if isinstance(measurements, (Measurement, Compound)) else measurements
-        listed = given.values() if isinstance(given, Mapping) else given
-        found = cast("Iterator[Measurement | Compound]", several(listed))
         # names for the way there: their own may be any
-        named = {f"release{number}": each for number, each in enumerate(found)}
-        plans = {name: measurement_to_json(each) for name, each in named.items() if isinstance(each, Measurement)}
-        if len(plans) == len(named):
-            return named, {"measurements": plans}
-        return named, {"program": unparse(named)}  # type: ignore[arg-type]  # compounds are of the two kinds it takes
+        found: dict[str, Any] = {f"release{number}": each for number, (_, each) in enumerate(named(measurements))}
+        plans = {name: measurement_to_json(each) for name, each in found.items() if isinstance(each, Measurement)}
+        if len(plans) == len(found):
+            return found, {"measurements": plans}
+        return found, {"program": unparse(found)}
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}

@@ -18,7 +18,7 @@ from wpinq.api.query import Query
 from wpinq.data import EdgeList
 from wpinq.data.source_files import as_key, source_data, tables_data
 from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
-from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.sandbox.admission import Limits
 from wpinq.language import parse
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.node import Node

@@ -22,8 +22,8 @@ from wpinq.errors import LedgerError, SourceSuspended
 from wpinq.kernel.ledger.debit import no_budget
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.kernel.prepare import DeclaredSource
+from wpinq.kernel.sandbox.admission import Limits
 from wpinq.kernel.sandbox.evaluation import IS_SUSPENDED
-from wpinq.kernel.sandbox.limits import Limits
 from wpinq.service.config import Configuration
 from wpinq.service.errors import Refusal, busy, failure, log, overloaded, refusal_of, too_often
 from wpinq.service.inflight import InflightReleases

@@ -27,7 +27,7 @@ from wpinq.language import parse
 from wpinq.language.write import write_source
 from wpinq.marginals.released import MarginalTables
 from wpinq.measure.accuracy import accuracy
-from wpinq.measure.answer_rows import CONFIDENCE, Row, key_fields
+from wpinq.measure.answer_rows import CONFIDENCE, Row
 from wpinq.measure.answers import Answers
 from wpinq.measure.bill import Bill
 from wpinq.measure.group import Compound, flattened, waits_for_keys
@@ -216,7 +216,7 @@ def released(result: Answers | Table | MarginalTables, confidence: float) -> sch
     """What was released: as data from which it is read back, and as rows for people."""
     if isinstance(result, Answers):
         rows = result.rows(confidence)
-        series = [_series(result.measurement.sink.noun, key_fields(result), result.kind, rows)]
+        series = [_series(result.measurement.sink.noun, result.key_fields, result.kind, rows)]
         return schemas.ReleasedResponse(form="answers", data=result.to_json(), series=series)
     if isinstance(result, Table):
         series = [_table_series(result, name, confidence) for name in result.answers]

@@ -355,7 +355,7 @@ class AdditiveAggregate(Aggregate):
         if self.ends is None:
             return measurement
         first, second = (factor * float(self.kind((measurement,)).factor) for factor in self.factors(measurement))
-        return replace(measurement, sink=_CountOfEnds(first, second))
+        return replace(measurement, sink=ReadOff(lambda confidence: half_width_of_two(first, second, 1.0, confidence)))
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         (measurement,) = measurements
@@ -368,14 +368,14 @@ class AdditiveAggregate(Aggregate):
 
 
 @dataclass(frozen=True, slots=True)
-class _CountOfEnds(NoisyCount):
-    """A weighted sum of the two ends of a range, for its accuracy."""
+class ReadOff(NoisyCount):
+    """A noisy count of which numbers are read off, for their accuracy."""
 
-    first: float
-    second: float
+    reach: Callable[[float], float]
+    """From the confidence to their half-width, for noise of scale 1."""
 
     def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
-        return half_width_of_two(self.first, self.second, self.scales(plan, epsilon)[0], confidence)
+        return self.scales(plan, epsilon)[0] * self.reach(confidence)
 
 
 @dataclass(frozen=True, slots=True)

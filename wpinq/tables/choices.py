@@ -32,10 +32,8 @@ from wpinq.noise.noise_distributions import half_width
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Select
 from wpinq.runtime.arrays import Floats
-from wpinq.sinks.answer_kinds import Kind, Stated
+from wpinq.sinks.answer_kinds import Kind
 from wpinq.sinks.choose import CONFIDENCE, Choose, ChooseInGroups
-from wpinq.sinks.laplace import NoisyCount
-from wpinq.sinks.sink import PublicKeys
 from wpinq.tables.aggregates import (
     ALL_GROUPS,
     AdditiveAggregate,
@@ -44,6 +42,7 @@ from wpinq.tables.aggregates import (
     Estimate,
     OfColumn,
     Parameters,
+    ReadOff,
     extended,
 )
 from wpinq.tables.grouping import Groups
@@ -318,7 +317,11 @@ class Quantiles(OfCandidates, AdditiveAggregate):
         return {f"_{float(100 * q):.10g}": ColumnOfTable(self.estimate_type(), True) for q in self.qs}
 
     def stand_in(self, measurement: Measurement) -> Measurement:
-        return measurement if self.chosen else replace(measurement, sink=_CutSums(self.qs, len(self.known)))
+        return measurement if self.chosen else replace(measurement, sink=ReadOff(self._reach))
+
+    def _reach(self, confidence: float) -> float:
+        cells = len(self.known)
+        return max(float(cut_half_widths(float(q), cells, confidence).max(initial=0.0)) for q in self.qs)
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         return Kind("quantile", self.description)
@@ -327,18 +330,6 @@ class Quantiles(OfCandidates, AdditiveAggregate):
     def description(self) -> str:
         how = "by choices" if self.chosen else "from one noisy count"
         return f"quantiles {', '.join(map(format_epsilon, self.qs))} of {self.among}, {how}"
-
-
-@dataclass(frozen=True, slots=True)
-class _CutSums(NoisyCount):
-    """A noisy count of cells whose sums are cut at quantiles, for its accuracy in rank."""
-
-    qs: tuple[Fraction, ...]
-    cells: int
-
-    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
-        reach = max(float(cut_half_widths(float(q), self.cells, confidence).max(initial=0.0)) for q in self.qs)
-        return self.scales(plan, epsilon)[0] * reach
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -23,23 +22,13 @@ from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node
 from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
-from wpinq.sinks.answer_kinds import Kind, NotStated, Stated
+from wpinq.sinks.answer_kinds import Kind, NotStated
 from wpinq.sinks.clamped import NoisyAverage, check_range, check_value, clamped, end_shares, weighted
-from wpinq.sinks.laplace import NoisyCount
-from wpinq.sinks.sink import PublicKeys
-from wpinq.tables.aggregates import ALL_GROUPS, AdditiveAggregate, OfColumn, Parameters, extended, words_of
+from wpinq.tables.aggregates import ALL_GROUPS, AdditiveAggregate, OfColumn, Parameters, ReadOff, extended, words_of
 from wpinq.tables.grouping import Groups
 
 _DRAWS, _GROUPS = 2048, 256
 """How many draws of noise an interval is from, and for how many groups at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Unforeseen(NoisyCount):
-    """A weight that a statistic is read off, whose error depends on the data."""
-
-    def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
-        raise NotStated("depends on the data: see wp.simulate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +111,7 @@ class Moment(OfColumn, AdditiveAggregate):
         return found[0], found[1], found[2]
 
     def stand_in(self, measurement: Measurement) -> Measurement:
-        return replace(measurement, sink=_Unforeseen())
+        return replace(measurement, sink=ReadOff(_unforeseen))
 
     def kind(self, measurements: Sequence[Measurement]) -> Kind:
         return Kind(self.noun, self.description)
@@ -131,6 +120,10 @@ class Moment(OfColumn, AdditiveAggregate):
     def description(self) -> str:
         of = (f"{words_of(column)}, clamped to {low:g} to {high:g}" for column, low, high in self.ranges)
         return f"{self.noun} of {' and '.join(of)}"
+
+
+def _unforeseen(confidence: float) -> float:
+    raise NotStated("depends on the data: see wp.simulate")
 
 
 @lru_cache(maxsize=8)

@@ -18,9 +18,9 @@ from wpinq.errors import AnswersError, SessionError
 from wpinq.expr.nodes import Lambda, write_value
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
-from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value, polars_frame
+from wpinq.measure.answer_rows import CONFIDENCE, Framed, aligned, arrow_type, arrow_value
 from wpinq.measure.answers import STAMP, Answers, Saved
-from wpinq.measure.group import Compound, R
+from wpinq.measure.group import Compound, R, Unlisted
 from wpinq.measure.measurement import Measurement, check_domain
 from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.format import expression_to_json, plan_to_json, value_from_json, value_to_json
@@ -34,7 +34,6 @@ from wpinq.tables.grouping import Groups
 
 if TYPE_CHECKING:
     import pandas
-    import polars
     import pyarrow
     from matplotlib.axes import Axes
 
@@ -180,10 +179,6 @@ class Table(Saved, Framed):
         frame = pandas.DataFrame(self.to_columns(confidence))
         frame.attrs["kinds"] = self.kinds
         return frame
-
-    def to_polars(self, confidence: float = CONFIDENCE) -> polars.DataFrame:
-        """The table as a polars frame with the columns of `to_columns`, one row for each group."""
-        return polars_frame(self.to_arrow(confidence))
 
     def to_arrow(self, confidence: float = CONFIDENCE) -> pyarrow.Table:
         """The table as an Arrow table with the columns of `to_columns`, one row for each group.
@@ -352,7 +347,7 @@ def _interval_cells(estimate: Any, low: float | None, high: float | None, scale:
 
 
 @public
-class OpenTable:
+class OpenTable(Unlisted):
     """A table without a list of groups, already paid for, that answers for any group.
 
     Every group has an answer, also without records in the data, so an OpenTable cannot list the existing groups. It
@@ -373,7 +368,10 @@ class OpenTable:
     """
 
     __slots__ = ("_held", "tabulation")
-    __hash__ = None  # type: ignore[assignment]  # as a release: nothing may be looked up by it
+    _unlisted = (
+        "an OpenTable does not tell which groups there are, for that would reveal records: ask for public groups "
+        "with open_table[key] or open_table.at(keys)"
+    )
 
     def __init__(self, tabulation: Tabulation, held: Mapping[str, Sequence[Any]]) -> None:
         self.tabulation = tabulation
@@ -406,14 +404,6 @@ class OpenTable:
 
     def __repr__(self) -> str:
         return "<OpenTable: ask with open_table[key] or open_table.at(keys)>"
-
-    def _refuse(self, *arguments: object) -> NoReturn:
-        raise SessionError(
-            "an OpenTable does not tell which groups there are, for that would reveal records: ask for public groups "
-            "with open_table[key] or open_table.at(keys)"
-        )
-
-    __len__ = __iter__ = __contains__ = __reversed__ = __eq__ = __ne__ = __bool__ = _refuse
 
     def __reduce__(self) -> NoReturn:
         raise SessionError("an OpenTable belongs to its session and cannot be pickled; keep open_table.at(keys)")

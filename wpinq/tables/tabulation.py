@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Generic
 
 from wpinq.errors import PlanError, described, suggest
 from wpinq.expr.nodes import Lambda, check_function
-from wpinq.expr.trace import RecordFunction, Symbol, UserFunction
+from wpinq.expr.trace import Symbol, UserFunction
 from wpinq.expr.types import Type
 from wpinq.expr.values import presenter
 from wpinq.measure.group import R
@@ -18,12 +18,11 @@ from wpinq.measure.measurement import Measurement
 from wpinq.noise.epsilon import parse_epsilon
 from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan import format
-from wpinq.plan.node import Planned
 from wpinq.runtime.public import NO_ARGUMENTS, public
 from wpinq.sinks.count_above import listing_from_json
 from wpinq.tables.agg import AGGREGATES
 from wpinq.tables.aggregates import Aggregate, ends_of, measured_together
-from wpinq.tables.grouping import NO_OTHER, GroupKeys, Groups, find_groups
+from wpinq.tables.grouping import NO_OTHER, Groups, find_groups
 from wpinq.tables.released import Table as Table
 from wpinq.tables.released import Tabulation as Tabulation
 
@@ -132,18 +131,6 @@ class Grouping(Generic[R]):
         return (
             f"<Grouping by {', '.join(self._groups.columns) or 'nothing'}: ask with .agg(rows=wp.count(), epsilon=...)>"
         )
-
-
-def grouping(
-    query: Planned,
-    columns: Sequence[RecordFunction],
-    named: Mapping[str, RecordFunction],
-    keys: GroupKeys,
-    other: object,
-    above: object = None,
-) -> Grouping:
-    """The records of a query in groups: see `Query.by`."""
-    return Grouping(find_groups(query.plan, columns, named, keys, other, above), getattr(query, "reading", ""))
 
 
 def _check_lister(aggregates: Mapping[str, Aggregate]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import wpinq as wp
-from wpinq.api.evaluate import evaluate
 from wpinq.api.query import Query
+from wpinq.api.simulate import evaluate
 from wpinq.engines.sql.spark.cluster import SparkDatabase
 
 pytestmark = pytest.mark.long

@@ -51,6 +51,7 @@ def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head
     try:
         with place.unfinished(whole) as part:
             # Not in a transaction: SQLite copies the state of its beginning, and begins again where somebody writes.
+            file.flush()
             file.read(lambda connection: _copy(connection, part, schema.BACKUP_ID))
             head = _checked(part, schema.BACKUP_ID)
             place.finish(part, whole)
@@ -133,7 +134,8 @@ def carry(old: str | os.PathLike[str], new: str | os.PathLike[str], expected_hea
             return _checked(part, schema.APPLICATION_ID, None, noted)
 
         head = _place(whole, fill)
-        closed.write(lambda transaction: _append_close(transaction, {"to": whole, "head": str(head)}))
+        content = {"to": whole, "head": str(head)}
+        closed.write(lambda transaction: chain.append(transaction, chain.CLOSE, "", 0, content, CURATOR))
     return head
 
 
@@ -165,14 +167,10 @@ def _without_service(path: str) -> Iterator[None]:
 def _close(transaction: Transaction, target: str) -> Head:
     last = chain.read(transaction, "sequence = (SELECT max(sequence) FROM entries)", ())
     if not last or last[0].kind != chain.CLOSE:
-        _append_close(transaction, {"to": target})
+        chain.append(transaction, chain.CLOSE, "", 0, {"to": target}, CURATOR)
     elif "head" in last[0].content or last[0].content["to"] != target:
         raise LedgerError(f"this ledger is closed permanently and continued in {last[0].content['to']}: use that one")
     return chain.head(transaction)
-
-
-def _append_close(transaction: Transaction, content: dict[str, str]) -> None:
-    chain.append(transaction, chain.CLOSE, "", 0, content, CURATOR)
 
 
 def _carry(transaction: Transaction, new: Transaction, head: Head) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -295,7 +296,15 @@ class Stored:
 
         Without new answers and `more`, none is appended. Entries can be undone until they are committed, so the answers
         are not in this object until they are read again.
+
+        Raises
+        ------
+        LedgerError
+            Where one is no finite float, or a key no bytes.
         """
+        floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
+        if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
+            raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
         new = {key: value for key, value in answers.items() if key not in self.answers} if self.answers else answers
         pieces = [*_pieces(new)] or [(0, b"")] * bool(more)
         for left, (count, packed) in zip(reversed(range(len(pieces))), pieces, strict=True):

@@ -7,7 +7,6 @@ before anything is evaluated. Nothing is ever refunded. A measurement that was p
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +20,7 @@ from wpinq.kernel.ledger.accounts import MARK, Account, PartsOf, Price, Pricing,
 from wpinq.kernel.ledger.chain import CURATOR, Entry, Head, Transaction
 from wpinq.kernel.ledger.debit import Payer, Stored, debit
 from wpinq.kernel.ledger.series import OF_SERIES, open_for_analysts
-from wpinq.kernel.ledger.store import LedgerStore, SQLiteStore
+from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 from wpinq.measure.statement import Balance, Event, entry_text
 from wpinq.noise.epsilon import decimal_epsilon, from_nano
@@ -43,8 +42,8 @@ class Ledger:
 
     Parameters
     ----------
-    path : path, LedgerStore or None
-        An SQLite file on a local disk, or another store; None keeps the ledger in memory, for this process only.
+    path : path, SQLiteStore or None
+        A file on a local disk, or an open store; None keeps the ledger in memory, for this process only.
     create : bool
         Whether a file that is missing becomes a new ledger.
     expected_head : str, optional
@@ -79,17 +78,16 @@ class Ledger:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | LedgerStore | None = None,
+        path: str | os.PathLike[str] | SQLiteStore | None = None,
         *,
         create: bool = True,
         expected_head: str | None = None,
     ) -> None:
         expected = None if expected_head is None else Head.parse(expected_head)
-        self._store: LedgerStore
-        if path is None or isinstance(path, (str, os.PathLike)):
-            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
-        else:
+        if isinstance(path, SQLiteStore):
             self._store = path
+        else:
+            self._store = SQLiteStore(None if path is None else os.fspath(path), create and expected is None)
         self._remembered: dict[str, Stored] = {}  # the last used last
 
         def check(transaction: Transaction) -> None:
@@ -404,9 +402,9 @@ class Ledger:
         return [json.loads(listing) for listing in read]
 
     def store_answers(
-        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0
+        self, measurement: str, answers: Mapping[bytes, float], listings: int = 0, durable: bool = True
     ) -> dict[bytes, float] | None:
-        """Store answers durably, and return those that stand.
+        """Store answers, and return those that stand.
 
         Reveal the returned answers, never the ones passed in.
 
@@ -418,6 +416,9 @@ class Ledger:
             Key -> finite noisy value, kept to the last bit. A key that has an answer keeps it.
         listings : int
             How many listings of the measurement were known when the answers were drawn.
+        durable : bool
+            Whether they outlive a power failure. Without it only a session that ends with the machine may know the
+            digest: after the failure nobody can request a second answer.
 
         Returns
         -------
@@ -430,9 +431,11 @@ class Ledger:
         LedgerError
             When the measurement was never debited, or a value is not a finite float. Nothing is stored.
         """
-        return self.store_together({measurement: answers}, listings).get(measurement)
+        return self.store_together({measurement: answers}, listings, durable).get(measurement)
 
-    def store_together(self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0) -> dict[str, Answered]:
+    def store_together(
+        self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0, durable: bool = True
+    ) -> dict[str, Answered]:
         """Store the answers of several measurements as `store_answers` does, in one transaction.
 
         Returns
@@ -440,10 +443,6 @@ class Ledger:
         dict
             Digest -> the answers that stand; without those of a measurement with further listings by now.
         """
-        for answers in drawn.values():
-            floats = all(issubclass(kind, float) for kind in set(map(type, answers.values())))
-            if not floats or set(map(type, answers)) - {bytes} or not all(map(math.isfinite, answers.values())):
-                raise LedgerError("answers are finite floats for keys of bytes: nothing was stored")
 
         def standing(transaction: Transaction) -> dict[str, Answered]:
             found = dict[str, Answered]()
@@ -451,10 +450,11 @@ class Ledger:
                 stored = self._paid_for(transaction, measurement)
                 if len(stored.listings) == listings:
                     stored.add(transaction, measurement, answers, {})
-                    found[measurement] = {key: stored.answers.get(key, float(new)) for key, new in answers.items()}
+                    before = answers.keys() & stored.answers.keys() if stored.answers else ()
+                    found[measurement] = {**answers, **{key: stored.answers[key] for key in before}}
             return found
 
-        return self._store.write(standing)
+        return self._store.write(standing, durable)
 
     def store_listing(
         self, measurement: str, rows: Mapping[bytes, float], listing: Mapping[str, Any], *, listings: int, answers: int
@@ -478,8 +478,6 @@ class Ledger:
         LedgerError
             As `store_answers`.
         """
-        if not all(map(math.isfinite, rows.values())):
-            raise LedgerError("a listing is of finite floats: nothing was stored")
 
         def added(transaction: Transaction) -> None:
             stored = self._paid_for(transaction, measurement)
@@ -510,6 +508,7 @@ class Ledger:
 
     def head(self) -> str:
         """The last entry by number and hash: kept elsewhere, it shows whether a ledger lost entries."""
+        self._store.flush()  # it may be kept longer than what only the memory of the machine has
         return str(self._store.read(chain.head))
 
     def check_head(self, expected: str) -> None:
@@ -571,7 +570,7 @@ class Ledger:
         self._store.snapshot(checked)
 
     def close(self) -> None:
-        """Close the ledger, whose debits and answers are all durable already."""
+        """Close the ledger, whose debits are durable already."""
         self._store.close()
 
     def __enter__(self) -> Self:

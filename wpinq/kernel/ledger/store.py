@@ -1,4 +1,4 @@
-"""Where a ledger is kept: the protocol of a store, and SQLite as one store.
+"""Where a ledger is kept: a file of SQLite, or memory.
 
 A store gives atomic and durable transactions and knows nothing of prices. SQLite's state must not be carried across a
 fork (the child would believe that it has its parent's locks), so each file is closed before a fork and opened again
@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger import chain, place, schema
@@ -39,33 +39,6 @@ _REASONS: dict[int | None, str] = {
 }
 _BUSY_FOR = "another process has been writing for {:g} seconds: nothing was recorded, try again"
 _IN_THE_MIDDLE = "the ledger is in the middle of a debit: a price must not use the ledger"
-
-
-class LedgerStore(Protocol):
-    """Transactions over the tables of one ledger, from any thread of any process."""
-
-    @property
-    def name(self) -> str:
-        """The name of the ledger in messages."""
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        """The result of some work on the last committed state, one statement at a time."""
-
-    def snapshot(self, work: Callable[[Transaction], T]) -> T:
-        """The result of some work on one committed state, with no writer kept waiting."""
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        """The result of some work in a write transaction: durable on return, undone when it raises.
-
-        Writers run one after another, in the order of their requests. A store whose state is older than a state
-        that it had is refused.
-        """
-
-    def check(self, transaction: Transaction) -> None:
-        """Refuse a damaged store, or one with other tables, with LedgerError."""
-
-    def close(self) -> None:
-        """Close the store, which is durable already; closing twice is allowed."""
 
 
 class SQLiteStore:
@@ -118,7 +91,7 @@ class SQLiteStore:
     # transaction open, and the lock taken, for as long as anybody has the traceback.
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of some work with the connection, with the other threads kept out."""
+        """The result of some work on the last committed state, with the other threads kept out."""
         with self._lock:
             try:
                 return work(self._ready())
@@ -126,24 +99,34 @@ class SQLiteStore:
                 raise LedgerError(f"{self.name}: {self._explain(error)}") from None
 
     def snapshot(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of some work in a read transaction."""
+        """The result of some work on one committed state, with no writer kept waiting."""
         return self.read(lambda connection: self._transact(connection, "BEGIN", work))
 
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of `work` in a write transaction, durable on return.
+    def flush(self) -> None:
+        """Make all that was written durable: a checkpoint has the disk write the log first.
 
-        The head is noted after the commit.
+        Where it fails, as on a full disk or without the right to write, nothing is lost: what is durable stays so.
+        """
+        with contextlib.suppress(LedgerError):
+            self.read(lambda connection: connection.execute("PRAGMA wal_checkpoint"))
+
+    def write(self, work: Callable[[sqlite3.Connection], T], durable: bool = True) -> T:
+        """The result of some work in a write transaction: durable on return, undone when it raises.
+
+        Writers run one after another, in the order of their requests. Without `durable`, it outlives the process, but
+        not a power failure before the next durable write or `flush`. The head is noted after a commit that is durable:
+        a power failure must not leave it ahead of the ledger.
         """
         if self._writer == threading.get_ident():
             raise LedgerError(_IN_THE_MIDDLE)
         if self._closed or self._stranded:
-            return self._written(work, lambda head: None)
+            return self._written(work, lambda head: None, durable)
         began = False
 
         def turn(note: Callable[[Head], None]) -> T:
             nonlocal began
             began = True  # later errors of the system are not of the queue
-            return self._written(work, note)
+            return self._written(work, note if durable else lambda head: None, durable)
 
         try:
             return self._head_file.take_turn(turn, PATIENCE)
@@ -152,7 +135,7 @@ class SQLiteStore:
                 raise
             raise self._refused(error) from None
 
-    def _written(self, work: Callable[[sqlite3.Connection], T], note: Callable[[Head], None]) -> T:
+    def _written(self, work: Callable[[sqlite3.Connection], T], note: Callable[[Head], None], durable: bool) -> T:
         def placed(connection: sqlite3.Connection) -> tuple[Head, T, Head]:
             if self._path is not None and self._identity != _identity(self._path):
                 raise LedgerError(
@@ -163,9 +146,14 @@ class SQLiteStore:
             before = chain.head(connection)
             return before, work(connection), chain.head(connection)
 
+        def transact(connection: sqlite3.Connection) -> tuple[Head, T, Head]:
+            if not connection.in_transaction:
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            return self._transact(connection, "BEGIN IMMEDIATE", placed)
+
         self._writer = threading.get_ident()
         try:
-            before, done, after = self.read(lambda connection: self._transact(connection, "BEGIN IMMEDIATE", placed))
+            before, done, after = self.read(transact)
             if after != before:
                 with contextlib.suppress(OSError):  # the entry stands; a head that is older is no harm
                     note(after)

@@ -22,8 +22,7 @@ from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 from wpinq.kernel.noisy_evaluation import FAILED, NoisyEvaluator, ProtectedOutput
 from wpinq.kernel.prepare import PreparedMeasurement, Protected
 from wpinq.kernel.sandbox import process
-from wpinq.kernel.sandbox.admission import admit, granted_bytes, granted_seconds
-from wpinq.kernel.sandbox.limits import Limits
+from wpinq.kernel.sandbox.admission import Limits, admit, granted_bytes, granted_seconds
 from wpinq.runtime.progress import StepDisplay
 
 IS_SUSPENDED = "a source of this release is suspended until its curator resumes it: contact the curator"
