@@ -25,12 +25,16 @@ DAY = "2026-11-27"
 ROWS = "user,page,when\na,x,2026-11-27T01:00:00\nb,x,2026-11-27T23:59:59\n"
 
 
+def prepare(folder: Path) -> Path:
+    (folder / "views").mkdir()
+    (folder / "views" / f"{DAY}.csv").write_text(ROWS)
+    (folder / "daily.wpq").write_text(PROGRAM)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "views").mkdir()
-    (tmp_path / "views" / f"{DAY}.csv").write_text(ROWS)
-    (tmp_path / "daily.wpq").write_text(PROGRAM)
-    return tmp_path
+    return prepare(tmp_path)
 
 
 def run(folder: Path, *more: str, epoch: str = DAY) -> int:
@@ -207,6 +211,7 @@ def test_programs_that_cannot_be_published_are_refused(
 
 
 def test_a_folder_that_cannot_be_read_is_no_epoch_without_rows(folder: Path) -> None:
+    assert run(folder, "--data", "http://example.org/{epoch}.parquet") == 2  # an address is no missing file
     data = ["--data", str(folder / "no" / "{epoch}.csv"), "--ledger", str(folder / "l.db")]
     given = ["publish", str(folder / "daily.wpq"), "--epoch", DAY, *data, "--folder", str(folder / "out")]
     assert main(given) == 2

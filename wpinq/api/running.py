@@ -34,6 +34,9 @@ from wpinq.sinks.laplace import NoisyCount
 Place = tuple[int, int]
 """The numbers of the first and last epoch of a node."""
 
+_TO, _NONE = " to ", 1e-9
+"""What stands between these epochs in its name; and a weight that is one of 0."""
+
 
 @public
 @dataclass(frozen=True, repr=False)
@@ -94,10 +97,8 @@ class RunningTotal:
         places = [(number - size + 1, number) for size in sizes]
         return {self._title(place): self.node(place) for place in places}
 
-    def total(self, label: str, answers: Mapping[str, Answers]) -> RunningAnswers:
+    def total(self, label: str, answers: Mapping[str, Answers], revised: bool = False) -> RunningAnswers:
         """The total from the first epoch on, by least squares over the nodes released until then.
-
-        A total is not revised by nodes that are released later.
 
         Parameters
         ----------
@@ -105,44 +106,41 @@ class RunningTotal:
             The last epoch.
         answers : mapping
             The released nodes by name, as `due` names them; at least those of the epochs not covered by larger ones.
+        revised : bool
+            Whether nodes that end later have a part in it: the total of a published epoch then changes.
 
         Returns
         -------
         RunningAnswers
             For each key, the total and its interval. Distinct values of an epoch are summed over epochs.
         """
-        number, size = self.calendar.number(label), 2 ** (self.levels - 1)
-        terms: list[tuple[float, Answers]] = []
-        first = 1
-        while first <= number:
-            while first + size - 1 > number:
-                size //= 2
-            found = self._node(first, first + size - 1, answers)
-            if found is None:
-                raise AnswersError(f"the total needs the answers of the node {self._title((first, first + size - 1))}")
-            terms += found[1]
-            first += size
-        weights = np.array([weight for weight, _ in terms])
-        values = weights @ np.array([node.values for _, node in terms])
-        return RunningAnswers(label, terms[0][1].keys, values, weights * [node.scale for _, node in terms])
+        number = self.calendar.number(label)
+        held = [(self._place(name, own), own) for name, own in answers.items() if _TO in name]
+        nodes = [(place, own) for place, own in held if revised or place[1] <= number]
+        epochs = np.arange(1, max([number, *(last for (_, last), _ in nodes)]) + 1)
+        covered = np.array([(first <= epochs) & (epochs <= last) for (first, last), _ in nodes]).reshape(
+            -1, len(epochs)
+        )
+        # nodes are disjoint, or one is in the other: of the sets of epochs that the same nodes cover, all sums are known
+        sets, which = np.unique(covered.T, axis=0, return_inverse=True)
+        share = np.bincount(which.ravel(), epochs <= number) / np.bincount(which.ravel())
+        if (known := sets.any(axis=1)) @ (share % 1) or ~known @ share:
+            raise AnswersError(f"the answers do not make the total: give all nodes that were due until {label}")
+        # of all weights that make the total of the nodes, those of least variance
+        scales = np.array([own.scale for _, own in nodes])
+        matrix = sets[known].T / scales[:, None]
+        weights = matrix @ np.linalg.solve(matrix.T @ matrix, share[known]) / scales
+        terms = [(weight, own) for weight, (_, own) in zip(weights, nodes, strict=True) if abs(weight) > _NONE]
+        values = np.sum([weight * own.values for weight, own in terms], axis=0)
+        return RunningAnswers(label, terms[0][1].keys, values, np.array([abs(w) * own.scale for w, own in terms]))
 
-    def _node(
-        self, first: int, last: int, answers: Mapping[str, Answers]
-    ) -> tuple[float, list[tuple[float, Answers]]] | None:
-        """The variance of the best estimate below a node, and the weight of each answer in it."""
-        own = answers.get(self._title((first, last)))
-        if own is not None and (_identity(own.measurement) != _node(self, (first, last)) or own.simulated):
-            raise AnswersError(f"the answers {self._title((first, last))} are not of this running total")
-        middle = (first + last) // 2
-        halves = [self._node(*half, answers) for half in ((first, middle), (middle + 1, last))] if first < last else []
-        below = [half for half in halves if half is not None]
-        if own is None and (len(below) < 2):
-            return None
-        if own is None or len(below) < 2:
-            return (2 * own.scale**2, [(1.0, own)]) if own is not None else _sum(below)
-        variance, terms = _sum(below)
-        share = variance / (variance + 2 * own.scale**2)
-        return share * 2 * own.scale**2, [(share, own), *(((1 - share) * weight, node) for weight, node in terms)]
+    def _place(self, name: str, own: Answers) -> Place:
+        """The place of a node, by its name; a refusal of answers that are not its own."""
+        first, _, last = name.partition(_TO)
+        place = self.calendar.number(first), self.calendar.number(last)
+        if _identity(own.measurement) != _node(self, place) or own.simulated:
+            raise AnswersError(f"the answers {name} are not of this running total")
+        return place
 
     @property
     def _tree(self) -> str:
@@ -150,7 +148,7 @@ class RunningTotal:
         return digest_of("running", plan.digest, str(self.epsilon), *canonical_bytes_of(self.keys, plan.type)).hex()
 
     def _title(self, place: Place) -> str:
-        return " to ".join(self.calendar.labels(each, each)[0] for each in place)
+        return _TO.join(self.calendar.labels(each, each)[0] for each in place)
 
 
 def concat_all(queries: list[Query]) -> Query:
@@ -170,10 +168,6 @@ def _node(total: RunningTotal, place: Place) -> tuple[bytes, tuple[Value, ...] |
 def _identity(measurement: Measurement) -> tuple[bytes, tuple[Value, ...] | None]:
     """The noise of a node and its keys; answers from a file have no more."""
     return replace(measurement, prepaid=None).digest, measurement.domain
-
-
-def _sum(parts: list[tuple[float, list[Any]]]) -> tuple[float, list[Any]]:
-    return sum(variance for variance, _ in parts), [term for _, terms in parts for term in terms]
 
 
 @public

@@ -9,7 +9,7 @@ from wpinq.api.query import Query
 from wpinq.api.running import RunningTotal, concat_all
 from wpinq.api.source import source
 from wpinq.errors import PlanError
-from wpinq.expr.epochs import Epoch
+from wpinq.expr.epochs import EPOCH_LIMIT, Epoch
 from wpinq.measure.measurement import check_domain
 from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import parse_epsilon
@@ -17,9 +17,6 @@ from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.runtime.public import public
-
-WINDOW_LIMIT = 1_024
-"""The most epochs of a window."""
 
 
 def series(
@@ -205,6 +202,6 @@ class Series(Query):
         )
 
     def _together(self, first: int, last: int) -> Query:
-        if not first <= last < first + WINDOW_LIMIT:
-            raise PlanError(f"a window is of 1 to {WINDOW_LIMIT:,} epochs, the first before the last")
+        if not first <= last < first + EPOCH_LIMIT:
+            raise PlanError(f"a window is of 1 to {EPOCH_LIMIT:,} epochs, the first before the last")
         return concat_all([*map(self.epoch, self.calendar.labels(first, last))])

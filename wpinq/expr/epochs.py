@@ -24,6 +24,9 @@ CALENDARS = {"hour": "2026-11-27T05", "day": "2026-11-27", "week": "2026-W48", "
 SEPARATOR = ":"
 """It stands between a series and an epoch, in the names of sources and accounts, and is in no other name."""
 
+EPOCH_LIMIT = 1_024
+"""The most labels of a series, each of whose accounts declares all of them, and the most epochs of a window."""
+
 _UNIX, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
 _DAY = 86_400_000_000
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
@@ -67,8 +70,12 @@ class Epoch:
         check_field_name(self.series)
         listed = isinstance(self.every, tuple)
         sound = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in self.every)
-        if listed and (not sound or len({*self.every}) < len(self.every) or self.every[:1] != (self.start,)):
-            raise PlanError(f"series {self.series!r}: labels are different texts in order, and the first is the start")
+        sound = sound and len({*self.every}) == len(self.every) <= EPOCH_LIMIT
+        if listed and (not sound or self.every[:1] != (self.start,)):
+            raise PlanError(
+                f"series {self.series!r}: labels are up to {EPOCH_LIMIT:,} different texts in order, and the first is "
+                "the start; for more epochs declare a calendar, or start another series"
+            )
         if not listed and self.every not in CALENDARS:
             raise PlanError(f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or all labels")
         if not listed and _moment(str(self.every), _index(str(self.every), self.start)) <= _UNIX:
