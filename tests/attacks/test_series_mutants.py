@@ -53,8 +53,8 @@ FAULTS = (
           traps.test_a_rows_of_other_epochs_refuse_nothing, ("parquet",)),
     Fault("a", "SQL keeps the first moment of the next epoch", Epoch, "condition", "end - 1", "end",
           moved_by_others("parquet")),
-    Fault("a", "what has no time is in every epoch", filters.RowsOfEpoch, "_holds", "True, False,", "True, value is None,",
-          moved_by_others("rows")),
+    Fault("a", "what has no time is in every epoch", filters.RowsOfEpoch, "_holds", "True, False,",
+          "True, value is None,", moved_by_others("rows")),
     Fault("b", "a period holds the first moment of the next", Epoch, "bounds", "else (start, end)",
           "else (start, end + 1)", traps.test_b_a_row_is_in_one_epoch_and_no_other),
     Fault("b", "an epoch takes what comes later too", Epoch, "holds", "first <= value < end", "first <= value",
@@ -102,8 +102,8 @@ FAULTS = (
           traps.test_budget_all_bounds_one_person_over_epochs),
     Fault("f", "answers of another query pass for nodes", RunningTotal, "_place", "_identity(own.measurement) !=",
           "False and _identity(own.measurement) !=", traps.test_totals_are_sums_of_few_nodes_and_their_noise_is_known),
-    Fault("g", "periods are those of a local clock", Epoch, "bounds", "- _UNIX)", "- _UNIX + datetime.timedelta(hours=5))",
-          traps.test_g_bounds_are_in_utc, ("rows",)),
+    Fault("g", "periods are those of a local clock", Epoch, "bounds", "- _UNIX)",
+          "- _UNIX + datetime.timedelta(hours=5))", traps.test_g_bounds_are_in_utc, ("rows",)),
     Fault("h", "of two epochs one is billed", demand, "charges", "in declared.items()", "in [*declared.items()][:1]",
           traps.test_h_a_join_of_two_epochs_is_billed_on_both),
     Fault("accounts", "an epoch pays from the account of another", Epoch, "check",
@@ -111,8 +111,8 @@ FAULTS = (
           traps.test_a_declaration_by_hand_has_the_name_and_the_account_of_its_epoch),
     Fault("accounts", "epochs read their rows by different columns", Epoch, "check", "if columns and", "if False and",
           traps.test_all_epochs_read_their_rows_by_one_column),
-    Fault("accounts", "a table has the name of a series", accounts, "check_single", "known.name not in ours", "not ours",
-          traps.test_a_table_and_a_series_never_share_a_name),
+    Fault("accounts", "a table has the name of a series", accounts, "check_single", "known.name not in ours",
+          "not ours", traps.test_a_table_and_a_series_never_share_a_name),
 )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,17 +116,14 @@ class RunningTotal:
         number = self.calendar.number(label)
         held = [(self._place(name, own), own) for name, own in answers.items() if _TO in name]
         nodes = [(place, own) for place, own in held if revised or place[1] <= number]
-        epochs = np.arange(1, max([number, *(last for (_, last), _ in nodes)]) + 1)
-        covered = np.array([(first <= epochs) & (epochs <= last) for (first, last), _ in nodes]).reshape(
-            -1, len(epochs)
-        )
-        # nodes are disjoint, or one is in the other: of the sets of epochs that the same nodes cover, all sums are known
-        sets, which = np.unique(covered.T, axis=0, return_inverse=True)
-        share = np.bincount(which.ravel(), epochs <= number) / np.bincount(which.ravel())
+        firsts, lasts, scales = np.array([(*place, own.scale) for place, own in nodes]).reshape(-1, 3).T
+        epochs = np.arange(1, max([number, *lasts]) + 1)[:, None]
+        # nodes are disjoint or nested: so the sum is known of each set of epochs that the same nodes cover
+        sets, which = np.unique((firsts <= epochs) & (epochs <= lasts), axis=0, return_inverse=True)
+        share = np.bincount(which.ravel(), epochs.ravel() <= number) / np.bincount(which.ravel())
         if (known := sets.any(axis=1)) @ (share % 1) or ~known @ share:
             raise AnswersError(f"the answers do not make the total: give all nodes that were due until {label}")
         # of all weights that make the total of the nodes, those of least variance
-        scales = np.array([own.scale for _, own in nodes])
         matrix = sets[known].T / scales[:, None]
         weights = matrix @ np.linalg.solve(matrix.T @ matrix, share[known]) / scales
         terms = [(weight, own) for weight, (_, own) in zip(weights, nodes, strict=True) if abs(weight) > _NONE]
