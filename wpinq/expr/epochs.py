@@ -68,14 +68,10 @@ class Epoch:
 
     def __post_init__(self) -> None:
         check_field_name(self.series)
-        listed = isinstance(self.every, tuple)
-        sound = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in self.every)
-        sound = sound and len({*self.every}) == len(self.every) <= EPOCH_LIMIT
-        if listed and (not sound or self.every[:1] != (self.start,)):
-            raise PlanError(
-                f"series {self.series!r}: labels are up to {EPOCH_LIMIT:,} different texts in order, and the first is "
-                "the start; for more epochs declare a calendar, or start another series"
-            )
+        listed, first = isinstance(self.every, tuple), self.every[:1] == (self.start,)
+        sound = first and all(isinstance(each, str) and _LABEL.fullmatch(each) for each in self.every)
+        if listed and not (sound and len({*self.every}) == len(self.every) <= EPOCH_LIMIT):
+            raise PlanError(f"series {self.series!r}: up to {EPOCH_LIMIT:,} labels, all different, from the start on")
         if not listed and self.every not in CALENDARS:
             raise PlanError(f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or all labels")
         if not listed and _moment(str(self.every), _index(str(self.every), self.start)) <= _UNIX:

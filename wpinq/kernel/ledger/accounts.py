@@ -203,9 +203,8 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
     LedgerError
         Naming the account.
     """
-    shared = source.person is not None and source.person.account
     names = {source.source, source.source.partition(SEPARATOR)[0]}  # of an epoch, also that of its series
-    ours = {f"{source.account}/{source.source}"} if shared else names
+    ours = {f"{source.account}/{source.source}"} if source.person is not None and source.person.account else names
     for known in accounts:
         holder, _, table = known.name.rpartition("/")
         if known.name not in ours and known.schema != SHARED and table in names:
