@@ -216,3 +216,16 @@ def test_a_folder_that_cannot_be_read_is_no_epoch_without_rows(folder: Path) -> 
     given = ["publish", str(folder / "daily.wpq"), "--epoch", DAY, *data, "--folder", str(folder / "out")]
     assert main(given) == 2
     assert main([*given[:5], str(folder / "views" / "one.csv"), *given[6:]]) == 2
+
+
+def test_run_and_serve_refuse_a_series_and_name_publish(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = str(folder / "views" / f"{DAY}.csv")
+    run_it = ["run", str(folder / "daily.wpq"), "--source", f"views={data}", "--budget", "views=3"]
+    (folder / "s.toml").write_text(
+        "declarations = '''source views(when: timestamp) with every = day, start = \"2026-01-01\", on = when;'''\n"
+        f'[service]\nledger = "s.db"\nusers = "u.db"\n[sources.views]\nfile = "{data}"\nbudget = 2\n'
+    )
+    for given in ([*run_it, "--ledger", str(folder / "l.db")], ["serve", str(folder / "s.toml")]):
+        assert main(given) == 2
+        assert "wpinq publish" in capsys.readouterr().err
+    assert not (folder / "l.db").exists()

@@ -16,7 +16,7 @@ from typing import Any
 from wpinq.api.series import Series
 from wpinq.cli import arguments
 from wpinq.cli.output import checked_output, write_answers
-from wpinq.data.files import NoFile, parquet_files
+from wpinq.data.files import parquet_files
 from wpinq.engines.contract import find_engine
 from wpinq.errors import EvaluationFailed, SourceRejected, UsageError
 from wpinq.expr.epochs import Epoch
@@ -151,8 +151,12 @@ def _digest(path: str) -> str:
         for file in parquet_files(Path(path)) or [Path(path)]:
             with file.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
-    except (FileNotFoundError, NoFile):  # other refusals leave open which files there are
+    except FileNotFoundError:
         return _MISSING
+    except SourceRejected as refused:
+        if refused.missing:  # other refusals leave open which files there are
+            return _MISSING
+        raise
     except OSError:
         raise SourceRejected(f"{path} cannot be read: check its rights") from None
     return f"{digest.hexdigest()}\n"

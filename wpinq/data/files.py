@@ -43,15 +43,11 @@ _ENDING = ".parquet"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # Path makes one of two slashes
 
 
-class NoFile(SourceRejected):
-    """No file has this name, or matches this pattern."""
-
-
 def missing_file(path: Path, words: str) -> SourceRejected:
     """The refusal of a path that leads to no file, in these words unless it is an address."""
     if _ADDRESS.match(str(path)):
         return SourceRejected("this is an address, not the path of a file: fetch it, and offer the path")
-    return NoFile(words)
+    return SourceRejected(words, missing=True)
 
 
 def parquet_files(path: Path) -> list[Path] | None:
