@@ -76,25 +76,22 @@ class RunningTotal:
         assert self.template.epoch is not None
         return self.template.epoch
 
-    def _of_epoch(self, label: str) -> Query:
-        return self.query(Query(Node(source_at(self.template, label))))
-
     def node(self, place: Place) -> ListedMeasurement:
         """The node over some epochs: the Concat of the query of each of them."""
         size = place[1] - place[0] + 1
         level = size.bit_length() - 1
         if size != 2**level or (place[0] - 1) % size or place[0] < 1:
             raise PlanError("a node covers 2^k epochs, after a whole number of such")
-        whole = concat_all([*map(self._of_epoch, self.calendar.labels(*place))])
+        epochs = [Query(Node(source_at(self.template, label))) for label in self.calendar.labels(*place)]
+        whole = concat_all([*map(self.query, epochs)])
         share = Prepaid(self._tree, level, self.levels)
         return ListedMeasurement(whole.plan, NoisyCount(), self.epsilon, self.keys, whole.reading, None, share)
 
     def due(self, label: str) -> dict[str, ListedMeasurement]:
         """The nodes that end with an epoch, by name, to be released when it is over."""
         number = self.calendar.number(label)
-        sizes = [2**level for level in range(self.levels) if number % 2**level == 0]
-        places = [(number - size + 1, number) for size in sizes]
-        return {self._title(place): self.node(place) for place in places}
+        places = [(number - 2**level + 1, number) for level in range(self.levels) if number % 2**level == 0]
+        return {_TO.join(self.calendar.labels(at, at)[0] for at in place): self.node(place) for place in places}
 
     def total(self, label: str, answers: Mapping[str, Answers], revised: bool = False) -> RunningAnswers:
         """The total from the first epoch on, by least squares over the nodes released until then.
@@ -142,9 +139,6 @@ class RunningTotal:
     def _tree(self) -> str:
         plan = self.query(Query(Node(self.template))).plan
         return digest_of("running", plan.digest, str(self.epsilon), *canonical_bytes_of(self.keys, plan.type)).hex()
-
-    def _title(self, place: Place) -> str:
-        return _TO.join(self.calendar.labels(each, each)[0] for each in place)
 
 
 def concat_all(queries: list[Query]) -> Query:

@@ -150,7 +150,10 @@ class Series(Query):
         >>> sales.between("2026-01", "2026-03").count(epsilon=0.5).bill()
         Bill({'sales:2026-01': 0.5, 'sales:2026-02': 0.5, 'sales:2026-03': 0.5})
         """
-        return self._together(self.calendar.number(first), self.calendar.number(last))
+        start, end = self.calendar.number(first), self.calendar.number(last)
+        if not start <= end < start + EPOCH_LIMIT:
+            raise PlanError(f"a window is of 1 to {EPOCH_LIMIT:,} epochs, the first before the last")
+        return concat_all([*map(self.epoch, self.calendar.labels(start, end))])
 
     def running(
         self, query: Callable[[Query], Query], epsilon: EpsilonLike, keys: Iterable[object], levels: int = 9
@@ -200,8 +203,3 @@ class Series(Query):
         return RunningTotal(
             self.template, query, parse_epsilon(epsilon), check_domain(keys, query(self).plan.type), levels
         )
-
-    def _together(self, first: int, last: int) -> Query:
-        if not first <= last < first + EPOCH_LIMIT:
-            raise PlanError(f"a window is of 1 to {EPOCH_LIMIT:,} epochs, the first before the last")
-        return concat_all([*map(self.epoch, self.calendar.labels(first, last))])

@@ -43,7 +43,12 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
     """
     rows, names = person.table_rows(declared.record), column_names(declared.record)
     kept: list[str] = []
-    with _dropped(connection) as tables:
+    with ExitStack() as dropped:
+
+        def tables(name: str) -> str:
+            dropped.callback(cleanly, connection, f"DROP TABLE IF EXISTS people_{name}")
+            return f"people_{name}"
+
         size = 0
         for i, table in enumerate(person.tables):  # by number: DuckDB takes "A" and "a" for one name
             row = rows[table.name]
@@ -128,19 +133,3 @@ def _named(table: str) -> Iterator[None]:
         yield
     except SourceRejected as refusal:
         raise SourceRejected(f"table {table!r}: {refusal}") from None
-
-
-@contextmanager
-def _dropped(connection: Any) -> Iterator[Callable[[str], str]]:
-    """Names of temporary tables, which are dropped at the end."""
-    made: list[str] = []
-
-    def name(table: str) -> str:
-        made.append(f"people_{table}")
-        return made[-1]
-
-    try:
-        yield name
-    finally:
-        for table in made:
-            cleanly(connection, f"DROP TABLE IF EXISTS {table}")

@@ -105,8 +105,7 @@ class Chains:
         """The rows of an epoch, or of several."""
         labels = {EPOCH: ("label",), BETWEEN: ("first", "last")}.get(step.name)
         if labels is None:
-            totals = "running totals are asked for in Python, by series.running"
-            words = f'a series gives epochs: .Epoch("2026-11-27") or .Between("…", "…"); {totals}'
+            words = 'a series gives .Epoch("2026-11-27") and .Between("…", "…"); running totals are asked for in Python'
             raise self.text.error(words, step.position)
         given = self.bind(step, dict.fromkeys(labels, False))
         found = [str(self.values.scalar(given[label])) for label in labels]

@@ -18,7 +18,6 @@ import numpy as np
 
 from wpinq.expr.nodes import Lambda
 from wpinq.expr.trace import RecordFunction, Symbol, lift
-from wpinq.expr.types import FLOAT
 from wpinq.measure.answers import Answers
 from wpinq.measure.measurement import Measurement
 from wpinq.plan.node import Node
@@ -29,16 +28,7 @@ from wpinq.sinks.clamped_sum import check_range, check_value, clamped, weighted
 from wpinq.sinks.laplace import NoisyCount
 from wpinq.sinks.sink import PublicKeys
 from wpinq.sinks.two_ends import NoisyAverage, end_shares
-from wpinq.tables.aggregates import (
-    ALL_GROUPS,
-    AdditiveAggregate,
-    ColumnOfTable,
-    Columns,
-    OfColumn,
-    Parameters,
-    extended,
-    words_of,
-)
+from wpinq.tables.aggregates import ALL_GROUPS, AdditiveAggregate, Columns, OfColumn, Parameters, extended, words_of
 from wpinq.tables.grouping import Groups
 
 _DRAWS, _GROUPS = 2048, 256
@@ -281,7 +271,7 @@ class Ols(Cov):
         return _covariance(*table) / _variance(table, product / 2, 2)
 
     def shown(self) -> Columns:
-        return {end: ColumnOfTable(FLOAT, True) for end in ("", "_intercept")}
+        return {end: Cov.shown(self)[""] for end in ("", "_intercept")}
 
     def columns(
         self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
