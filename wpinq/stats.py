@@ -120,10 +120,10 @@ def corr(
 def ols(
     column: RecordFunction, lower: float, upper: float, other: RecordFunction, other_lower: float, other_upper: float
 ) -> Ols:
-    """The least-squares line of a column by another in each group; values are clamped to public ranges.
+    """The least-squares line of a column by another in each group.
 
-    The slope is the column of the aggregate's name, and the intercept that of its name and `_intercept`. Both are read
-    off one measurement.
+    Values are clamped to public ranges. The slope has the aggregate's name, and the intercept this name and
+    `_intercept`. One measurement gives both.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def _digest(path: str) -> str:
 
 
 def _wait(until: datetime.datetime | None) -> None:
-    """Wait for a moment, in UTC where it has no zone; a late file tells that the work took longer."""
+    """Wait for a moment, in UTC if it has no zone; a late file tells of the work."""
     moment = until if until is None or until.tzinfo else until.replace(tzinfo=datetime.UTC)
     left = (moment - datetime.datetime.now(datetime.UTC)).total_seconds() if moment else 0.0
     if left < 0:
