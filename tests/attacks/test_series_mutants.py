@@ -99,7 +99,7 @@ FAULTS = (
           "owed[over_all(source.epoch.series)] += asked[name] * source.unit_weight",
           "every = over_all(source.epoch.series); owed[every] = max(owed[every], asked[name] * source.unit_weight)",
           traps.test_budget_all_bounds_one_person_over_epochs),
-    Fault("f", "answers of another query pass for nodes", RunningTotal, "_place", "_identity(own.measurement) !=",
+    Fault("f", "answers of another query pass for nodes", RunningTotal, "total", "_identity(own.measurement) !=",
           "False and _identity(own.measurement) !=", traps.test_totals_are_sums_of_few_nodes_and_their_noise_is_known),
     Fault("g", "periods are those of a local clock", Epoch, "bounds", "- _UNIX)",
           "- _UNIX + datetime.timedelta(hours=5))", traps.test_g_bounds_are_in_utc, ("rows",)),

@@ -111,9 +111,12 @@ class RunningTotal:
             For each key, the total and its interval. Distinct values of an epoch are summed over epochs.
         """
         number = self.calendar.number(label)
-        held = [(self._place(name, own), own) for name, own in answers.items() if _TO in name]
-        nodes = [(place, own) for place, own in held if revised or place[1] <= number]
-        firsts, lasts, scales = np.array([(*place, own.scale) for place, own in nodes]).reshape(-1, 3).T
+        places = {name: self._place(name) for name in answers if _TO in name}
+        nodes = {place: answers[name] for name, place in places.items() if revised or place[1] <= number}
+        for place, own in nodes.items():
+            if _identity(own.measurement) != _node(self, place) or own.simulated:
+                raise AnswersError(f"the answers of the epochs {place} are not of this running total")
+        firsts, lasts, scales = np.array([(*place, own.scale) for place, own in nodes.items()]).reshape(-1, 3).T
         epochs = np.arange(1, max([number, *lasts]) + 1)[:, None]
         # nodes are disjoint or nested: so the sum is known of each set of epochs that the same nodes cover
         sets, which = np.unique((firsts <= epochs) & (epochs <= lasts), axis=0, return_inverse=True)
@@ -123,17 +126,13 @@ class RunningTotal:
         # of all weights that make the total of the nodes, those of least variance
         matrix = sets[known].T / scales[:, None]
         weights = matrix @ np.linalg.solve(matrix.T @ matrix, share[known]) / scales
-        terms = [(weight, own) for weight, (_, own) in zip(weights, nodes, strict=True) if abs(weight) > _NONE]
+        terms = [(weight, own) for weight, (_, own) in zip(weights, nodes.items(), strict=True) if abs(weight) > _NONE]
         values = np.sum([weight * own.values for weight, own in terms], axis=0)
         return RunningAnswers(label, terms[0][1].keys, values, np.array([abs(w) * own.scale for w, own in terms]))
 
-    def _place(self, name: str, own: Answers) -> Place:
-        """The place of a node, by its name; a refusal of answers that are not its own."""
+    def _place(self, name: str) -> Place:
         first, _, last = name.partition(_TO)
-        place = self.calendar.number(first), self.calendar.number(last)
-        if _identity(own.measurement) != _node(self, place) or own.simulated:
-            raise AnswersError(f"the answers {name} are not of this running total")
-        return place
+        return self.calendar.number(first), self.calendar.number(last)
 
     @property
     def _tree(self) -> str:

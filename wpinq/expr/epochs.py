@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from wpinq.errors import PlanError
 from wpinq.expr.declarations import Person
@@ -174,6 +175,7 @@ def _text(every: str, moment: datetime.datetime) -> str:
     return moment.isoformat()[: len(CALENDARS[every])]
 
 
+@lru_cache(maxsize=4096)  # a total reads the names of all its nodes
 def _index(every: str, label: str) -> int:
     """The number of a period since the year 1, from its label."""
     with suppress(ValueError, OverflowError):
