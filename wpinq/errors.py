@@ -76,11 +76,13 @@ class SourceRejected(WpinqError):
     ----------
     positions : tuple of int
         Row numbers, from 0, of the first offending rows, for the curator who offered the data.
+    missing : bool
+        Whether no file has the name, or matches the pattern.
     """
 
-    def __init__(self, message: str, positions: tuple[int, ...] = ()) -> None:
+    def __init__(self, message: str, positions: tuple[int, ...] = (), missing: bool = False) -> None:
         super().__init__(message)
-        self.positions = positions
+        self.positions, self.missing = positions, missing
 
 
 class SessionError(WpinqError):

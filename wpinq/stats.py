@@ -120,9 +120,10 @@ def corr(
 def ols(
     column: RecordFunction, lower: float, upper: float, other: RecordFunction, other_lower: float, other_upper: float
 ) -> Ols:
-    """The least-squares slope of a column by another in each group.
+    """The least-squares line of a column by another in each group.
 
-    Values are clamped to public ranges.
+    Values are clamped to public ranges. The slope has the aggregate's name, and the intercept this name and
+    `_intercept`. One measurement gives both.
 
     Parameters
     ----------
@@ -143,8 +144,9 @@ def ols(
     >>> from wpinq import stats
     >>> people = wp.source("people", age=int, pay=float)
     >>> rows = {"people": [(20 + i % 40, 1000.0 + 50 * (i % 40)) for i in range(8000)]}
-    >>> wanted = people.agg(slope=stats.ols("pay", 0, 4000, "age", 0, 80), epsilon=2)
-    >>> round(wp.simulate(wanted, rows, seed=1)[()]["slope"].estimate)
-    50
+    >>> wanted = people.agg(pay=stats.ols("pay", 0, 4000, "age", 0, 80), epsilon=2)
+    >>> line = wp.simulate(wanted, rows, seed=1).row()
+    >>> round(line["pay"].estimate), line["pay_intercept"].low < 0 < line["pay_intercept"].high
+    (50, True)
     """
     return Ols(column, lower, upper, other, other_lower, other_upper)

@@ -25,12 +25,16 @@ DAY = "2026-11-27"
 ROWS = "user,page,when\na,x,2026-11-27T01:00:00\nb,x,2026-11-27T23:59:59\n"
 
 
+def prepare(folder: Path) -> Path:
+    (folder / "views").mkdir()
+    (folder / "views" / f"{DAY}.csv").write_text(ROWS)
+    (folder / "daily.wpq").write_text(PROGRAM)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "views").mkdir()
-    (tmp_path / "views" / f"{DAY}.csv").write_text(ROWS)
-    (tmp_path / "daily.wpq").write_text(PROGRAM)
-    return tmp_path
+    return prepare(tmp_path)
 
 
 def run(folder: Path, *more: str, epoch: str = DAY) -> int:
@@ -207,7 +211,21 @@ def test_programs_that_cannot_be_published_are_refused(
 
 
 def test_a_folder_that_cannot_be_read_is_no_epoch_without_rows(folder: Path) -> None:
+    assert run(folder, "--data", "http://example.org/{epoch}.parquet") == 2  # an address is no missing file
     data = ["--data", str(folder / "no" / "{epoch}.csv"), "--ledger", str(folder / "l.db")]
     given = ["publish", str(folder / "daily.wpq"), "--epoch", DAY, *data, "--folder", str(folder / "out")]
     assert main(given) == 2
     assert main([*given[:5], str(folder / "views" / "one.csv"), *given[6:]]) == 2
+
+
+def test_run_and_serve_refuse_a_series_and_name_publish(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = str(folder / "views" / f"{DAY}.csv")
+    run_it = ["run", str(folder / "daily.wpq"), "--source", f"views={data}", "--budget", "views=3"]
+    (folder / "s.toml").write_text(
+        "declarations = '''source views(when: timestamp) with every = day, start = \"2026-01-01\", on = when;'''\n"
+        f'[service]\nledger = "s.db"\nusers = "u.db"\n[sources.views]\nfile = "{data}"\nbudget = 2\n'
+    )
+    for given in ([*run_it, "--ledger", str(folder / "l.db")], ["serve", str(folder / "s.toml")]):
+        assert main(given) == 2
+        assert "wpinq publish" in capsys.readouterr().err
+    assert not (folder / "l.db").exists()

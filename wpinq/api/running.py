@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,9 @@ from wpinq.sinks.laplace import NoisyCount
 
 Place = tuple[int, int]
 """The numbers of the first and last epoch of a node."""
+
+_TO, _NONE = " to ", 1e-9
+"""What stands between these epochs in its name; and a weight that is one of 0."""
 
 
 @public
@@ -74,30 +76,25 @@ class RunningTotal:
         assert self.template.epoch is not None
         return self.template.epoch
 
-    def _of_epoch(self, label: str) -> Query:
-        return self.query(Query(Node(source_at(self.template, label))))
-
     def node(self, place: Place) -> ListedMeasurement:
         """The node over some epochs: the Concat of the query of each of them."""
         size = place[1] - place[0] + 1
         level = size.bit_length() - 1
         if size != 2**level or (place[0] - 1) % size or place[0] < 1:
             raise PlanError("a node covers 2^k epochs, after a whole number of such")
-        whole = concat_all([*map(self._of_epoch, self.calendar.labels(*place))])
+        epochs = [Query(Node(source_at(self.template, label))) for label in self.calendar.labels(*place)]
+        whole = concat_all([*map(self.query, epochs)])
         share = Prepaid(self._tree, level, self.levels)
         return ListedMeasurement(whole.plan, NoisyCount(), self.epsilon, self.keys, whole.reading, None, share)
 
     def due(self, label: str) -> dict[str, ListedMeasurement]:
         """The nodes that end with an epoch, by name, to be released when it is over."""
         number = self.calendar.number(label)
-        sizes = [2**level for level in range(self.levels) if number % 2**level == 0]
-        places = [(number - size + 1, number) for size in sizes]
-        return {self._title(place): self.node(place) for place in places}
+        places = [(number - 2**level + 1, number) for level in range(self.levels) if number % 2**level == 0]
+        return {_TO.join(self.calendar.labels(at, at)[0] for at in place): self.node(place) for place in places}
 
-    def total(self, label: str, answers: Mapping[str, Answers]) -> RunningAnswers:
+    def total(self, label: str, answers: Mapping[str, Answers], revised: bool = False) -> RunningAnswers:
         """The total from the first epoch on, by least squares over the nodes released until then.
-
-        A total is not revised by nodes that are released later.
 
         Parameters
         ----------
@@ -105,52 +102,42 @@ class RunningTotal:
             The last epoch.
         answers : mapping
             The released nodes by name, as `due` names them; at least those of the epochs not covered by larger ones.
+        revised : bool
+            Whether nodes that end later have a part in it: the total of a published epoch then changes.
 
         Returns
         -------
         RunningAnswers
             For each key, the total and its interval. Distinct values of an epoch are summed over epochs.
         """
-        number, size = self.calendar.number(label), 2 ** (self.levels - 1)
-        terms: list[tuple[float, Answers]] = []
-        first = 1
-        while first <= number:
-            while first + size - 1 > number:
-                size //= 2
-            found = self._node(first, first + size - 1, answers)
-            if found is None:
-                raise AnswersError(f"the total needs the answers of the node {self._title((first, first + size - 1))}")
-            terms += found[1]
-            first += size
-        weights = np.array([weight for weight, _ in terms])
-        values = weights @ np.array([node.values for _, node in terms])
-        return RunningAnswers(label, terms[0][1].keys, values, weights * [node.scale for _, node in terms])
+        number = self.calendar.number(label)
+        places = {name: self._place(name) for name in answers if _TO in name}
+        nodes = {place: answers[name] for name, place in places.items() if revised or place[1] <= number}
+        for place, own in nodes.items():
+            if _identity(own.measurement) != _node(self, place) or own.simulated:
+                raise AnswersError(f"the answers of the epochs {place} are not of this running total")
+        firsts, lasts, scales = np.array([(*place, own.scale) for place, own in nodes.items()]).reshape(-1, 3).T
+        epochs = np.arange(1, max([number, *lasts]) + 1)[:, None]
+        # nodes are disjoint or nested: so the sum is known of each set of epochs that the same nodes cover
+        sets, which = np.unique((firsts <= epochs) & (epochs <= lasts), axis=0, return_inverse=True)
+        share = np.bincount(which.ravel(), epochs.ravel() <= number) / np.bincount(which.ravel())
+        if (known := sets.any(axis=1)) @ (share % 1) or ~known @ share:
+            raise AnswersError(f"the answers do not make the total: give all nodes that were due until {label}")
+        # of all weights that make the total of the nodes, those of least variance
+        matrix = sets[known].T / scales[:, None]
+        weights = matrix @ np.linalg.solve(matrix.T @ matrix, share[known]) / scales
+        terms = [(weight, own) for weight, (_, own) in zip(weights, nodes.items(), strict=True) if abs(weight) > _NONE]
+        values = np.sum([weight * own.values for weight, own in terms], axis=0)
+        return RunningAnswers(label, terms[0][1].keys, values, np.array([abs(w) * own.scale for w, own in terms]))
 
-    def _node(
-        self, first: int, last: int, answers: Mapping[str, Answers]
-    ) -> tuple[float, list[tuple[float, Answers]]] | None:
-        """The variance of the best estimate below a node, and the weight of each answer in it."""
-        own = answers.get(self._title((first, last)))
-        if own is not None and (_identity(own.measurement) != _node(self, (first, last)) or own.simulated):
-            raise AnswersError(f"the answers {self._title((first, last))} are not of this running total")
-        middle = (first + last) // 2
-        halves = [self._node(*half, answers) for half in ((first, middle), (middle + 1, last))] if first < last else []
-        below = [half for half in halves if half is not None]
-        if own is None and (len(below) < 2):
-            return None
-        if own is None or len(below) < 2:
-            return (2 * own.scale**2, [(1.0, own)]) if own is not None else _sum(below)
-        variance, terms = _sum(below)
-        share = variance / (variance + 2 * own.scale**2)
-        return share * 2 * own.scale**2, [(share, own), *(((1 - share) * weight, node) for weight, node in terms)]
+    def _place(self, name: str) -> Place:
+        first, _, last = name.partition(_TO)
+        return self.calendar.number(first), self.calendar.number(last)
 
     @property
     def _tree(self) -> str:
         plan = self.query(Query(Node(self.template))).plan
         return digest_of("running", plan.digest, str(self.epsilon), *canonical_bytes_of(self.keys, plan.type)).hex()
-
-    def _title(self, place: Place) -> str:
-        return " to ".join(self.calendar.labels(each, each)[0] for each in place)
 
 
 def concat_all(queries: list[Query]) -> Query:
@@ -170,10 +157,6 @@ def _node(total: RunningTotal, place: Place) -> tuple[bytes, tuple[Value, ...] |
 def _identity(measurement: Measurement) -> tuple[bytes, tuple[Value, ...] | None]:
     """The noise of a node and its keys; answers from a file have no more."""
     return replace(measurement, prepaid=None).digest, measurement.domain
-
-
-def _sum(parts: list[tuple[float, list[Any]]]) -> tuple[float, list[Any]]:
-    return sum(variance for variance, _ in parts), [term for _, terms in parts for term in terms]
 
 
 @public

@@ -9,7 +9,7 @@ from wpinq.api.query import Query
 from wpinq.api.running import RunningTotal, concat_all
 from wpinq.api.source import source
 from wpinq.errors import PlanError
-from wpinq.expr.epochs import Epoch
+from wpinq.expr.epochs import EPOCH_LIMIT, Epoch
 from wpinq.measure.measurement import check_domain
 from wpinq.measure.prepaid import source_at
 from wpinq.noise.epsilon import parse_epsilon
@@ -17,9 +17,6 @@ from wpinq.noise.epsilon_text import EpsilonLike
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.runtime.public import public
-
-WINDOW_LIMIT = 1_024
-"""The most epochs of a window."""
 
 
 def series(
@@ -153,7 +150,10 @@ class Series(Query):
         >>> sales.between("2026-01", "2026-03").count(epsilon=0.5).bill()
         Bill({'sales:2026-01': 0.5, 'sales:2026-02': 0.5, 'sales:2026-03': 0.5})
         """
-        return self._together(self.calendar.number(first), self.calendar.number(last))
+        start, end = self.calendar.number(first), self.calendar.number(last)
+        if not start <= end < start + EPOCH_LIMIT:
+            raise PlanError(f"a window is of 1 to {EPOCH_LIMIT:,} epochs, the first before the last")
+        return concat_all([*map(self.epoch, self.calendar.labels(start, end))])
 
     def running(
         self, query: Callable[[Query], Query], epsilon: EpsilonLike, keys: Iterable[object], levels: int = 9
@@ -203,8 +203,3 @@ class Series(Query):
         return RunningTotal(
             self.template, query, parse_epsilon(epsilon), check_domain(keys, query(self).plan.type), levels
         )
-
-    def _together(self, first: int, last: int) -> Query:
-        if not first <= last < first + WINDOW_LIMIT:
-            raise PlanError(f"a window is of 1 to {WINDOW_LIMIT:,} epochs, the first before the last")
-        return concat_all([*map(self.epoch, self.calendar.labels(first, last))])

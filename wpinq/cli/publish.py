@@ -53,7 +53,7 @@ def add_parser(commands: Any) -> None:
     state = "the version of the data of an epoch; corrected data are a new version, and pay anew (default: 1)"
     made.add_argument("--data-version", action="append", default=[], metavar="LABEL=VERSION", help=state)
     moment = "put files in place at this moment in UTC, such as 2026-11-28T06:00: a moment after the work would tell"
-    made.add_argument("--at", metavar="TIME", type=utc_time, help=moment)
+    made.add_argument("--at", metavar="TIME", type=datetime.datetime.fromisoformat, help=moment)
     value = "the value of another parameter of the program"
     made.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help=value)
     arguments.add_engine(made)
@@ -151,26 +151,19 @@ def _digest(path: str) -> str:
         for file in parquet_files(Path(path)) or [Path(path)]:
             with file.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
-    except FileNotFoundError:
+    except (FileNotFoundError, SourceRejected) as refused:
+        if not getattr(refused, "missing", True):  # which leaves open what files there are
+            raise
         return _MISSING
-    except SourceRejected as refused:
-        if "no file that matches" in str(refused):  # of a pattern; other refusals leave open which files there are
-            return _MISSING
-        raise
     except OSError:
         raise SourceRejected(f"{path} cannot be read: check its rights") from None
     return f"{digest.hexdigest()}\n"
 
 
-def utc_time(text: str) -> datetime.datetime:
-    """A moment; one without a zone is in UTC."""
-    moment = datetime.datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-
-
 def _wait(until: datetime.datetime | None) -> None:
-    """Wait for a moment; a late file tells that the work took longer."""
-    left = 0.0 if until is None else (until - datetime.datetime.now(datetime.UTC)).total_seconds()
+    """Wait for a moment, in UTC if it has no zone; a late file tells of the work."""
+    moment = until if until is None or until.tzinfo else until.replace(tzinfo=datetime.UTC)
+    left = (moment - datetime.datetime.now(datetime.UTC)).total_seconds() if moment else 0.0
     if left < 0:
         arguments.tell("wpinq: the moment of --at is over: that this file is late tells of the work")
     time.sleep(max(left, 0.0))

@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> None:
                 what = "account" if given is budgets and name in program.sources else "source"
                 raise UsageError(f"the program has no {what} {name!r}; it has {', '.join(known) or 'none'}")
     for name, source in Bill(asked).sources.items():
+        if source.epoch is not None:
+            raise UsageError(f"{source.epoch.series} is a series: wpinq publish releases its epochs")
         if (name not in files and not tables[name]) or source.account not in budgets:
             raise UsageError(
                 f"the program uses {name}: give --source {name}=FILE and --budget {source.account}=EPSILON"

@@ -49,7 +49,7 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
         raise SourceRejected(f"{relation.what} has no column {epoch.on!r} of type {kind}: all rows would be left out")
     within, anew = epoch.condition(on, kind), relation.anew
     outside = f"SELECT 1 FROM {relation.source} WHERE ({within}) IS NOT TRUE LIMIT 1"
-    if epoch.strict and connection.execute(outside).fetchall():
+    if epoch.strict and (relation.found.reasons or connection.execute(outside).fetchall()):
         raise SourceRejected(_LATE)
     return replace(
         relation,

@@ -46,8 +46,8 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # Path makes one of two sla
 def missing_file(path: Path, words: str) -> SourceRejected:
     """The refusal of a path that leads to no file, in these words unless it is an address."""
     if _ADDRESS.match(str(path)):
-        words = "this is an address, not the path of a file: fetch it, and offer the path"
-    return SourceRejected(words)
+        return SourceRejected("this is an address, not the path of a file: fetch it, and offer the path")
+    return SourceRejected(words, missing=True)
 
 
 def parquet_files(path: Path) -> list[Path] | None:

@@ -7,8 +7,8 @@ filtered or coded across ids before the records are made. So all rows of one id 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from wpinq.columns.records import column_names, column_types
@@ -43,15 +43,22 @@ def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: P
     """
     rows, names = person.table_rows(declared.record), column_names(declared.record)
     kept: list[str] = []
-    with _dropped(connection) as tables:
+    with ExitStack() as dropped:
+
+        def tables(name: str) -> str:
+            dropped.callback(cleanly, connection, f"DROP TABLE IF EXISTS people_{name}")
+            return f"people_{name}"
+
         size = 0
         for i, table in enumerate(person.tables):  # by number: DuckDB takes "A" and "a" for one name
             row = rows[table.name]
-            with _named(table.name), staged(connection), ExitStack() as stack:
-                offered = tables(f"offered_{i}")
-                ids = f"c{len(column_names(row))} AS p, {', '.join(column_names(row))}"
-                table_of_rows(connection, read(table, row, stack), offered, ids)
-            over = tables(f"over_{i}")
+            offered, over = tables(f"offered_{i}"), tables(f"over_{i}")
+            ids = f"c{len(column_names(row))} AS p, {', '.join(column_names(row))}"
+            try:
+                with staged(connection), ExitStack() as stack:
+                    table_of_rows(connection, read(table, row, stack), offered, ids)
+            except SourceRejected as refusal:
+                raise SourceRejected(f"table {table.name!r}: {refusal}") from None
             kept.append(_kept_rows(connection, offered, over, table, row))
             ((count,),) = connection.execute(f"SELECT count(*) FROM {offered}").fetchall()
             size += count
@@ -119,28 +126,3 @@ def _weighed(connection: Any, made: str, twins: str, names: list[str]) -> str:
         f"SELECT {listed}, CAST(1 AS DOUBLE) AS w FROM {made} ANTI JOIN {twins} USING (h) UNION ALL "
         f"SELECT {listed}, CAST(count(*) AS DOUBLE) AS w FROM {made} SEMI JOIN {twins} USING (h) GROUP BY {listed}"
     )
-
-
-@contextmanager
-def _named(table: str) -> Iterator[None]:
-    """Refusals of a table name it."""
-    try:
-        yield
-    except SourceRejected as refusal:
-        raise SourceRejected(f"table {table!r}: {refusal}") from None
-
-
-@contextmanager
-def _dropped(connection: Any) -> Iterator[Callable[[str], str]]:
-    """Names of temporary tables, which are dropped at the end."""
-    made: list[str] = []
-
-    def name(table: str) -> str:
-        made.append(f"people_{table}")
-        return made[-1]
-
-    try:
-        yield name
-    finally:
-        for table in made:
-            cleanly(connection, f"DROP TABLE IF EXISTS {table}")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from wpinq.errors import PlanError
 from wpinq.expr.declarations import Person
@@ -23,6 +24,9 @@ CALENDARS = {"hour": "2026-11-27T05", "day": "2026-11-27", "week": "2026-W48", "
 
 SEPARATOR = ":"
 """It stands between a series and an epoch, in the names of sources and accounts, and is in no other name."""
+
+EPOCH_LIMIT = 1_024
+"""The most labels of a series, each of whose accounts declares all of them, and the most epochs of a window."""
 
 _UNIX, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
 _DAY = 86_400_000_000
@@ -65,10 +69,10 @@ class Epoch:
 
     def __post_init__(self) -> None:
         check_field_name(self.series)
-        listed = isinstance(self.every, tuple)
-        sound = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in self.every)
-        if listed and (not sound or len({*self.every}) < len(self.every) or self.every[:1] != (self.start,)):
-            raise PlanError(f"series {self.series!r}: labels are different texts in order, and the first is the start")
+        listed, first = isinstance(self.every, tuple), self.every[:1] == (self.start,)
+        sound = first and all(isinstance(each, str) and _LABEL.fullmatch(each) for each in self.every)
+        if listed and not (sound and len({*self.every}) == len(self.every) <= EPOCH_LIMIT):
+            raise PlanError(f"series {self.series!r}: up to {EPOCH_LIMIT:,} labels, all different, from the start on")
         if not listed and self.every not in CALENDARS:
             raise PlanError(f"series {self.series!r}: every is one of {', '.join(CALENDARS)}, or all labels")
         if not listed and _moment(str(self.every), _index(str(self.every), self.start)) <= _UNIX:
@@ -171,6 +175,7 @@ def _text(every: str, moment: datetime.datetime) -> str:
     return moment.isoformat()[: len(CALENDARS[every])]
 
 
+@lru_cache(maxsize=4096)  # a total reads the names of all its nodes
 def _index(every: str, label: str) -> int:
     """The number of a period since the year 1, from its label."""
     with suppress(ValueError, OverflowError):

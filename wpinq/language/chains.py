@@ -106,7 +106,8 @@ class Chains:
         """The rows of an epoch, or of several."""
         labels = {EPOCH: ("label",), BETWEEN: ("first", "last")}.get(step.name)
         if labels is None:
-            raise self.text.error('a series gives epochs: .Epoch("2026-11-27") or .Between("…", "…")', step.position)
+            words = 'a series gives .Epoch("2026-11-27") and .Between("…", "…"); running totals are asked for in Python'
+            raise self.text.error(words, step.position)
         given = self.bind(step, dict.fromkeys(labels, False))
         found = [str(self.values.scalar(given[label])) for label in labels]
         return series.epoch(*found) if step.name == EPOCH else series.between(*found)

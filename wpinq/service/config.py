@@ -15,6 +15,7 @@ from pydantic.networks import IPvAnyNetwork
 
 from wpinq.api.people import tables_of
 from wpinq.api.query import Query
+from wpinq.api.series import Series
 from wpinq.data import EdgeList
 from wpinq.data.source_files import as_key, source_data, tables_data
 from wpinq.errors import LanguageError, SessionError, UsageError, WpinqError
@@ -217,6 +218,8 @@ def _sources(file: ServiceFile, folder: Path) -> dict[str, OfferedSource]:
         raise UsageError("each declared source needs its data in [sources.NAME], and no other source may be there")
     found = {}
     for name, given in file.sources.items():
+        if isinstance(program.sources[name], Series):
+            raise UsageError(f"[sources.{name}]: a series is not served: release its epochs with wpinq publish")
         data: Any
         if (tables := tables_of(program.sources[name])) or not isinstance(given.file, str):
             if not isinstance(given.file, dict) or {*given.file} != {*tables}:

@@ -24,7 +24,16 @@ from wpinq.plan.operators import SelectMany
 from wpinq.runtime.arrays import Floats
 from wpinq.sinks.answer_kinds import Kind, NotStated
 from wpinq.sinks.clamped import NoisyAverage, check_range, check_value, clamped, end_shares, weighted
-from wpinq.tables.aggregates import ALL_GROUPS, AdditiveAggregate, OfColumn, Parameters, ReadOff, extended, words_of
+from wpinq.tables.aggregates import (
+    ALL_GROUPS,
+    AdditiveAggregate,
+    Columns,
+    OfColumn,
+    Parameters,
+    ReadOff,
+    extended,
+    words_of,
+)
 from wpinq.tables.grouping import Groups
 
 _DRAWS, _GROUPS = 2048, 256
@@ -46,6 +55,8 @@ class Moment(OfColumn, AdditiveAggregate):
     """The least and the largest it can be, in units of the ranges."""
     powers: ClassVar[tuple[int, ...]]
     """Of the length of each range, in the unit of the statistic."""
+    offset: ClassVar[float] = 0.0
+    """What is added to it in this unit."""
     lower: float
     upper: float
 
@@ -105,7 +116,9 @@ class Moment(OfColumn, AdditiveAggregate):
             none = np.isnan(drawn)
             low = np.partition(np.where(none, -np.inf, drawn), rank)[:, rank]
             high = np.partition(np.where(none, np.inf, drawn), _DRAWS - 1 - rank)[:, _DRAWS - 1 - rank]
-            ends = np.clip([number, np.fmin(low, number), np.fmax(high, number)], *self.limits) * self.unit
+            ends = (
+                np.clip([number, np.fmin(low, number), np.fmax(high, number)], *self.limits) * self.unit + self.offset
+            )
             ends[1:, ~np.isfinite(ends).all(axis=0)] = np.nan
             found[:, start : start + _GROUPS] = ends
         return found[0], found[1], found[2]
@@ -240,11 +253,11 @@ class Corr(Cov):
 
 @dataclass(frozen=True, slots=True)
 class Ols(Cov):
-    """The least-squares slope: two thirds are the table, at most a third is `4/3·u′·l′`."""
+    """The least-squares line: two thirds are the table, at most a third is `4/3·u′·l′`."""
 
     name: ClassVar[str] = "Ols"
     own_parts: ClassVar[tuple[str, ...]] = (*Cov.own_parts, "spread")
-    noun: ClassVar[str] = "slope"
+    noun: ClassVar[str] = "slope and intercept"
     limits: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     powers: ClassVar[tuple[int, ...]] = (1, -1)
 
@@ -257,3 +270,30 @@ class Ols(Cov):
     def statistic(*parts: Floats) -> Floats:
         *table, product = parts
         return _covariance(*table) / _variance(table, product / 2, 2)
+
+    def shown(self) -> Columns:
+        return {end: Cov.shown(self)[""] for end in ("", "_intercept")}
+
+    def columns(
+        self, answers: Sequence[Answers], confidence: float, groups: slice = ALL_GROUPS
+    ) -> tuple[Sequence[Any], ...]:
+        intercept = Intercept(*(getattr(self, name) for name, _ in self.parameters))
+        return (*Cov.columns(self, answers, confidence, groups), *intercept.columns(answers, confidence, groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Intercept(Ols):
+    """The height of a least-squares line at 0, from the parts of the line."""
+
+    powers: ClassVar[tuple[int, ...]] = (1, 0)
+    columns = Cov.columns
+
+    @property
+    def offset(self) -> float:  # type: ignore[override]
+        return self.lower
+
+    def statistic(self, *parts: Floats) -> Floats:  # type: ignore[override]
+        count, start = sum(parts[:4]), self.other_lower / (self.other_upper - self.other_lower)
+        mean, other = ((parts[0] + parts[margin]) / count for margin in (1, 2))
+        found: Floats = mean - Ols.statistic(*parts) * (other + start)
+        return found

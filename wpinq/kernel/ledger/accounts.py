@@ -203,12 +203,13 @@ def check_single(source: Source, accounts: Iterable[Account]) -> None:
     LedgerError
         Naming the account.
     """
-    ours = f"{source.account}/{source.source}" if source.person is not None and source.person.account else source.source
+    names = {source.source, source.source.partition(SEPARATOR)[0]}  # of an epoch, also that of its series
+    ours = {f"{source.account}/{source.source}"} if source.person is not None and source.person.account else names
     for known in accounts:
         holder, _, table = known.name.rpartition("/")
-        if known.name != ours and known.schema != SHARED and table == source.source:
+        if known.name not in ours and known.schema != SHARED and table in names:
             raise LedgerError(
-                f"the ledger has {source.source!r} as the account {known.name!r}, which another declaration opened: "
+                f"the ledger has {table!r} as the account {known.name!r}, which another declaration opened: "
                 "use that, or protect the data under another name"
             )
         if known.schema == SHARED and known.name == source.source != source.account:
