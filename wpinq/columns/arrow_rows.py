@@ -169,8 +169,6 @@ def hash_sql(names: Sequence[str]) -> str:
 
 
 _PIECE = 100_000
-_BLOCK = 2**13
-_FACTOR = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: odd, with bits all over
 _ROWS = "rows_in_memory"
 _TAKEN_ROWS = "rows_in_memory_taken"
 
@@ -238,6 +236,8 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
     key often are, are all different. Else equal rows are found as `duplicates` says. One of them stands for all, and
     the others have no weight.
     """
+    import numpy as np
+
     rows, names = _plain(table), ", ".join(column_names(type_))
     if _increases(table):
         return rows
@@ -246,7 +246,7 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         hashed_by = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
         shown = rows.attach(connection, _ROWS)
         for hashed in hashed_by:
-            hashes = _hashes_of_rows(connection, table, hashed)
+            hashes = _hashes_of_rows(connection, hashed)
             shared = shared_hashes(hashes.copy())
             if not len(shared):
                 return rows
@@ -256,12 +256,7 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
         grouped = gathered(connection, f"SELECT {names}, {weight} AS w FROM {shown} GROUP BY {names}")
     finally:
         rows.detach(connection, _ROWS)
-    rows = ArrowRows(grouped, len(grouped), 0)
-    try:
-        query = f"SELECT coalesce(sum(w::HUGEINT), 0) FROM {rows.attach(connection, _ROWS)}"
-        ((total,),) = connection.execute(query).fetchall()
-    finally:
-        rows.detach(connection, _ROWS)
+    total = sum(int(_numbers(piece, np.float64).sum()) for piece in grouped.column("w").chunks)
     return ArrowRows(grouped, len(grouped), total)
 
 
@@ -308,76 +303,33 @@ def _numbers(column: Any, kind: Any) -> Any:
     return np.frombuffer(column.buffers()[1], dtype=kind)[column.offset : column.offset + len(column)]
 
 
-def _hashes_of_rows(connection: Any, table: Any, names: Sequence[str]) -> Any:
+def _hashes_of_rows(connection: Any, names: Sequence[str]) -> Any:
     """Hashes of all rows, in order, of 32 bits.
 
     The few rows that have one in common by chance are compared as those that are equal are, and it takes less time to
-    sort them than hashes of 64 bits, and less memory. Those of integers that are never null are the upper bits of a
-    polynomial, which take half the time of the database's.
+    sort them than hashes of 64 bits, and less memory.
     """
-    import numpy as np
-
-    hashes, place = np.empty(len(table), dtype=np.uint32), 0
-    if all(map(_is_plain_integer, table.select(names).columns)):
-        for piece in table.select(names).to_batches():
-            mixed = np.zeros(len(piece), dtype=np.uint64)
-            for power, column in enumerate(piece.columns, 1):
-                mixed += _numbers(column, np.uint64) * np.uint64(pow(_FACTOR, power, 2**64))
-            hashes[place : place + len(piece)] = mixed >> np.uint64(32)
-            place += len(piece)
-        return hashes
     with in_order(connection):
         query = f"SELECT CAST({hash_sql(names)} >> 32 AS UINTEGER) AS h FROM {_ROWS}"
-        for piece in connection.sql(query).to_arrow_reader(_PIECE):
-            hashes[place : place + len(piece)] = _numbers(piece.column(0), np.uint32)
-            place += len(piece)
-    if place != len(table):
-        raise OSError("there are not as many hashes as rows")
-    return hashes
+        return connection.execute(query).fetchnumpy()["h"]
 
 
 def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) -> ArrowRows:
     """The same table with weights, where only the rows in some places may be equal to others."""
     import numpy as np
 
-    taken = _plain(_at(table, places).append_column("place", _column(places)))
+    weights = np.ones(len(table))
+    weights[places] = 0
+    suspects = table.append_column("w", _column(weights)).append_column("place", _column(np.arange(len(table))))
     try:
-        taken.attach(connection, _TAKEN_ROWS)
-        query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN_ROWS} GROUP BY {names}"
+        connection.register(_TAKEN_ROWS, ArrowStream(suspects))
+        query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN_ROWS} WHERE w = 0 GROUP BY {names}"
         found = connection.execute(query).fetchnumpy()
     finally:
-        taken.detach(connection, _TAKEN_ROWS)
-    weights = np.zeros(len(places))
-    weights[np.searchsorted(places, found["place"])] = found["w"]
-    count, total = len(table) - len(places) + len(found["w"]), len(table) - len(places) + int(weights.sum())
-    repeated = weights != 1
-    column = _ones_but_for(len(table), places[repeated], weights[repeated])
-    return ArrowRows(table.append_column("w", column), count, total)
-
-
-def _ones_but_for(size: int, places: Any, weights: Any) -> Any:
-    """A column of ones with the given weights in some places, in order.
-
-    Blocks of nothing but ones share their memory.
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    pieces: list[Any] = []
-    end, ones = 0, _column(np.ones(min(size, _PIECE)))
-
-    def fill(begin: int) -> None:
-        pieces.extend(ones.slice(0, begin - at) for at in range(end, begin, len(ones)))
-
-    blocks, first = np.unique(places // _BLOCK, return_index=True)
-    for block, inside in zip(blocks.tolist(), np.split(np.arange(len(places)), first)[1:], strict=True):
-        fill(block * _BLOCK)
-        own = np.ones(min(_BLOCK, size - block * _BLOCK))
-        own[places[inside] - block * _BLOCK] = weights[inside]
-        pieces.append(_column(own))
-        end = block * _BLOCK + len(own)
-    fill(size)
-    return pa.chunked_array(pieces, pa.float64())
+        connection.unregister(_TAKEN_ROWS)
+    weights[found["place"]] = found["w"]
+    count = len(table) - len(places) + len(found["w"])
+    return ArrowRows(table.append_column("w", _column(weights)), count, int(weights.sum()))
 
 
 def _column(numbers: Any) -> Any:
@@ -386,30 +338,3 @@ def _column(numbers: Any) -> Any:
 
     type_ = pa.float64() if numbers.dtype.kind == "f" else pa.int64()
     return pa.Array.from_buffers(type_, len(numbers), [None, pa.py_buffer(numbers)])
-
-
-def _at(table: Any, places: Any) -> Any:
-    """The rows in some places, in order.
-
-    Arrow's own way puts all pieces of a table together first. The function comes from where `pyarrow.compute` has it
-    from. To import that module takes longer than to protect a hundred thousand rows, for it writes a Python function
-    for each of Arrow's. Where the function is no longer there, the module does.
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    try:
-        from pyarrow._compute import call_function
-    except ImportError:
-        from pyarrow.compute import call_function
-
-    pieces = table.to_batches()
-    ends = np.cumsum([len(piece) for piece in pieces])
-    inside = np.split(places, np.searchsorted(places, ends[:-1]))
-    taken = []
-    for piece, end, of_piece in zip(pieces, ends, inside, strict=True):
-        if len(of_piece):
-            at = _column(of_piece - (end - len(piece)))
-            columns = [call_function("array_take", [column, at]) for column in piece.columns]
-            taken.append(pa.RecordBatch.from_arrays(columns, schema=table.schema))
-    return pa.Table.from_batches(taken, table.schema)
