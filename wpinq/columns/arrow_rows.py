@@ -64,25 +64,6 @@ def varied_texts(connection: Any, rows: str, type_: Type) -> frozenset[str]:
     return frozenset(name for name, n in zip(texts, found, strict=True) if n > _VARIED * max(count, LOOKED_AT))
 
 
-def hashed_first(connection: Any, rows: str, type_: Type) -> list[tuple[str, ...]]:
-    """The columns whose hash finds the few rows that repeat, the quickest first.
-
-    They are none where there are many such rows. The choices are the integers, the numbers, and all columns, as far as
-    they distinguish the first rows as well as all do. Hashing texts takes several times as long. Equal rows have equal
-    hashes in any case.
-    """
-    columns = list(zip(column_names(type_), column_types(type_), strict=True))
-    names = tuple(name for name, _ in columns)
-    kinds = (("BIGINT",), ("BIGINT", "DOUBLE", "BOOLEAN"))
-    offered = [tuple(name for name, kind in columns if kind in some) or names for some in kinds] + [names]
-    hashes = ", ".join(f"{hash_sql(some)} AS h{i}" for i, some in enumerate(offered))
-    found = connection.execute(f"SELECT {hashes} FROM ({rows}) LIMIT {LOOKED_AT}").fetchnumpy()
-    count, repeated = len(found["h0"]), [len(shared_hashes(found[f"h{i}"])) for i, _ in enumerate(offered)]
-    if count < LOOKED_AT or often(repeated[-1], count):
-        return []
-    return list(dict.fromkeys(some for some, times in zip(offered, repeated, strict=True) if times == repeated[-1]))
-
-
 def shared_hashes(hashes: Any) -> Any:
     """The hashes that several rows have, of an array of the hashes of all rows, which is sorted.
 
@@ -233,19 +214,22 @@ def merged(connection: Any, table: Any, type_: Type, weight: str) -> ArrowRows:
     """The records of a table whose rows weigh 1, with equal rows merged.
 
     `weight` is their weight together, in SQL. Rows in increasing order of their integers, as those of a table with a
-    key often are, are all different. Else equal rows are found as `duplicates` says. One of them stands for all, and
-    the others have no weight.
+    key often are, are all different. Else equal rows are found by hashes: of the integers, where these tell the first
+    rows apart, for hashing texts takes several times as long. One of equal rows stands for all, and the others have no
+    weight.
     """
     import numpy as np
 
+    columns = zip(column_names(type_), column_types(type_), strict=True)
     rows, names = _plain(table), ", ".join(column_names(type_))
+    choices = dict.fromkeys([tuple(name for name, kind in columns if kind == "BIGINT"), tuple(column_names(type_))])
     if _increases(table):
         return rows
     try:
-        _plain(table.slice(0, LOOKED_AT)).attach(connection, _ROWS)
-        hashed_by = hashed_first(connection, f"SELECT * FROM {_ROWS}", type_)
+        first = _plain(table.slice(0, LOOKED_AT)).attach(connection, _ROWS)
+        telling = [each for each in choices if each and not repeats_often(connection, first, each)]
         shown = rows.attach(connection, _ROWS)
-        for hashed in hashed_by:
+        for hashed in telling:
             hashes = _hashes_of_rows(connection, hashed)
             shared = shared_hashes(hashes.copy())
             if not len(shared):
@@ -318,18 +302,32 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
     """The same table with weights, where only the rows in some places may be equal to others."""
     import numpy as np
 
-    weights = np.ones(len(table))
-    weights[places] = 0
-    suspects = table.append_column("w", _column(weights)).append_column("place", _column(np.arange(len(table))))
+    suspects = _plain(_at(table, places).append_column("place", _column(places)))
     try:
-        connection.register(_TAKEN_ROWS, ArrowStream(suspects))
-        query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN_ROWS} WHERE w = 0 GROUP BY {names}"
+        suspects.attach(connection, _TAKEN_ROWS)
+        query = f"SELECT min(place) AS place, {weight} AS w FROM {_TAKEN_ROWS} GROUP BY {names}"
         found = connection.execute(query).fetchnumpy()
     finally:
-        connection.unregister(_TAKEN_ROWS)
+        suspects.detach(connection, _TAKEN_ROWS)
+    weights = np.ones(len(table))
+    weights[places] = 0
     weights[found["place"]] = found["w"]
     count = len(table) - len(places) + len(found["w"])
     return ArrowRows(table.append_column("w", _column(weights)), count, int(weights.sum()))
+
+
+def _at(table: Any, places: Any) -> Any:
+    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first."""
+    import numpy as np
+    import pyarrow as pa
+
+    pieces = table.to_batches()
+    begins = np.cumsum([0, *map(len, pieces)])
+    inside = np.split(places, np.searchsorted(places, begins[1:-1]))
+    taken = [
+        piece.take(_column(at - begin)) for piece, begin, at in zip(pieces, begins, inside, strict=False) if len(at)
+    ]
+    return pa.Table.from_batches(taken, table.schema)
 
 
 def _column(numbers: Any) -> Any:

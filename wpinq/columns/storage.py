@@ -158,10 +158,9 @@ def store(
     norm : Fraction, optional
         The sum of the absolute weights. Unless given, weights are numbers of rows, and are added up.
     repeated : str, optional
-        Where the query gives rows of weight 1 that may be equal, what equal ones weigh together, as SQL: see
-        `duplicates`.
+        Where the query gives rows of weight 1 that may be equal, what equal ones weigh together, as SQL.
     varied : frozenset of str
-        Columns of text that hardly repeat, which are held as they are: see `duplicates`.
+        Columns of text that hardly repeat, which are held as they are: see `varied_texts`.
     """
     file = UnlinkedFile(in_memory)
     columns = zip([*column_names(type_), "w"], [*column_types(type_), "DOUBLE"], strict=True)

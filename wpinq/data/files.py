@@ -250,10 +250,16 @@ SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
-_DIALECT = (
-    "auto_detect=false, header=false, skip=1, quote='\"', escape='\"', comment='', nullstr='\\x01', "
-    "strict_mode=true, null_padding=false, ignore_errors=false"
-)
+
+def text_columns(file: Any, width: int, delimiter: str, skip: int, quote: str) -> str:
+    """The SQL that reads lines of an open file as columns `g0`, `g1`, … of text, of which none is null."""
+    names = [f"'g{i}'" for i in range(width)]
+    columns = ", ".join(f"{name}: 'VARCHAR'" for name in names)
+    return (
+        f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, force_not_null=[{', '.join(names)}], skip={skip}, "
+        f"delim={quoted(delimiter)}, quote='{quote}', escape='{quote}', auto_detect=false, header=false, comment='', "
+        "strict_mode=true, null_padding=false, ignore_errors=false)"
+    )
 
 
 def file_relation(connection: Any, data: str | os.PathLike[str], type_: Type, stack: ExitStack) -> Relation | None:
@@ -524,8 +530,7 @@ def _csv_relation(connection: Any, csv_file: CsvFile, type_: Type, stack: ExitSt
 
     if not plain or any("\n" in name or "\r" in name for name in header):
         return in_python()
-    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(header)))
-    source = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, delim={quoted(delimiter)}, {_DIALECT})"
+    source = text_columns(file, len(header), delimiter, 1, '"')
     return Relation.of_fields(names, source, fields, layout, small=small, anew=in_python)
 
 
