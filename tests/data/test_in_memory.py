@@ -14,7 +14,7 @@ import pytest
 import wpinq as wp
 from tests.support.declared import declared
 from tests.support.parameters import for_each, sizes
-from wpinq.columns import arrow_rows
+from wpinq.columns import storage
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data import read_source, relation, sources
 from wpinq.engines.sql.duckdb.database import Database
@@ -186,7 +186,7 @@ def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
                     held(relation, {"a": int}, frozenset({"unit_weights"}))
 
 
-SHARED_HASHES = arrow_rows.shared_hashes
+SHARED_HASHES = storage.shared_hashes
 
 
 @for_each("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
@@ -196,7 +196,7 @@ def test_rows_in_increasing_order_are_all_different(
 ) -> None:
     """Unless one of them is not, wherever that is: within a batch or at the start of another."""
     looked: list[int] = []
-    monkeypatch.setattr(arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or SHARED_HASHES(hashes))
+    monkeypatch.setattr(storage, "shared_hashes", lambda hashes: looked.append(1) or SHARED_HASHES(hashes))
     row = "i" if place is None else f"CASE WHEN i = {place} THEN i - 1 ELSE i END"
     with duckdb.connect() as connection:
         numbered = f"SELECT j // {step} AS a, 'x' AS b, -(j // 9) AS d, j AS c FROM (SELECT {row} AS j FROM {ROWS})"
@@ -236,7 +236,7 @@ def test_settings_of_the_relations_connection_change_nothing(settings: list[str]
 @pytest.mark.parametrize("seen", ["a", "a % 100000", "a >> 17"])
 def test_equal_hashes_make_no_rows_equal(seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashes that few rows, many or nearly all have in common say nothing of what is equal."""
-    monkeypatch.setattr(arrow_rows, "hash_sql", lambda names: f"hash({seen.replace('a', names[0])})")
+    monkeypatch.setattr(storage, "hash_sql", lambda names: f"hash({seen.replace('a', names[0])})")
     number = "CASE i % 5000 WHEN 7 THEN i - 7 WHEN 4999 THEN i - 4999 + (1::BIGINT << 32) ELSE i END"
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT {number} AS a FROM {ROWS}")
@@ -250,7 +250,7 @@ def test_integers_that_repeat_behind_the_first_rows_are_looked_at_with_other_col
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No row is grouped where the other columns tell all of them apart."""
-    monkeypatch.setattr(arrow_rows, "gathered", lambda *given: pytest.fail("the rows are grouped"))
+    monkeypatch.setattr(storage, "gathered", lambda *given: pytest.fail("the rows are grouped"))
     sql = {"float": "-i / 2", "str": "'b' || i"}[kind]
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT 50000 - i % 50000 AS a, {sql} AS b FROM {ROWS}")

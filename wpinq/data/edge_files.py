@@ -19,7 +19,7 @@ from typing import Any
 from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import UNFIT, any_of, of_text
 from wpinq.data.files import NO_TEXT, NUMBER, SMALL, ZEROS, lines_of, stage_text, text_columns
-from wpinq.data.graph_files import formats_of
+from wpinq.data.graphs import formats_of
 from wpinq.data.layout import Layout
 from wpinq.data.relation import STAGED, Relation
 from wpinq.errors import SourceRejected

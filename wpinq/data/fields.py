@@ -27,7 +27,7 @@ from wpinq.data.files import (
     unread_format,
 )
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, proposed_field, type_of_kind
-from wpinq.data.rejection import computed
+from wpinq.data.relation import computed
 from wpinq.data.sources import dtype_name
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import is_column_name

@@ -29,8 +29,7 @@ from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import of_column, of_text, readable_as_text
 from wpinq.data.kinds import durations, with_durations
 from wpinq.data.layout import Layout
-from wpinq.data.rejection import Tally, reject
-from wpinq.data.relation import STAGED, Relation
+from wpinq.data.relation import STAGED, Relation, Tally, reject
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import Type
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.data.kinds import proposed_field
-from wpinq.data.rejection import Faults
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
@@ -22,6 +21,9 @@ from wpinq.expr.values import UnfitValue, Value, normalize
 
 ColumnValues = Sequence[Any]
 """Python values."""
+
+Faults = dict[int, str]
+"""Position of an unfit row, from 0 -> the reason, which never holds a value."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
 NO_BOOL = "an integer that is neither 0 nor 1, where bool is declared"

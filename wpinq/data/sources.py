@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wpinq.columns.arrow_rows import ArrowStream
+from wpinq.columns.storage import ArrowStream
 from wpinq.columns.unlinked_file import bytes_of, in_order
 from wpinq.data.casts import any_of, of_column, scalar
 from wpinq.data.files import check_no_log
 from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
-from wpinq.data.rejection import computed
-from wpinq.data.relation import STAGED, UNREADABLE, Relation
+from wpinq.data.relation import STAGED, UNREADABLE, Relation, computed
 from wpinq.data.rows import (
     NO_ROWS,
     KeptRows,

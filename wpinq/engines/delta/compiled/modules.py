@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from wpinq.engines.delta.compiled.routine import CannotCompile
-from wpinq.runtime.optional_imports import install
+from wpinq.errors import install
 
 CACHE_VARIABLE = "WPINQ_CACHE"
 """The environment variable that names the folder for generated modules."""
