@@ -325,7 +325,10 @@ def _weighed(connection: Any, table: Any, names: str, weight: str, places: Any) 
 
 
 def _at(table: Any, places: Any) -> Any:
-    """The rows in some places, in order; Arrow's own way puts all pieces of a table together first."""
+    """The rows in some places, in order.
+
+    Arrow's own way puts all pieces of a table together first.
+    """
     import numpy as np
     import pyarrow as pa
 

@@ -61,12 +61,16 @@ class Cast:
         The canonical values, as `columns.records` lays them out.
     unfit : tuple of Unfit
         The conditions of unfit values, in the order of their check.
+    checked : tuple of str
+        The leaves of fit values, which end a query with an error at an unfit one: text is matched once. Empty where
+        `unfit` has to be asked.
     advice : str
         The way from the column as it is to the declared type, where it is of another.
     """
 
     leaves: tuple[str, ...]
     unfit: tuple[Unfit, ...]
+    checked: tuple[str, ...] = ()
     advice: str = ""
 
 
@@ -104,11 +108,17 @@ def of_text(column: str, type_: types.Type) -> Cast:
         value, unfit = _moment_text(column, type_)
     else:
         value, unfit = _TEXT[type_](column)
+    fit = " AND ".join(f"({condition}) IS NOT TRUE" for condition, _ in unfit)
+    if type_ == types.INT:  # nearly every integer is written as DuckDB writes it
+        fit = f"CAST({value} AS VARCHAR) = {column} OR ({fit})"
+    if_empty = "NULL" if type_.nullable else UNFIT
+    fit = f"{column} IS NOT NULL AND ({fit})"  # DuckDB cannot be kept from taking some text for null
+    checked = f"CASE WHEN {column} = '' THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
     if type_.nullable:
         value = f"CASE WHEN {column} = '' THEN NULL ELSE {value} END"
     else:
         unfit.insert(0, (f"{column} = ''", NO_ID if type_ in IDS else f"an empty field where {type_} is declared"))
-    return Cast((value,), tuple(unfit), csv_advice(type_))
+    return Cast((value,), tuple(unfit), (checked,), csv_advice(type_))
 
 
 def readable_as_text(type_: types.Type) -> bool:
@@ -340,10 +350,9 @@ _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 def _int_text(column: str) -> _Value:
     value = f"TRY_CAST({column} AS BIGINT)"
-    odd = f"{column} <> '' AND CAST({value} AS VARCHAR) IS DISTINCT FROM {column}"  # hardly any is not as DuckDB's are
     return value, [
-        (f"{odd} AND NOT regexp_full_match({column}, '{_INTEGER}')", "text that is not of type int"),
-        (f"{odd} AND {value} IS NULL", "an integer outside 64 bits"),
+        (f"{column} <> '' AND NOT regexp_full_match({column}, '{_INTEGER}')", "text that is not of type int"),
+        (f"{column} <> '' AND {value} IS NULL", "an integer outside 64 bits"),
     ]
 
 

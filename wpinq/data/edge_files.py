@@ -196,11 +196,10 @@ class TextForm:
                 unfit += [f"NOT regexp_full_match(g{i}, {quoted(_NAME)})"] if node == STR else []
             elif self.separator == " " and i < (max(places) if self.columns else len(raw)):  # blanks may be several
                 unfit.append(f"(g{i} = '') <> {not cell}")
-        a, b = (of_text(f"g{i}", node) for i in places)
-        unfit += [condition for condition, _ in (*a.unfit, *b.unfit)]
-        fit = f"CASE WHEN {any_of(unfit)} THEN {UNFIT} ELSE true END"
+        where = f" WHERE CASE WHEN {any_of(unfit)} THEN {UNFIT} ELSE true END" if unfit else ""
+        (a,), (b,) = (of_text(f"g{i}", node).checked for i in places)
         read = text_columns(self.file, len(raw), self.separator, len(self.above), "")
-        source = f"(SELECT {a.leaves[0]} AS a, {b.leaves[0]} AS b FROM {read} WHERE {fit})"
+        source = f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"
         small = os.fstat(self.file.fileno()).st_size <= SMALL
         return Relation(what, source, ("a", "b"), small=small, places=False, anew=in_python)
 

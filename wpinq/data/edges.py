@@ -277,12 +277,13 @@ class EdgeList:
 
     def _told(self, relation: Relation, directed: bool) -> Relation:
         """A relation of edges, read as the options say."""
-        (one, other, *rest), anew = relation.leaves, relation.anew
+        (one, other, *_), anew = relation.leaves, relation.anew
         loop = f"{one} = {other}"
         if not directed:
-            relation.leaves = [f"least({one}, {other})", f"greatest({one}, {other})", *rest]
+            relation.leaves, relation.checked = _in_order(relation.leaves), _in_order(relation.checked)
         if self.loops == "refuse":
             relation.unfit = (*relation.unfit, (loop, "an edge from a node to itself (drop loops to leave it out)"))
+            relation.checked = ()
         elif self.loops == "drop":
             stood = f", {relation.number} AS stood" if relation.places else ""
             kept = f"{any_of([condition for condition, _ in relation.unfit])} OR ({loop}) IS NOT TRUE"
@@ -291,6 +292,12 @@ class EdgeList:
         relation.repeats = self.duplicates
         relation.anew = None if anew is None else lambda: self._told(anew(), directed)
         return relation
+
+
+def _in_order(leaves: Sequence[str]) -> Sequence[str]:
+    """Two nodes as SQL, the smaller one first, before what else there is; nothing of nothing."""
+    ends = ", ".join(leaves[:2])
+    return [*(f"{order}({ends})" for order in ("least", "greatest")), *leaves[2:]] if leaves else leaves
 
 
 def _is_path(graph: object) -> bool:

@@ -54,6 +54,7 @@ def in_epoch(connection: Any, relation: Relation, epoch: Epoch, row: Type) -> Re
         relation,
         source=f"(SELECT * FROM {relation.source} WHERE {within}) AS rows_of_epoch",
         unfit=[(f"({within}) AND ({condition})", reason) for condition, reason in relation.unfit],
+        checked=[f"CASE WHEN {within} THEN {leaf} END" for leaf in relation.checked],
         number="row_number() OVER () - 1",
         noun="epoch row",
         table=None,

@@ -1,8 +1,9 @@
-"""Graphs as two columns of nodes: objects of libraries, and files known by their first lines or names.
+"""Graphs as two columns of nodes: objects of libraries, and files of their formats.
 
-scipy reads matrices, networkx reads GML and GraphML. Their text of a failure quotes lines, and never reaches a message.
-They get text and no path, and no XML with declarations: nothing is fetched, executed or expanded. No library is
-imported unless an object or a file of it is offered: a graph names its own library.
+Files are known by their first lines or names. scipy reads matrices, networkx reads GML and GraphML. Their text of a
+failure quotes lines, and never reaches a message. They get text and no path, and no XML with declarations: nothing is
+fetched, executed or expanded. No library is imported unless an object or a file of it is offered: a graph names its own
+library.
 """
 
 from __future__ import annotations

@@ -120,6 +120,8 @@ class Relation:
         The columns of the record, as SQL.
     unfit : sequence of Unfit
         What must not hold of a row, in the order of looking.
+    checked : sequence of str
+        The columns of the record, which end the query where a row is unfit; or nothing, where `unfit` has to be asked.
     small : bool
         Whether it is known that they fit into memory.
     looks : bool
@@ -155,6 +157,7 @@ class Relation:
     source: str
     leaves: Sequence[str]
     unfit: Sequence[Unfit] = ()
+    checked: Sequence[str] = ()
     small: bool = True
     looks: bool = True
     in_arrow: bool = False
@@ -182,8 +185,9 @@ class Relation:
             for cast, label, note in zip(fields, labels, notes or itertools.repeat(""), strict=False)
             for condition, reason in cast.unfit
         ]
+        checked = [leaf for cast in fields for leaf in cast.checked]
         advice = {label: cast.advice for cast, label in zip(fields, labels, strict=True)}
-        return cls(what, source, leaves, unfit, advice=advice, **more)
+        return cls(what, source, leaves, unfit, checked if len(checked) == len(leaves) else (), advice=advice, **more)
 
     @property
     def weight(self) -> str:
@@ -193,6 +197,8 @@ class Relation:
 
     def rows(self) -> str:
         """The query of the records, one a row of the source; an unfit row ends it with an error."""
+        if self.checked:
+            return f"SELECT {_named(self.checked)} FROM {self.source}"
         return f"SELECT {_named(self.leaves)} FROM {self.source} {self.fit}"
 
     def numbered(self) -> str:
