@@ -100,6 +100,15 @@ def test_a_tsv_file_that_names_the_fields_is_a_table(tmp_path: Path) -> None:
     assert EdgeList(tmp_path / "edges.tsv", columns=("a", "b")).edges(int) == [(1, 2)]
 
 
+def test_no_text_stands_for_null(tmp_path: Path) -> None:
+    path = written(tmp_path / "g.csv", "id,rate\n1,\\x01\n2,\x01\n3,NULL\n")
+    expected = {(1, "\\x01"): 1.0, (2, "\x01"): 1.0, (3, "NULL"): 1.0}
+    assert read(path, record_type({"id": INT, "rate": STR})) == expected
+    edges = written(tmp_path / "g.txt", "x1\ty1\n\x01\ty2\n")
+    assert EdgeList(edges).edges(str) == [("x1", "y1"), ("\x01", "y2")]
+    assert read(edges, record_type({"src": STR, "dst": STR})) == {("x1", "y1"): 1.0, ("\x01", "y2"): 1.0}
+
+
 def test_by_place_only_where_nothing_names_the_columns(tmp_path: Path) -> None:
     path = written(tmp_path / "g.tsv", "1\t2\n2\t3\n")
     assert read(path) == {(1, 2): 1.0, (2, 3): 1.0}

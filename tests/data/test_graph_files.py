@@ -23,7 +23,7 @@ import scipy.sparse
 
 import wpinq as wp
 from wpinq.data import EdgeList, read_source
-from wpinq.data.graph_files import formats_of
+from wpinq.data.graphs import formats_of
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.graphs import read_edges
 

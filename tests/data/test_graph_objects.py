@@ -24,7 +24,7 @@ from pyarrow import parquet
 import wpinq as wp
 from tests.support.declared import declared
 from wpinq.data import EdgeList, read_source
-from wpinq.data.graph_objects import edges_of_graph
+from wpinq.data.graphs import edges_of_graph
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import INT, STR, Type, record_type, type_from_annotation
 from wpinq.graphs import read_edges, write_edges

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import datetime
 import os
-import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 
 import wpinq as wp
 from tests.support.declared import declared
 from tests.support.parameters import for_each, sizes
-from wpinq.columns import arrow_rows
+from wpinq.columns import storage
 from wpinq.columns.storage import StoredColumns, opened
 from wpinq.data import read_source, relation, sources
 from wpinq.engines.sql.duckdb.database import Database
@@ -188,7 +186,7 @@ def test_a_repeat_breaks_unit_weights_in_memory_too() -> None:
                     held(relation, {"a": int}, frozenset({"unit_weights"}))
 
 
-SHARED_HASHES = arrow_rows.shared_hashes
+SHARED_HASHES = storage.shared_hashes
 
 
 @for_each("place", [None, 1, 99_999, 100_000, 100_001, 249_999])
@@ -198,7 +196,7 @@ def test_rows_in_increasing_order_are_all_different(
 ) -> None:
     """Unless one of them is not, wherever that is: within a batch or at the start of another."""
     looked: list[int] = []
-    monkeypatch.setattr(arrow_rows, "shared_hashes", lambda hashes: looked.append(1) or SHARED_HASHES(hashes))
+    monkeypatch.setattr(storage, "shared_hashes", lambda hashes: looked.append(1) or SHARED_HASHES(hashes))
     row = "i" if place is None else f"CASE WHEN i = {place} THEN i - 1 ELSE i END"
     with duckdb.connect() as connection:
         numbered = f"SELECT j // {step} AS a, 'x' AS b, -(j // 9) AS d, j AS c FROM (SELECT {row} AS j FROM {ROWS})"
@@ -235,24 +233,10 @@ def test_settings_of_the_relations_connection_change_nothing(settings: list[str]
         assert dict(found.items()) == Counter(connection.sql(rows).fetchall())
 
 
-def test_rows_that_may_repeat_are_taken_without_an_object_for_each() -> None:
-    table = duckdb.sql("SELECT i AS c0, 'b' || i AS c1 FROM range(400000) AS t(i)").to_arrow_table(1000)
-    places = np.arange(3, 400_000, 9)
-    tracemalloc.start()
-    try:
-        taken = arrow_rows._at(table, places)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert taken.column("c0").to_pylist() == places.tolist()
-    assert taken.column("c1").to_pylist() == [f"b{place}" for place in places]
-    assert most < 40 * len(places)
-
-
-@pytest.mark.parametrize("factor", [arrow_rows._FACTOR, 2**32, 1])
-def test_equal_hashes_make_no_rows_equal(factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The upper bits of a product with 2**32 are the lower ones of a number, and with 1 they are mostly 0."""
-    monkeypatch.setattr(arrow_rows, "_FACTOR", factor)
+@pytest.mark.parametrize("seen", ["a", "a % 100000", "a >> 17"])
+def test_equal_hashes_make_no_rows_equal(seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes that few rows, many or nearly all have in common say nothing of what is equal."""
+    monkeypatch.setattr(storage, "hash_sql", lambda names: f"hash({seen.replace('a', names[0])})")
     number = "CASE i % 5000 WHEN 7 THEN i - 7 WHEN 4999 THEN i - 4999 + (1::BIGINT << 32) ELSE i END"
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT {number} AS a FROM {ROWS}")
@@ -266,21 +250,12 @@ def test_integers_that_repeat_behind_the_first_rows_are_looked_at_with_other_col
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No row is grouped where the other columns tell all of them apart."""
-    monkeypatch.setattr(arrow_rows, "gathered", lambda *given: pytest.fail("the rows are grouped"))
+    monkeypatch.setattr(storage, "gathered", lambda *given: pytest.fail("the rows are grouped"))
     sql = {"float": "-i / 2", "str": "'b' || i"}[kind]
     with duckdb.connect() as connection:
         relation = connection.sql(f"SELECT 50000 - i % 50000 AS a, {sql} AS b FROM {ROWS}")
         found = held(relation, {"a": int, "b": {"float": float, "str": str}[kind]})
         assert dict(found.items()) == dict.fromkeys(relation.fetchall(), 1.0)
-
-
-@for_each("size", [1, 8191, 8192, 8193, 250_000])
-@for_each("step", [1, 2, 4096, 8192, 99_999])
-def test_weights_stand_in_their_places(size: int, step: int) -> None:
-    for places in (np.arange(0, size, step), np.arange(size - 1, -1, -step)[::-1], np.arange(0)):
-        expected = np.ones(size)
-        expected[places] = weights = np.arange(len(places)) % 3 * 2.0
-        assert (arrow_rows._ones_but_for(size, places, weights).to_numpy() == expected).all()
 
 
 @pytest.mark.parametrize("order", ["", " ORDER BY a DESC"])

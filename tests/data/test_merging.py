@@ -19,7 +19,7 @@ import pytest
 import wpinq as wp
 from tests.support.declared import declared
 from tests.support.parameters import for_each, tenth
-from wpinq.columns import arrow_rows
+from wpinq.columns import storage
 from wpinq.columns.storage import StoredColumns
 from wpinq.data import read_source
 from wpinq.data import relation as scans
@@ -67,7 +67,7 @@ def bits(found: StoredColumns) -> dict[Any, str]:
 def test_weights_are_those_of_grouping(name: str, repeat: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fields, columns = RECORDS[name]
     type_ = type_of(fields)
-    monkeypatch.setattr(arrow_rows, "AT_ONCE", at_once)
+    monkeypatch.setattr(storage, "AT_ONCE", at_once)
     with rows_of(fields, columns, 3000, repeat) as relation:
         found = held(relation, type_)
         table = relation.to_arrow_table()
@@ -82,7 +82,7 @@ def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> Non
     """Rows that share a hash by chance are told apart by what they are, whether few do or all."""
     type_ = type_of({"a": int})
     for of in ("c0 % 977", "c0 // 40", "0"):
-        monkeypatch.setattr(arrow_rows, "hash_sql", lambda _, of=of: f"CAST({of} AS UBIGINT)")
+        monkeypatch.setattr(storage, "hash_sql", lambda _, of=of: f"CAST({of} AS UBIGINT)")
         for rows in (range(3000), [*range(2990), *range(10)], [5] * 100):
             with duckdb.connect() as connection:
                 relation = connection.sql(f"SELECT unnest({list(rows)}) AS a")
@@ -91,15 +91,15 @@ def test_equal_hashes_make_no_rows_equal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, whole = [0], arrow_rows._hashes_of_table
+    parts, whole = [0], storage._hashes_of_table
 
     def counted(*given: Any) -> Iterator[Any]:
         for hashes in whole(*given):
             parts[0] += 1
             yield hashes
 
-    monkeypatch.setattr(arrow_rows, "AT_ONCE", 100)
-    monkeypatch.setattr(arrow_rows, "_hashes_of_table", counted)
+    monkeypatch.setattr(storage, "AT_ONCE", 100)
+    monkeypatch.setattr(storage, "_hashes_of_table", counted)
     for repeat, most in (("i // 2", 16), ("i", 32)):
         parts[0] = 0
         with rows_of({"a": int}, "r", 3000, repeat) as relation:
@@ -110,7 +110,7 @@ def test_no_more_is_looked_for_once_many_repeat(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_looked_at_first_changes_no_weight(tmp_path: Any) -> None:
     """Of a file: whether its first rows repeat, and the others do not, or the other way round."""
-    size, draw = 3 * arrow_rows.LOOKED_AT, random.Random(1)
+    size, draw = 3 * storage.LOOKED_AT, random.Random(1)
     often, never = [draw.randrange(9) for _ in range(size)], list(range(10, 10 + size))
     for name, rows in (("first", often + never), ("last", never + often)):
         path = tmp_path / f"{name}.csv"
@@ -133,7 +133,7 @@ def test_a_single_repeat_breaks_unit_weights(again: int) -> None:
 @pytest.mark.parametrize("policy", ["keep", "drop", "refuse"])
 def test_edges_that_stand_twice_far_apart(policy: Any, tmp_path: Any) -> None:
     path = tmp_path / "graph.txt"
-    edges = [(i, i + 1) for i in range(3 * arrow_rows.LOOKED_AT)]
+    edges = [(i, i + 1) for i in range(3 * storage.LOOKED_AT)]
     path.write_text("".join(f"{a}\t{b}\n" for a, b in [*edges, edges[7]]), encoding="utf-8")
     read = wp.EdgeList(path, duplicates=policy)
     if policy == "refuse":
@@ -150,7 +150,7 @@ def test_texts_that_hardly_repeat_are_told_from_others() -> None:
     with duckdb.connect() as connection:
         many = "SELECT 'a' || i AS c0, i AS c1, CASE WHEN i % 3 = 0 THEN 'c' || i END AS c2, 'd' || (i % 9) AS c3"
         for rows, expected in ((2**15, {"c0"}), (2**14, {"c0"}), (2**12, set())):
-            assert arrow_rows.varied_texts(connection, f"{many} FROM range({rows}) AS t(i)", type_) == expected
+            assert storage.varied_texts(connection, f"{many} FROM range({rows}) AS t(i)", type_) == expected
 
 
 @pytest.mark.parametrize("offered", tenth(["relation", "table", "reader", "parquet"], 2))
@@ -198,9 +198,9 @@ def test_places_of_shared_hashes_are_those_of_every_row_that_has_one() -> None:
         rows = [generator.randrange(kinds) << generator.choice((0, 20)) & (2**64 - 1) for _ in range(count)]
         hashes = np.array(rows, dtype=np.uint64)
         counts = Counter(rows)
-        shared = arrow_rows.shared_hashes(hashes.copy())
+        shared = storage.shared_hashes(hashes.copy())
         assert len(shared) == count - len(counts)
-        assert arrow_rows.places_of(hashes, shared).tolist() == [i for i, row in enumerate(rows) if counts[row] > 1]
+        assert storage.places_of(hashes, shared).tolist() == [i for i, row in enumerate(rows) if counts[row] > 1]
 
 
 def test_protecting_does_not_import_what_numpy_has_for_masks() -> None:

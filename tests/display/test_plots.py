@@ -17,10 +17,9 @@ import wpinq as wp
 from tests.support.parameters import for_each
 from wpinq import histograms as h
 from wpinq.display.plots import plot_answers
-from wpinq.errors import AnswersError, PlanError
+from wpinq.errors import AnswersError, PlanError, install
 from wpinq.histograms.charts import plot_estimate, plot_tree
 from wpinq.measure.answers import STAMP, Answers
-from wpinq.runtime.optional_imports import install
 
 people = wp.source("people", age=int, town=str)
 DATA = {"people": [(30 + i % 7, "York" if i % 3 else "Leeds") for i in range(60)]}

@@ -23,7 +23,7 @@ from wpinq.data import SourceData
 from wpinq.data.facts import broken_size
 from wpinq.data.layout import Layout
 from wpinq.data.read import is_rows, read_source
-from wpinq.data.rejection import computed
+from wpinq.data.relation import computed
 from wpinq.data.rows import as_columns, check_no_columns
 from wpinq.data.sources import of_spark
 from wpinq.engines.contract import DEFAULT_ENGINE, RankWeights, WantedRanges, find_engine, rank_weights_of

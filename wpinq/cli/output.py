@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.cli.arguments import check_writable
-from wpinq.errors import UsageError
+from wpinq.errors import UsageError, install
 from wpinq.expr.nodes import write_value
 from wpinq.marginals.released import MarginalTables
 from wpinq.marginals.synthetic_rows import SyntheticRows
 from wpinq.mcmc.settings import CheckpointError, write_atomically
 from wpinq.measure.answer_rows import CONFIDENCE, Row, aligned
 from wpinq.measure.answers import STAMP, Answers
-from wpinq.runtime.optional_imports import install
 from wpinq.tables.released import Table
 
 

@@ -15,11 +15,10 @@ from wpinq.api.schema import schema
 from wpinq.cli.arguments import check_readable, check_stdout, pairs
 from wpinq.columns.storage import opened
 from wpinq.data.files import as_csv, has_columns, open_file
-from wpinq.errors import UsageError
+from wpinq.errors import UsageError, install
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.language import parse
 from wpinq.language.write import write_source
-from wpinq.runtime.optional_imports import install
 from wpinq.service.users import ANALYST, CURATOR, Budgets, UserStore, admit, remove, renew
 
 if TYPE_CHECKING:

@@ -112,6 +112,7 @@ def of_text(column: str, type_: types.Type) -> Cast:
     if type_ == types.INT:  # nearly every integer is written as DuckDB writes it
         fit = f"CAST({value} AS VARCHAR) = {column} OR ({fit})"
     if_empty = "NULL" if type_.nullable else UNFIT
+    fit = f"{column} IS NOT NULL AND ({fit})"  # DuckDB cannot be kept from taking some text for null
     checked = f"CASE WHEN {column} = '' THEN {if_empty} WHEN {fit} THEN {value} ELSE {UNFIT} END"
     if type_.nullable:
         value = f"CASE WHEN {column} = '' THEN NULL ELSE {value} END"
@@ -200,13 +201,36 @@ def _list(column: str, given: Any, type_: types.ListOf, words: CastWords, level:
 _SMALL = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
 _WIDE = ("ubigint", "hugeint", "uhugeint")
 _INTEGERS = (*_SMALL, "bigint", *_WIDE)
-_COARSE = ("timestamp", "timestamp_s", "timestamp_ms")
-_ZONED = ("timestamp with time zone", "timestamptz_ns")
-_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1}
-"""Microseconds of the units of counted columns; a microsecond has a thousand nanoseconds."""
 _EPOCH = "DATE '1970-01-01'"
 _BUILT_IN = "system.main."
 """The schema of DuckDB's own operators: a relation is computed in its owner's database, which may have macros."""
+_UNZONED = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", INT96)
+_US, _FINER = "TRY(epoch_us({0}))", "TRY(epoch_ns({0})) % 1000 <> 0"
+_COUNTED = ((COUNTED_MOMENTS, types.TIMESTAMP), (COUNTED_DURATIONS, types.DURATION))
+_MOMENTS: dict[str, tuple[types.Type, str, str]] = {
+    "date": (types.DATE, f'CAST({_BUILT_IN}"-"({{0}}, {_EPOCH}) AS BIGINT)', ""),
+    **dict.fromkeys((*_UNZONED[:3], "timestamp with time zone"), (types.TIMESTAMP, _US, "")),
+    "timestamp_ns": (types.TIMESTAMP, _US, _FINER),
+    "timestamptz_ns": (types.TIMESTAMP, "(TRY(epoch_ns({0})) // 1000)", _FINER),  # which has no epoch_us
+    INT96: (
+        types.TIMESTAMP,
+        "(TRY(epoch_us(CAST({0}.date AS TIMESTAMP))) + epoch_us({0}.time))",
+        "epoch_ns({0}.time) % 1000 <> 0",
+    ),
+    "time": (types.TIME, "epoch_us({0})", ""),
+    "time_ns": (types.TIME, "epoch_us({0})", "epoch_ns({0}) % 1000 <> 0"),
+    "interval": (types.DURATION, _US, "datepart('year', {0}) <> 0 OR datepart('month', {0}) <> 0"),
+    **{
+        f"{kind}{unit}": (type_, f"TRY_CAST(CAST({{0}} AS HUGEINT) * {times} AS BIGINT)", "")
+        for kind, type_ in _COUNTED
+        for unit, times in (("s", 1_000_000), ("ms", 1000), ("us", 1))
+    },
+    **{f"{kind}ns": (type_, "({0} // 1000)", "{0} % 1000 <> 0") for kind, type_ in _COUNTED},
+}
+"""For each kind, the type that it means, the integers of its values, and what of them is unfit beside their range.
+
+Of whole microseconds the division of nanoseconds is exact.
+"""
 
 
 def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:
@@ -218,7 +242,7 @@ def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:
     if isinstance(type_, types.DecimalOf):
         return _decimal(column, given, type_)
     if isinstance(type_, types.Logical):
-        return _LOGICAL[type_](column, kind)
+        return _moment(column, kind, type_)
     if kind == "decimal" and dict(given.children)["scale"] == 0:
         column, kind = f"CAST({column} AS HUGEINT)", "hugeint"  # as Arrow has DuckDB's wide integers, such as every sum
     if type_ in (types.STR, ID, STR_ID) and kind in ("varchar", "enum"):
@@ -264,63 +288,18 @@ def in_range(column: str, value: str, type_: types.Logical) -> list[Unfit]:
     return [(outside, f"a {type_} outside {beyond}")]
 
 
-def _date(column: str, kind: str) -> _Value | None:
-    if kind == "date":
-        value = f'CAST({_BUILT_IN}"-"({column}, {_EPOCH}) AS BIGINT)'
-        return value, in_range(column, value, types.DATE)
-    moment = _timestamp(column, kind)
-    if moment is None or kind in _ZONED or kind.startswith(COUNTED_MOMENTS):
+def _moment(column: str, kind: str, type_: types.Logical) -> _Value | None:
+    """A column of days, moments, times of day or durations, by their integers."""
+    meant, value, unfit = _MOMENTS.get(kind, (None, "", ""))
+    if type_ == types.DATE and kind in _UNZONED:
+        microseconds, more = _moment(column, kind, types.TIMESTAMP) or ("", [])
+        midnight = "a timestamp, where date is declared, that is not midnight without a zone"
+        return f"({microseconds} // 86400000000)", [*more, (f"{microseconds} % 86400000000 <> 0", midnight)]
+    if meant != type_:
         return None
-    microseconds, unfit = moment
-    midnight = "a timestamp, where date is declared, that is not midnight without a zone"
-    return f"({microseconds} // 86400000000)", [*unfit, (f"{microseconds} % 86400000000 <> 0", midnight)]
-
-
-def _timestamp(column: str, kind: str) -> _Value | None:
-    if kind.startswith(COUNTED_MOMENTS):
-        return _counted(column, kind, types.TIMESTAMP, "moment")
-    if kind == INT96:
-        value = f"(TRY(epoch_us(CAST({column}.date AS TIMESTAMP))) + epoch_us({column}.time))"
-        finer = (f"epoch_ns({column}.time) % 1000 <> 0", "a moment finer than microseconds")
-        return value, [*in_range(column, value, types.TIMESTAMP), finer]
-    if kind not in (*_COARSE, "timestamp_ns", *_ZONED):
-        return None
-    # There is no epoch_us of nanoseconds with a zone; of whole microseconds the division is exact.
-    value = f"(TRY(epoch_ns({column})) // 1000)" if kind == "timestamptz_ns" else f"TRY(epoch_us({column}))"
-    unfit = in_range(column, value, types.TIMESTAMP)
-    if kind in ("timestamp_ns", "timestamptz_ns"):
-        unfit.append((f"TRY(epoch_ns({column})) % 1000 <> 0", "a moment finer than microseconds"))
-    return value, unfit
-
-
-def _time(column: str, kind: str) -> _Value | None:
-    if kind not in ("time", "time_ns"):
-        return None
-    value = f"epoch_us({column})"
-    unfit = in_range(column, value, types.TIME)
-    if kind == "time_ns":
-        unfit.append((f"epoch_ns({column}) % 1000 <> 0", "a moment finer than microseconds"))
-    return value, unfit
-
-
-def _counted(column: str, kind: str, type_: types.Logical, noun: str) -> _Value:
-    """What a column of integers counts, in the unit that stands last in its kind."""
-    unit = kind.rpartition(" ")[2]
-    if unit == "ns":
-        value = f"({column} // 1000)"  # of whole microseconds it is exact
-        return value, [*in_range(column, value, type_), (f"{column} % 1000 <> 0", f"a {noun} finer than microseconds")]
-    value = f"TRY_CAST(CAST({column} AS HUGEINT) * {_MICROSECONDS[unit]} AS BIGINT)"
-    return value, in_range(column, value, type_)
-
-
-def _duration(column: str, kind: str) -> _Value | None:
-    if kind.startswith(COUNTED_DURATIONS):
-        return _counted(column, kind, types.DURATION, "duration")
-    if kind != "interval":
-        return None
-    value = f"TRY(epoch_us({column}))"
-    months = f"datepart('year', {column}) <> 0 OR datepart('month', {column}) <> 0"
-    return value, [(months, "an interval of months, which are no duration"), *in_range(column, value, types.DURATION)]
+    value, noun = value.format(column), "duration" if type_ == types.DURATION else "moment"
+    why = "an interval of months, which are no duration" if kind == "interval" else f"a {noun} finer than microseconds"
+    return value, [*([(unfit.format(column), why)] if unfit else []), *in_range(column, value, type_)]
 
 
 def _units(column: str, scale: int) -> str:
@@ -343,14 +322,6 @@ def _decimal(column: str, given: Any, type_: types.DecimalOf) -> _Value | None:
     value = _units(exact, scale)
     finer = [(f"{exact} <> {column}", f"a number of more than {scale} decimals")] if given_scale > scale else []
     return value, [*finer, *in_range(column, value, type_)]
-
-
-_LOGICAL: dict[types.Type, Callable[[str, str], _Value | None]] = {
-    types.DATE: _date,
-    types.TIMESTAMP: _timestamp,
-    types.TIME: _time,
-    types.DURATION: _duration,
-}
 
 
 def struct(parts: Sequence[str], type_: types.Type) -> str:

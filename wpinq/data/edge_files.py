@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from wpinq.columns.unlinked_file import quoted
-from wpinq.data.casts import UNFIT, of_text
-from wpinq.data.files import NO_TEXT, NUMBER, SMALL, ZEROS, lines_of, stage_text
-from wpinq.data.graph_files import formats_of
+from wpinq.data.casts import UNFIT, any_of, of_text
+from wpinq.data.files import NO_TEXT, NUMBER, SMALL, ZEROS, lines_of, stage_text, text_columns
+from wpinq.data.graphs import formats_of
 from wpinq.data.layout import Layout
 from wpinq.data.relation import STAGED, Relation
 from wpinq.errors import SourceRejected
@@ -36,7 +36,6 @@ _TITLE = re.compile(
     rb"|follow(er|ee|ing|ed)|parent|child|sender|receiver|caller|callee|citing|cited|person|protein)_?(node)?_?(id|[12])?"
 )
 """What columns of edges are called, and hardly ever both nodes of an edge."""
-_READ = "auto_detect=false, header=false, quote='', escape='', comment='', nullstr='\x01', strict_mode=true"
 
 _TITLES = "names of columns (take the line out, or begin it with #; where nodes are called so say columns=(1, 2))"
 _COMMENT = "a comment below the first edge (take it out, or say comments='%' or the like, '' where there are none)"
@@ -191,17 +190,16 @@ class TextForm:
         if odd or not even or [cell.strip() for cell in raw[: len(cells)]] != cells:
             return in_python()
         signs = [quoted(sign.decode()) for sign in _signs(self.comments)]
-        conditions = [f"ltrim(g0)[1] <> {sign}" for sign in signs if node == STR or 0 not in places]
+        unfit = [f"ltrim(g0)[1] = {sign}" for sign in signs if node == STR or 0 not in places]
         for i, cell in enumerate(raw):
             if i in places:
-                conditions += [f"regexp_full_match(g{i}, {quoted(_NAME)})"] if node == STR else []
+                unfit += [f"NOT regexp_full_match(g{i}, {quoted(_NAME)})"] if node == STR else []
             elif self.separator == " " and i < (max(places) if self.columns else len(raw)):  # blanks may be several
-                conditions.append(f"(g{i} = '') = {not cell}")
-        where = f" WHERE CASE WHEN {' AND '.join(conditions)} THEN true ELSE {UNFIT} END" if conditions else ""
-        columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(raw)))
-        how = f"columns={{{columns}}}, skip={len(self.above)}, delim='{self.separator}', {_READ}"
+                unfit.append(f"(g{i} = '') <> {not cell}")
+        where = f" WHERE CASE WHEN {any_of(unfit)} THEN {UNFIT} ELSE true END" if unfit else ""
         (a,), (b,) = (of_text(f"g{i}", node).checked for i in places)
-        source = f"(SELECT {a} AS a, {b} AS b FROM read_csv('/dev/fd/{self.file.fileno()}', {how}){where})"
+        read = text_columns(self.file, len(raw), self.separator, len(self.above), "")
+        source = f"(SELECT {a} AS a, {b} AS b FROM {read}{where})"
         small = os.fstat(self.file.fileno()).st_size <= SMALL
         return Relation(what, source, ("a", "b"), small=small, places=False, anew=in_python)
 

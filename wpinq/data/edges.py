@@ -15,10 +15,8 @@ from wpinq.data.casts import any_of
 from wpinq.data.edge_files import TextForm
 from wpinq.data.fields import columns_of
 from wpinq.data.files import CsvFile, file_relation, format_of, has_columns, open_file
-from wpinq.data.graph_files import READ_ENDINGS, FoundEdges, read_graph_file
-from wpinq.data.graph_objects import edges_of_graph, is_graph, own_direction
-from wpinq.data.rejection import computed
-from wpinq.data.relation import Relation, rows_in_order, staged
+from wpinq.data.graphs import READ_ENDINGS, FoundEdges, edges_of_graph, is_graph, own_direction, read_graph_file
+from wpinq.data.relation import Relation, computed, rows_in_order, staged
 from wpinq.data.rows import is_cursor, rows_relation
 from wpinq.data.sources import table_relation
 from wpinq.errors import PlanError, SourceRejected

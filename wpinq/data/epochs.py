@@ -14,8 +14,7 @@ from typing import Any
 
 from wpinq.data.layout import canonical_value, plain_row
 from wpinq.data.people import leaf_of
-from wpinq.data.rejection import Tally
-from wpinq.data.relation import Relation
+from wpinq.data.relation import Relation, Tally
 from wpinq.data.rows import begin, check_unread
 from wpinq.errors import SourceRejected
 from wpinq.expr.epochs import Epoch

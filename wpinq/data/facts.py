@@ -13,8 +13,7 @@ from typing import Any
 from wpinq.columns.records import column_names, column_types
 from wpinq.columns.storage import StoredColumns
 from wpinq.columns.unlinked_file import in_order
-from wpinq.data.rejection import Tally
-from wpinq.data.relation import Relation, listed
+from wpinq.data.relation import Relation, Tally, listed
 from wpinq.errors import SourceRejected
 from wpinq.expr.types import TupleOf, Type
 from wpinq.plan.domain import Sizes

@@ -27,8 +27,8 @@ from wpinq.data.files import (
     unread_format,
 )
 from wpinq.data.kinds import CSV_TEXT, ColumnKind, NoType, duckdb_kind, proposed_field, type_of_kind
-from wpinq.data.rejection import computed
-from wpinq.data.sources import dtype_name
+from wpinq.data.relation import computed
+from wpinq.data.sources import dtype_name, is_no_table, library_of, of_spark
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import is_column_name
 from wpinq.expr.types import TupleOf, Type
@@ -155,11 +155,9 @@ def columns_of(data: Any) -> Columns:
     """
     if isinstance(data, (str, os.PathLike)):
         return _of_path(data)
-    for base in type(data).__mro__:
-        read = _READERS.get(base.__module__.partition(".")[0].removeprefix("_"))
-        found = None if read is None else read(data)
-        if found is not None:
-            return found
+    library = "pyspark" if of_spark(data) else library_of(data)
+    if library in _READERS and not is_no_table(data, library) and (found := _READERS[library](data)):
+        return found
     if hasattr(data, "__arrow_c_schema__"):
         return _of_arrow_schema(data)
     raise SourceRejected(
@@ -194,13 +192,6 @@ def _of_path(data: str | os.PathLike[str]) -> Columns:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _of_duckdb(data: Any) -> Columns | None:
-    import duckdb
-
-    is_relation = isinstance(data, duckdb.DuckDBPyRelation)
-    return Columns("duckdb", data.columns, list(map(duckdb_kind, data.types))) if is_relation else None
-
-
 def _of_arrow(data: Any) -> Columns | None:
     # of a table, a batch, a reader or a dataset; of a scanner; of a scan of Iceberg. Other libraries convert theirs.
     names = ("schema", "projected_schema", "projection")
@@ -230,14 +221,6 @@ def _arrow_kind(kind: Any) -> ColumnKind:
     return f"decimal({kind.scale})" if types.is_decimal(kind) else _word(kind)
 
 
-def _of_pandas(data: Any) -> Columns | None:
-    import pandas
-
-    if not isinstance(data, pandas.DataFrame):
-        return None
-    return Columns("pandas", list(data.columns), list(map(_pandas_kind, data.dtypes)))
-
-
 def _pandas_kind(dtype: Any) -> ColumnKind:
     import pandas
 
@@ -250,11 +233,7 @@ def _pandas_kind(dtype: Any) -> ColumnKind:
     return _pandas_kind(dtype.subtype) if isinstance(dtype, pandas.SparseDtype) else _word(dtype.name)
 
 
-def _of_polars(data: Any) -> Columns | None:
-    import polars
-
-    if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
-        return None
+def _of_polars(data: Any) -> Columns:
     schema = computed(data.collect_schema, "the polars frame cannot be computed: collect it yourself to see why")
     return Columns("polars", schema.names(), list(map(_polars_kind, schema.dtypes())))
 
@@ -272,24 +251,12 @@ def _polars_kind(dtype: Any) -> ColumnKind:
 
 
 def _of_numpy(data: Any) -> Columns | None:
-    import numpy
-
-    if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
-        return None
     if data.dtype.names is not None:
         return Columns("numpy", data.dtype.names, [_word(dtype_name(data.dtype[name])) for name in data.dtype.names])
     if data.ndim not in (1, 2):
         return None
     width = 1 if data.ndim == 1 else data.shape[1]
     return Columns("numpy", None, [_word(dtype_name(data.dtype))] * width, bare=data.ndim == 1)
-
-
-def _of_spark(data: Any) -> Columns | None:
-    from pyspark.sql import DataFrame
-
-    if not isinstance(data, DataFrame):
-        return None
-    return Columns("pyspark", data.columns, [spark_kind(column.dataType) for column in data.schema.fields])
 
 
 def spark_kind(kind: Any) -> ColumnKind:
@@ -308,10 +275,12 @@ def _word(kind: object) -> str:
 
 
 _READERS: dict[str, Callable[[Any], Columns | None]] = {
-    "duckdb": _of_duckdb,
+    "duckdb": lambda data: Columns("duckdb", data.columns, list(map(duckdb_kind, data.types))),
     "numpy": _of_numpy,
-    "pandas": _of_pandas,
+    "pandas": lambda data: Columns("pandas", list(data.columns), list(map(_pandas_kind, data.dtypes))),
     "polars": _of_polars,
     **dict.fromkeys(("pyarrow", "deltalake", "pyiceberg", "ibis"), _of_arrow),
-    "pyspark": _of_spark,
+    "pyspark": lambda data: Columns(
+        "pyspark", data.columns, [spark_kind(each.dataType) for each in data.schema.fields]
+    ),
 }

@@ -9,7 +9,6 @@ import csv
 import fnmatch
 import glob
 import gzip
-import io
 import itertools
 import os
 import re
@@ -29,8 +28,7 @@ from wpinq.columns.unlinked_file import quoted
 from wpinq.data.casts import of_column, of_text, readable_as_text
 from wpinq.data.kinds import durations, with_durations
 from wpinq.data.layout import Layout
-from wpinq.data.rejection import Tally, reject
-from wpinq.data.relation import STAGED, Relation
+from wpinq.data.relation import STAGED, Relation, Tally, reject
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.types import Type
 
@@ -240,7 +238,7 @@ class CsvFile:
 
 
 _PIECE = 2**20
-"""Bytes that are read at a time, and those of the longest line of column names."""
+"""Bytes that are read at a time."""
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
@@ -250,10 +248,18 @@ SMALL = 2**26
 """Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
-_DIALECT = (
-    "auto_detect=false, header=false, skip=1, quote='\"', escape='\"', comment='', nullstr='\\x01', "
-    "strict_mode=true, null_padding=false, ignore_errors=false"
-)
+
+def text_columns(file: Any, width: int, delimiter: str, skip: int, quote: str) -> str:
+    """The SQL that reads lines of an open file as columns `g0`, `g1`, … of text.
+
+    A field of U+0001 alone becomes null, which no field of a file is: what reads it otherwise takes over.
+    """
+    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(width))
+    return (
+        f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, delim={quoted(delimiter)}, skip={skip}, "
+        f"quote='{quote}', escape='{quote}', auto_detect=false, header=false, comment='', nullstr='\x01', "
+        "strict_mode=true, null_padding=false, ignore_errors=false)"
+    )
 
 
 def file_relation(connection: Any, data: str | os.PathLike[str], type_: Type, stack: ExitStack) -> Relation | None:
@@ -296,36 +302,18 @@ def as_csv(data: str | os.PathLike[str], fields: Sequence[object] = (None,)) -> 
 
 def csv_names(file: CsvFile) -> list[str]:
     """The names of the columns of a csv file, plain or gzip, from its first line, if it has any."""
-    with ExitStack() as stack, suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
+    with ExitStack() as stack:
         given, packed = open_packed(Path(file), stack, again=True)
-        lines = _first_lines(gzip.GzipFile(fileobj=given) if packed else given)
-        return next(filter(_is_filled, csv.reader(lines, delimiter=file.delimiter, strict=True)), [])
+        with suppress(EOFError, OSError, zlib.error, SourceRejected):
+            plain: Any = gzip.GzipFile(fileobj=given) if packed else given
+            return next(_csv_rows(plain, Path(file), file.delimiter), [])
     return []
-
-
-def _is_filled(row: Sequence[str]) -> bool:
-    """Whether a row has more than blanks: it names columns where it is the first such."""
-    return any(map(str.strip, row))
 
 
 def lines_of(file: Any) -> Iterator[bytes]:
     """The lines of an open file from its beginning, whatever ends them."""
     file.seek(0)
     return (line for piece in file for line in piece.splitlines(keepends=True))
-
-
-def _first_lines(file: Any) -> Iterator[str]:
-    """The lines of a file, lazily.
-
-    More than one is read where a name in quotes holds the end of a line.
-    """
-    encoding = "utf-8-sig"
-    while piece := file.readline(_PIECE):
-        for line in piece.splitlines(keepends=True):
-            if len(piece) == _PIECE and not line.endswith((b"\r", b"\n")):
-                raise csv.Error  # it was cut
-            yield line.decode(encoding)
-            encoding = "utf-8"
 
 
 def check_delimiter(path: Path, names: Sequence[str]) -> None:
@@ -524,8 +512,7 @@ def _csv_relation(connection: Any, csv_file: CsvFile, type_: Type, stack: ExitSt
 
     if not plain or any("\n" in name or "\r" in name for name in header):
         return in_python()
-    columns = ", ".join(f"'g{i}': 'VARCHAR'" for i in range(len(header)))
-    source = f"read_csv('/dev/fd/{file.fileno()}', columns={{{columns}}}, delim={quoted(delimiter)}, {_DIALECT})"
+    source = text_columns(file, len(header), delimiter, 1, '"')
     return Relation.of_fields(names, source, fields, layout, small=small, anew=in_python)
 
 
@@ -551,23 +538,20 @@ def _csv_rows(file: BinaryIO, path: Path, delimiter: str) -> Iterator[list[str]]
 
     SourceRejected where it is none, with the number of rows before.
     """
-    file.seek(0)
-    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+    lines = (line.decode("utf-8" if n else "utf-8-sig") for n, line in enumerate(lines_of(file)))
     number, is_text, fault = -1, True, ""
     try:
-        for row in csv.reader(text, delimiter=delimiter, strict=True):
+        for row in csv.reader(lines, delimiter=delimiter, strict=True):
             if any("\0" in item for item in row):
                 fault = "a zero character (NUL), which text has not"
                 break
-            if row if number >= 0 else _is_filled(row):
+            if row if number >= 0 else any(map(str.strip, row)):  # the first with more than blanks names columns
                 yield row
                 number += 1
     except csv.Error:
         fault = "quotes that csv does not allow, or an overlong field"
     except UnicodeDecodeError:  # holds what it could not decode, and ends here
         is_text = False
-    finally:
-        text.detach()
     if not is_text:
         raise SourceRejected(f"{path} {NO_TEXT}")
     if "NUL" in fault and number < 0:

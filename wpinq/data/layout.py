@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from wpinq.data.kinds import proposed_field
-from wpinq.data.rejection import Faults
 from wpinq.errors import PlanError, SourceRejected
 from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
@@ -22,6 +21,9 @@ from wpinq.expr.values import UnfitValue, Value, normalize
 
 ColumnValues = Sequence[Any]
 """Python values."""
+
+Faults = dict[int, str]
+"""Position of an unfit row, from 0 -> the reason, which never holds a value."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
 NO_BOOL = "an integer that is neither 0 nor 1, where bool is declared"
@@ -114,8 +116,8 @@ def canonical_value(value: Any, type_: Type) -> Value:
         When the value is not of the type. Only the reason is named, never the value.
     """
     try:
-        given = plain(value, type_)
-        return _identified(given, type_) if type_ in IDS else normalize(_bits(given, type_), type_)
+        given = plain(value, type_, bits=True)
+        return _identified(given, type_) if type_ in IDS else normalize(given, type_)
     except UnfitValue:
         raise
     except Exception:  # of the value's own code, whose words may quote it
@@ -137,19 +139,6 @@ def _identified(value: object, type_: Type) -> Value:
     if type_ != ID:
         return normalize(value, kind)
     return f"{kind} {normalize(value, kind)}"
-
-
-def _bits(value: object, type_: Type) -> object:
-    """A value with 0 and 1 as the bools that data frames and files mean by them."""
-    if type_ == BOOL and isinstance(value, int) and not isinstance(value, bool):
-        if value not in (0, 1):
-            raise UnfitValue(NO_BOOL)
-        return value == 1
-    if isinstance(type_, ListOf) and isinstance(value, (list, tuple)):
-        return [_bits(item, type_.element) for item in value]
-    if isinstance(type_, TupleOf) and isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
-        return [_bits(item, element) for item, element in zip(value, type_.elements, strict=True)]
-    return value
 
 
 def _proven_list(column: Sequence[Any], type_: Type) -> list[Value] | None:
@@ -223,20 +212,26 @@ def _names(value: Any) -> list[Any] | None:
     return list(structured) if structured and getattr(value, "ndim", None) == 0 else None
 
 
-def plain(value: Any, type_: Type) -> object:
-    """The value with numpy scalars, subclasses of plain kinds and records by name made plain."""
+def plain(value: Any, type_: Type, bits: bool = False) -> object:
+    """The value with numpy scalars, subclasses of plain kinds and records by name made plain.
+
+    With `bits`, 0 and 1 are the bools that data frames and files mean by them.
+    """
     value = plain_row(value, type_) if isinstance(type_, TupleOf) else unwrap(value)
     if isinstance(value, str):
         return str.__str__(value)  # str() of a str-based Enum would be its name
     if isinstance(value, int) and not isinstance(value, bool):
-        return int.__int__(value)
+        value = int.__int__(value)
+        if bits and type_ == BOOL and value not in (0, 1):
+            raise UnfitValue(NO_BOOL)
+        return value == 1 if bits and type_ == BOOL else value
     if isinstance(type_, ListOf) and (isinstance(value, (list, tuple)) or hasattr(value, "dtype")):
-        return [plain(item, type_.element) for item in value]
+        return [plain(item, type_.element, bits) for item in value]
     if isinstance(type_, TupleOf):
         if isinstance(value, Mapping):
             value = by_name(value, type_)
         if isinstance(value, (list, tuple)) and len(value) == len(type_.elements):
-            return [plain(item, element) for item, element in zip(value, type_.elements, strict=True)]
+            return [plain(item, element, bits) for item, element in zip(value, type_.elements, strict=True)]
     return value
 
 

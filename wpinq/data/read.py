@@ -19,7 +19,7 @@ from wpinq.data.edges import EdgeList, as_edge_list
 from wpinq.data.epochs import RowsOfEpoch, in_epoch, whole_file
 from wpinq.data.facts import enforce, enforce_sizes
 from wpinq.data.files import file_relation, identities, unread_format
-from wpinq.data.graph_objects import graph_of
+from wpinq.data.graphs import graph_of
 from wpinq.data.people import people_dataset
 from wpinq.data.person_tables import tables_dataset
 from wpinq.data.relation import Relation, staged, stored_rows

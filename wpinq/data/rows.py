@@ -17,9 +17,8 @@ from wpinq.columns.records import column_names, create, insert_columns
 from wpinq.columns.unlinked_file import in_order
 from wpinq.data.facts import largest_float, norm
 from wpinq.data.kinds import python_advice
-from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Layout, by_name, plain_row, unwrap
-from wpinq.data.rejection import Faults, Tally, computed
-from wpinq.data.relation import STAGED, Relation, listed
+from wpinq.data.layout import OWN_CODE_FAILS, ColumnValues, Faults, Layout, by_name, plain_row, unwrap
+from wpinq.data.relation import STAGED, Relation, Tally, computed, listed
 from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import ID, IDS
 from wpinq.expr.types import TupleOf, Type

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wpinq.columns.arrow_rows import ArrowStream
+from wpinq.columns.storage import ArrowStream
 from wpinq.columns.unlinked_file import bytes_of, in_order
 from wpinq.data.casts import any_of, of_column, scalar
 from wpinq.data.files import check_no_log
 from wpinq.data.kinds import INTERVAL, StandIn, counted_kind, counts, duration_of, for_arrow, rounds
 from wpinq.data.layout import PLAIN_KINDS, Layout
-from wpinq.data.rejection import computed
-from wpinq.data.relation import STAGED, UNREADABLE, Relation
+from wpinq.data.relation import STAGED, UNREADABLE, Relation, computed
 from wpinq.data.rows import (
     NO_ROWS,
     KeptRows,
@@ -48,24 +47,38 @@ _PLAIN = ("int64", "bool", "string", "large_string")
 _MOMENTS = tuple(f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns"))
 _NARROW = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
 _UNSIZED = {"U": "str", "S": "bytes", "V": "void"}
+_TABLES = {
+    "duckdb": ("DuckDBPyRelation",),
+    "numpy": ("ndarray",),
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyspark": ("DataFrame",),
+}
+"""The classes of tables in libraries that have other objects, too."""
 _NO_VALUES = "{} holds values that Python has none for: list its columns yourself to see which"
 
 
 def is_table(data: object) -> bool:
     """Whether an object is a table, or else of a library of tables, or a cursor."""
-    return _library_of(data) is not None or is_cursor(data)
+    return library_of(data) is not None or is_cursor(data)
 
 
-def _library_of(data: object) -> str | None:
+def library_of(data: object) -> str | None:
     """The library of a table; "arrow" for any other with an Arrow stream; None for no table."""
     for base in type(data).__mro__:
         root = base.__module__.partition(".")[0].removeprefix("_")
-        if root in ("numpy", "pandas", "polars", "pyarrow", "duckdb", "deltalake", "pyiceberg"):
+        if root in ("numpy", "pandas", "polars", "pyarrow", "duckdb", "deltalake", "pyiceberg", "ibis"):
             return None if base.__name__ == "DuckDBPyConnection" else root  # that is a cursor of Python's DB-API
     batches = data if isinstance(data, (list, tuple)) else ()
-    if batches and all(hasattr(each, "schema") and _library_of(each) == "pyarrow" for each in batches):
+    if batches and all(hasattr(each, "schema") and library_of(each) == "pyarrow" for each in batches):
         return "pyarrow"
     return "arrow" if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__") else None
+
+
+def is_no_table(data: object, library: str) -> bool:
+    """Whether an object is none of the tables of its library."""
+    names = {base.__name__ for base in type(data).__mro__}
+    return library in _TABLES and ("MaskedArray" in names or names.isdisjoint(_TABLES[library]))
 
 
 def of_spark(data: object) -> bool:
@@ -87,14 +100,12 @@ def table_relation(
     """
     import duckdb
 
-    library, layout = _library_of(data), Layout.of(type_)
+    library, layout = library_of(data), Layout.of(type_)
     if library is None:
         return cursor_relation(connection, data, type_, kept) if is_cursor(data) else None
-    if of_spark(data):
+    if of_spark(data) or is_no_table(data, library):
         raise _unsupported(data)
     if library == "duckdb":
-        if not isinstance(data, duckdb.DuckDBPyRelation):
-            raise _unsupported(data)
         return _of_duckdb(connection, data, layout, stack)
     readers = {"numpy": _of_numpy, "pandas": _of_pandas, "polars": _of_polars}
     table = readers.get(library, _of_arrow)(data, layout)
@@ -197,8 +208,6 @@ def _of_numpy(data: Any, layout: Layout) -> _Table:
     import numpy
 
     what = "the array"
-    if not isinstance(data, numpy.ndarray) or isinstance(data, numpy.ma.MaskedArray):
-        raise _unsupported(data)
     if data.dtype.names is not None and data.ndim == 1:
         arrays = [data[data.dtype.names[place]] for place in layout.pick(data.dtype.names, what)]
     elif data.ndim in (1, 2) and not IDS.isdisjoint(layout.types):  # by place, a field could be taken for the id
@@ -229,11 +238,8 @@ def _values(array: Any) -> list[Any]:
 
 def _of_pandas(data: Any, layout: Layout) -> _Table:
     import numpy
-    import pandas
 
     what = "the data frame"
-    if not isinstance(data, pandas.DataFrame):
-        raise _unsupported(data)
     series = [data.iloc[:, place] for place in layout.pick(list(data.columns), what)]
     own = [isinstance(column.dtype, numpy.dtype) for column in series]
     # Only numpy's own dtypes are named: the name of a categorical one could hold values.
@@ -268,8 +274,6 @@ def _of_pandas(data: Any, layout: Layout) -> _Table:
 def _of_polars(data: Any, layout: Layout) -> _Table:
     import polars
 
-    if not isinstance(data, (polars.DataFrame, polars.LazyFrame)):
-        raise _unsupported(data)
     what, refusal = "the data frame", "the polars frame cannot be computed: collect it yourself to see why"
     places = layout.pick(computed(lambda: data.collect_schema().names(), refusal), what)
     picked = [polars.nth(place).alias(f"g{i}") for i, place in enumerate(places)]  # a name could be a pattern
@@ -303,7 +307,7 @@ def _of_arrow(data: Any, layout: Layout) -> _Table:
         import pyarrow
 
         given = pyarrow.concat_tables(map(pyarrow.table, data)) if isinstance(data, (list, tuple)) else data
-        if _library_of(data) == "pyiceberg":
+        if library_of(data) == "pyiceberg":
             given = (data if hasattr(data, "to_arrow_batch_reader") else data.scan()).to_arrow_batch_reader()
         elif hasattr(data, "to_pyarrow_dataset"):  # a table of Delta
             given = data.to_pyarrow_dataset()

@@ -19,7 +19,7 @@ from wpinq.data.kinds import StandIn, column_advice
 from wpinq.data.layout import NO_BOOL, Layout
 from wpinq.data.people import Words, asymmetric, kept_of, packed_row, weighed
 from wpinq.data.person_tables import kept_table, people_records
-from wpinq.data.rejection import computed
+from wpinq.data.relation import computed
 from wpinq.errors import SourceRejected
 from wpinq.expr import types
 from wpinq.expr.declarations import ID, INT_ID, STR_ID, Person

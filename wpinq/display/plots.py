@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from wpinq.display.html import STAMP
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, install
 from wpinq.expr.nodes import write_value
 from wpinq.expr.types import TupleOf
 from wpinq.noise.epsilon_text import format_epsilon
-from wpinq.runtime.optional_imports import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,8 @@ import numpy as np
 
 from wpinq.data.edge_files import reads_back
 from wpinq.data.edges import EdgeList
-from wpinq.data.graph_objects import edges_of_graph, is_graph
-from wpinq.data.rejection import reject
+from wpinq.data.graphs import edges_of_graph, is_graph
+from wpinq.data.relation import reject
 from wpinq.expr.types import INT, STR
 
 # What reads back as it was written: no blank or quote, no sign of a comment or of a byte order in front.

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from wpinq.errors import AnswersError
+from wpinq.errors import AnswersError, install
 from wpinq.graphs.fitting import degree_sequence_from_ccdf, fit_degree_sequence
 from wpinq.graphs.synthesis.estimates import DegreeClasses, balanced
 from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats, Integers, distinct
-from wpinq.runtime.optional_imports import install
 
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
 """The names of the two measurements that degrees are fitted to."""

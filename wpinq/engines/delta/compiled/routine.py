@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from wpinq.engines.delta.evaluator import CannotCompile as CannotCompile
 from wpinq.engines.delta.evaluator import loss
-from wpinq.runtime.optional_imports import install
+from wpinq.errors import install
 
 # What routines name besides each other: these constants, and the instructions on words of `modules`.
 

@@ -24,12 +24,11 @@ from wpinq.engines.sql.emit import in_ranges
 from wpinq.engines.sql.script import SqlStatement
 from wpinq.engines.sql.spark.dialect import type_in_spark
 from wpinq.engines.sql.sums import check_norm, check_weights
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, install
 from wpinq.expr.types import ListOf, Scalar, TupleOf, Type
 from wpinq.expr.values import Value, order_key
 from wpinq.plan.arithmetic import Weights
 from wpinq.plan.operators.source import Source
-from wpinq.runtime.optional_imports import install
 
 MISSING = f'the engine "spark" needs pyspark and Java 17 or later: {install("spark")}, and a JDK (JAVA_HOME)'
 STOPPED = "Spark was stopped, and its data are gone: protect them again in a new session of wpinq"
