@@ -9,6 +9,7 @@ import csv
 import fnmatch
 import glob
 import gzip
+import io
 import itertools
 import os
 import re
@@ -238,7 +239,7 @@ class CsvFile:
 
 
 _PIECE = 2**20
-"""Bytes that are read at a time."""
+"""Bytes that are read at a time, and those of the longest line of column names."""
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
@@ -302,18 +303,36 @@ def as_csv(data: str | os.PathLike[str], fields: Sequence[object] = (None,)) -> 
 
 def csv_names(file: CsvFile) -> list[str]:
     """The names of the columns of a csv file, plain or gzip, from its first line, if it has any."""
-    with ExitStack() as stack:
+    with ExitStack() as stack, suppress(EOFError, OSError, zlib.error, UnicodeDecodeError, csv.Error):
         given, packed = open_packed(Path(file), stack, again=True)
-        with suppress(EOFError, OSError, zlib.error, SourceRejected):
-            plain: Any = gzip.GzipFile(fileobj=given) if packed else given
-            return next(_csv_rows(plain, Path(file), file.delimiter), [])
+        lines = _first_lines(gzip.GzipFile(fileobj=given) if packed else given)
+        return next(filter(_is_filled, csv.reader(lines, delimiter=file.delimiter, strict=True)), [])
     return []
+
+
+def _is_filled(row: Sequence[str]) -> bool:
+    """Whether a row has more than blanks: it names columns where it is the first such."""
+    return any(map(str.strip, row))
 
 
 def lines_of(file: Any) -> Iterator[bytes]:
     """The lines of an open file from its beginning, whatever ends them."""
     file.seek(0)
     return (line for piece in file for line in piece.splitlines(keepends=True))
+
+
+def _first_lines(file: Any) -> Iterator[str]:
+    """The lines of a file, lazily.
+
+    More than one is read where a name in quotes holds the end of a line.
+    """
+    encoding = "utf-8-sig"
+    while piece := file.readline(_PIECE):
+        for line in piece.splitlines(keepends=True):
+            if len(piece) == _PIECE and not line.endswith((b"\r", b"\n")):
+                raise csv.Error  # it was cut
+            yield line.decode(encoding)
+            encoding = "utf-8"
 
 
 def check_delimiter(path: Path, names: Sequence[str]) -> None:
@@ -538,20 +557,23 @@ def _csv_rows(file: BinaryIO, path: Path, delimiter: str) -> Iterator[list[str]]
 
     SourceRejected where it is none, with the number of rows before.
     """
-    lines = (line.decode("utf-8" if n else "utf-8-sig") for n, line in enumerate(lines_of(file)))
+    file.seek(0)
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     number, is_text, fault = -1, True, ""
     try:
-        for row in csv.reader(lines, delimiter=delimiter, strict=True):
+        for row in csv.reader(text, delimiter=delimiter, strict=True):
             if any("\0" in item for item in row):
                 fault = "a zero character (NUL), which text has not"
                 break
-            if row if number >= 0 else any(map(str.strip, row)):  # the first with more than blanks names columns
+            if row if number >= 0 else _is_filled(row):
                 yield row
                 number += 1
     except csv.Error:
         fault = "quotes that csv does not allow, or an overlong field"
     except UnicodeDecodeError:  # holds what it could not decode, and ends here
         is_text = False
+    finally:
+        text.detach()
     if not is_text:
         raise SourceRejected(f"{path} {NO_TEXT}")
     if "NUL" in fault and number < 0:
