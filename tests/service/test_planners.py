@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import wpinq as wp
 from tests.service.conftest import Peopled
-from tests.support.service import configured, until
+from tests.support.service import COUNT, configured, until
 from wpinq.engines.sql.engine import untranslated
 from wpinq.service.config import read_configuration
 from wpinq.service.server import _listener
@@ -47,6 +48,28 @@ def test_planners_have_no_file_of_ledger_or_users_and_no_database(peopled: Peopl
         mapped = Path(f"/proc/{each}/maps").read_text()
         assert "duckdb" not in mapped
         assert folder not in mapped
+
+
+@pytest.mark.long
+def test_a_process_has_no_way_to_what_is_another_s(peopled: Peopled) -> None:
+    """A planner in place of another had the way of measurements, by which it could have told a false load."""
+    service = peopled.service
+    before = set(until(lambda: service.processes("planner")))
+    assert service.ask(
+        "POST", "v1/explain", peopled.alice, {"program": COUNT.format(name="x", epsilon="0.1")}
+    ).is_success
+    until(lambda: not before <= set(service.processes("planner")) and len(service.processes("planner")) == len(before))
+    sockets = {
+        name: [
+            {file for file in files(pid) if file.startswith("socket:")}
+            for pid in until(partial(service.processes, name))
+        ]
+        for name in ("planner", "load", "data", "release")
+    }
+    planner, load, data, release = (set.union(*held) for held in sockets.values())
+    assert all(len(held) == 2 for each in sockets.values() for held in each)
+    assert data == release
+    assert not planner & load and not planner & data and not load & data
 
 
 @pytest.mark.long

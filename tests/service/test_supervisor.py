@@ -131,3 +131,24 @@ children.tend()
 def test_a_child_in_place_of_another_hears_signals(before: str, tmp_path: Path) -> None:
     """Its parent held them twice: as it saw to the one that had ended, and as it forked."""
     assert printed(before + RENEWED, str(tmp_path / "lived")) == "heard"
+
+
+UNSEEN = """
+import signal, threading, time
+from wpinq.service.processes import Supervisor, Role, StopAsked, stop_on_signals
+
+stop_on_signals(signal.SIGTERM)
+children = Supervisor()
+children.fork(Role("idle", lambda: time.sleep(20), again=False))
+threading.Thread(target=lambda: (time.sleep(0.5), signal.pthread_kill(threading.get_ident(), signal.SIGTERM))).start()
+try:
+    children.tend()
+except StopAsked:
+    children.stop("idle", signal.SIGKILL)
+    print("heard")
+"""
+
+
+def test_a_stop_that_breaks_off_no_wait_is_heard() -> None:
+    """It waited for the end of a child, as one does that comes just before the parent begins to wait."""
+    assert printed(UNSEEN) == "heard"

@@ -32,6 +32,8 @@ NICENESS = 5
 """The niceness of processes that no release waits for in its time."""
 UNFIT = 3
 """The exit code of a child that could not begin: another would fare no better."""
+_LOOK = 1.0
+"""Seconds after which a parent sees a stop at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,14 @@ class Role:
         The task. The child ends when it returns.
     again : bool
         Whether another is forked when it ends, or its end is the end of all.
+    without : tuple of sockets and channels
+        What the child closes first, because it is for others.
     """
 
     name: str
     work: Callable[[], None]
     again: bool
+    without: tuple[socket.socket | Channel, ...] = ()
 
 
 class StopAsked(BaseException):
@@ -75,8 +80,11 @@ class Supervisor:
 
     def tend(self) -> Role:
         """Fork anew whatever ends, until a child ends without which nothing goes on: its role."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         while True:
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                # not for ever: a stop that came just before, or to another thread, breaks off no wait
+                signal.sigtimedwait([signal.SIGCHLD], _LOOK)
             with _stops_wait():  # one that came between would find a child that is no more
                 pid, status = os.wait()
                 role, unfit = self._roles.pop(pid, None), os.waitstatus_to_exitcode(status) == UNFIT
@@ -143,6 +151,8 @@ def _live(role: Role, parent: int) -> NoReturn:
         system = ctypes.CDLL(None)
         system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         system.prctl(_PR_SET_NAME, f"wpinq-{role.name}".encode(), 0, 0, 0)  # so that ps tells them apart
+        for each in role.without:
+            each.close()
         if os.getppid() == parent:
             role.work()
             code = 0
@@ -203,6 +213,11 @@ class Channel:
             raise NoAnswer from None
         finally:
             writer.close()
+
+    def close(self) -> None:
+        """Close both ends, in this process."""
+        self.sender.close()
+        self.receiver.close()
 
     def take(self) -> socket.socket:
         """The next request, once there is one: for one worker, which then answers it."""

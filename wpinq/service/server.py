@@ -216,7 +216,8 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
     stop_on_signals(signal.SIGTERM, signal.SIGINT)
     with ExitStack() as held:
         listener = held.enter_context(_listener(configuration))
-        planners, releases, end_of_data = Channel.create(), Channel.create(), signal.SIGKILL
+        planners, releases, load = Channel.create(), Channel.create(), Channel.create()
+        end_of_data = signal.SIGKILL
         children = Supervisor()
         # here too, for a web process that is forked later
         signal.signal(signal.SIGHUP, partial(certificate.reload, partial(children.send, "web", signal.SIGHUP)))
@@ -224,17 +225,17 @@ def serve(configuration: Configuration, on_ready: Callable[[str, Ledger], None])
             mine, theirs = socket.socketpair()
             with mine:
                 with theirs:
-                    children.fork(Role("data", partial(hold_data, configuration, releases, theirs), again=False))
+                    hold = partial(hold_data, configuration, releases, theirs)
+                    children.fork(Role("data", hold, again=False, without=(listener, planners, load, mine)))
                 declared = read_declared(mine)
             ledger = held.enter_context(Ledger(configuration.ledger, create=False))
             end_of_data = ASKED_TO_END
             on_ready(_address(configuration, listener), ledger)
             planner = PlannerWorker(configuration, declared, ledger)
             planner.prepare()
-            role = Role("planner", partial(serve_one, planners, planner.answer), again=True)
-            children.fork(role, configuration.planners)
-            load = Channel.create()
-            children.fork(Role("load", partial(serve_one, load, measure_slowdown), again=True))
+            plan, measure = partial(serve_one, planners, planner.answer), partial(serve_one, load, measure_slowdown)
+            children.fork(Role("planner", plan, again=True, without=(listener, releases, load)), configuration.planners)
+            children.fork(Role("load", measure, again=True, without=(listener, planners, releases)))
             dispatcher = Dispatcher(configuration, declared, ledger, planners, releases, load)
             children.fork(Role("web", partial(listen, dispatcher, listener, certificate), again=True))
             lost = children.tend()
