@@ -31,6 +31,7 @@ DERIVED = {
     "Where": (0, 0),
     "Partition": (0, 0),
     "Shave, one width": (0, 0),
+    "Shave, a rounded width": (2, 2),
     "SelectMany": (3, 2 + 2**-6 + 2**-18),
     "SelectMany, weighted": (3, 3 + 2**-6 + 2**-18),
     "GroupBy": (2, 2 + 2**-6 + 2**-18),

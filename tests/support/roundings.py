@@ -106,7 +106,8 @@ ATTACKS = {
     "Union": Attack(LEFT.union(RIGHT), _apart, {"reference": 0, "duckdb": 0}),
     "Where": Attack(LEFT.where(lambda r: r.key < 9), _singles, {"reference": 0, "duckdb": 0}),
     "Partition": Attack(LEFT.partition(lambda r: r.key, [1])[1], _singles, {"reference": 0, "duckdb": 0}),
-    "Shave, one width": Attack(LEFT.shave(2.0**22 / 3), _singles, {"reference": 0, "duckdb": 0}),
+    "Shave, one width": Attack(LEFT.shave(2.0**21), _singles, {"reference": 0, "duckdb": 0}),
+    "Shave, a rounded width": Attack(LEFT.shave(2.0**22 / 3), _singles, {"reference": 0.9, "duckdb": 0.9}),
     "SelectMany": Attack(
         LEFT.select_many(lambda r: F.range(r.key * 1000, r.key * 1000 + 3 + 2 * r.key, limit=1000)),
         _singles,
