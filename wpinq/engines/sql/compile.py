@@ -262,18 +262,14 @@ class Compiled:
 
         DuckDB can run all programs of one shape or none, for the other numbers are no lengths, places or types.
         """
-        names = dict[str, str]()
-        texts = [sql if _LENGTHS.search(sql) else "0".join(numbers_apart(sql)[0]) for sql in self._texts]
-        return _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), ";".join(texts))
+        queries, names = [*(statement.query for statement in self.statements), self.output], dict[str, str]()
+        text = ";".join(sql if _LENGTHS.search(sql) else "0".join(numbers_apart(sql)[0]) for sql in queries)
+        return _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), _CONSTANTS.sub("", text))
 
     @cached_property
     def similar(self) -> Hashable:
         """What programs have in common that can be one statement, which makes no lists: see `in_one`."""
-        return None if any(map(_LISTS.search, self._texts)) else (self.shape, self.type, *self.sources)
-
-    @property
-    def _texts(self) -> list[str]:
-        return [_CONSTANTS.sub("", sql) for sql in (*(each.query for each in self.statements), self.output)]
+        return None if _LISTS.search(self.shape) else (self.shape, self.type, *self.sources)
 
 
 # Programs that differ in numbers alone as one: the numbers are rows of a table, and the program is a query for each.
