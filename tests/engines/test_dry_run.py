@@ -10,13 +10,15 @@ import pytest
 
 import wpinq as wp
 from wpinq import functions as F
-from wpinq.engines.sql.duckdb import database
+from wpinq.engines.sql.compile import Plan
+from wpinq.engines.sql.duckdb import database, table_cache
 from wpinq.engines.sql.duckdb.database import Database
 from wpinq.engines.sql.duckdb.instance import DryRun
 from wpinq.errors import EvaluationFailed, PlanError
 from wpinq.expr.values import Value
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.sandbox.evaluation import SandboxedEvaluator
+from wpinq.plan.lowering import physical_plan
 
 NUMBERS = wp.source("numbers", int, weights=True)
 DATA = {"numbers": {1: 0.75, 2: 2.0, 3: 1.0}}
@@ -163,3 +165,21 @@ def test_sums_over_the_same_rows_are_those_of_each_plan_alone(kept: int, monkeyp
         with Database() as alone:
             assert weights == alone.evaluate(plan, data, keys=keys)
         assert list(weights) == [key for key in keys if key in weights]
+
+
+def test_a_shape_is_tried_once_and_a_length_is_no_constant_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shape(query: wp.Query) -> str:
+        return Plan(physical_plan(query.plan)).program().shape
+
+    def average(most: float) -> wp.Query:
+        return wp.Query(NUMBERS.noisy_average(1, lambda x: x, 0, most).plan)
+
+    def shaved(most: int, width: float) -> wp.Query:
+        return NUMBERS.where(lambda x: x < most).select(lambda x: x % 2).shave(width)
+
+    assert shape(average(7)) == shape(average(9))
+    assert shape(shaved(7, 1.0)) == shape(shaved(9, 1.0)) != shape(shaved(9, 0.5))
+    with Database() as held:
+        held.admit([(average(7).plan, True)])
+        monkeypatch.setattr(table_cache, "run", None)
+        held.admit([(average(9).plan, True)])

@@ -257,21 +257,19 @@ class Compiled:
         return None if self.added is None else self.added.block
 
     @cached_property
-    def shape(self) -> str | None:
-        """The program without small numbers and names of tables; None where it makes lists.
+    def shape(self) -> str:
+        """The program without names of tables and small numbers; numbers beside ranges and functions of lists stay.
 
-        DuckDB can run all programs of one shape or none, for these numbers are no lengths, places or types.
+        DuckDB can run all programs of one shape or none, for the other numbers are no lengths, places or types.
         """
-        text, names = ";".join([*(statement.query for statement in self.statements), self.output]), dict[str, str]()
-        if _LISTS.search(text):
-            return None
-        text = _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), _CONSTANTS.sub("", text))
-        return "0".join(numbers_apart(text)[0])
+        queries, names = [*(statement.query for statement in self.statements), self.output], dict[str, str]()
+        text = ";".join(sql if _LENGTHS.search(sql) else "0".join(numbers_apart(sql)[0]) for sql in queries)
+        return _TABLES.sub(lambda found: names.setdefault(found[0], f"t{len(names)}"), _CONSTANTS.sub("", text))
 
     @cached_property
     def similar(self) -> Hashable:
-        """What programs have in common that can be one statement: see `in_one`."""
-        return None if self.shape is None else (self.shape, self.type, *self.sources)
+        """What programs have in common that can be one statement, which makes no lists: see `in_one`."""
+        return None if _LISTS.search(self.shape) else (self.shape, self.type, *self.sources)
 
 
 # Programs that differ in numbers alone as one: the numbers are rows of a table, and the program is a query for each.
@@ -284,6 +282,7 @@ _NUMBERS = re.compile(
     r"(?:CAST\((?=[^ ]+ AS (?:BIGINT|DOUBLE)\))|// |% |ELSE )(?!-0(?:\.0)?[ )])(-?[0-9]{1,9}(?:\.[0-9]{1,17})?)(?=[ )])"
 )
 _LISTS, _TABLES = re.compile(r"\brange\(|list(?!_con)"), re.compile(r"\bt[0-9a-f]{40}\b")
+_LENGTHS = re.compile(r"\brange\(|list(?!_con|_value)")
 _CONSTANTS = re.compile(r"\(VALUES .*\) AS constants")
 
 

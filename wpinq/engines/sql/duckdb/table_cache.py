@@ -105,8 +105,8 @@ KEPT_TABLES = 1024
 class _CachedTable:
     sources: frozenset[str]
     rows: int
-    size: int | None = None
-    """In bytes, as of when nobody reads it any more; None where it is not to be kept."""
+    size: int | None
+    """In bytes; None where it is not to be kept."""
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class TableCache:
         if self.stands(name):
             return
         ((rows,),) = self.connection.execute(statement.sql).fetchall()
-        self.tables[name] = _CachedTable(self._sources(statement.reads), rows)
+        self.tables[name] = _CachedTable(self._sources(statement.reads), rows, self._size(name, rows))
 
     def drop(self, table: str) -> None:
         """Mark a table as not read by any plan, and trim the tables that are kept.
@@ -204,7 +204,6 @@ class TableCache:
         """
         if table != self.last:
             self.idle[table] = None
-            self.tables[table].size = self._size(table, self.tables[table].rows)
             self.trim()
 
     def trim(self) -> None:
@@ -478,4 +477,4 @@ def _try(tables: TableCache, compiled: Compiled) -> None:
         tables.release(compiled.reads)
         if len(tables.tried) >= TRIED:
             tables.tried.clear()
-        tables.tried.update(filter(None, [compiled.shape]))
+        tables.tried.add(compiled.shape)
