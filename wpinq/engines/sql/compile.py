@@ -258,9 +258,10 @@ class Compiled:
 
     @cached_property
     def shape(self) -> str:
-        """The program without names of tables and small numbers; numbers beside ranges and functions of lists stay.
+        """The program without names of tables and small numbers.
 
-        DuckDB can run all programs of one shape or none, for the other numbers are no lengths, places or types.
+        Numbers beside ranges and functions of lists stay. DuckDB can run all programs of one shape or none, for the
+        other numbers are no lengths, places or types.
         """
         queries, names = [*(statement.query for statement in self.statements), self.output], dict[str, str]()
         text = ";".join(sql if _LENGTHS.search(sql) else "0".join(numbers_apart(sql)[0]) for sql in queries)
@@ -268,7 +269,7 @@ class Compiled:
 
     @cached_property
     def similar(self) -> Hashable:
-        """What programs have in common that can be one statement, which makes no lists: see `in_one`."""
+        """What programs without lists have in common that can be one statement: see `in_one`."""
         return None if _LISTS.search(self.shape) else (self.shape, self.type, *self.sources)
 
 
