@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from wpinq.errors import SessionError
 from wpinq.expr.values import Value, canonical_bytes_of, from_canonical_bytes
-from wpinq.kernel.ledger.ledger import Answered, Ledger
+from wpinq.kernel.ledger.ledger import Ledger, StoredAnswers
 from wpinq.kernel.noisy_evaluation import NoisyEvaluator
 from wpinq.kernel.prepare import PreparedMeasurement, Protected, prepare_batch
 from wpinq.measure.answers import Answers
@@ -129,7 +129,7 @@ class Releaser:
 
     def _first_answers(self, new: Mapping[str, PreparedMeasurement]) -> dict[str, list[float]]:
         """The first answers to measurements, by digest: drawn one by one, and stored together."""
-        drawn, codes = dict[str, Answered](), dict[str, list[bytes]]()
+        drawn, codes = dict[str, StoredAnswers](), dict[str, list[bytes]]()
         try:
             for digest, each in new.items():
                 m = each.measurement
@@ -181,7 +181,7 @@ class Releaser:
     def _stored(self, prepared: PreparedMeasurement, keys: tuple[Value, ...]) -> list[float]:
         """The stored numbers for some keys; those that there are none for are drawn."""
         sink = prepared.measurement.sink
-        codes, stored = sink.codes(keys, prepared.measurement.key_type), Answered()
+        codes, stored = sink.codes(keys, prepared.measurement.key_type), StoredAnswers()
         while not stored.keys() >= {*codes}:
             listings = self._ledger.listings(prepared.digest)
             stored = self._ledger.answers(prepared.digest, codes)

@@ -28,7 +28,7 @@ from wpinq.noise.epsilon import decimal_epsilon, from_nano
 __all__ = ["Account", "Entry", "Ledger", "PartsOf", "Price", "Pricing", "SuspensionError"]
 
 EXPECTED = "the head that is expected"
-Answered = dict[bytes, float]
+StoredAnswers = dict[bytes, float]
 _TERMS = attrgetter("name", "schema", "unit", "unit_weight", "budget")
 _REMEMBERED = 2**20  # answers, of all measurements: beyond it those used longest ago are read anew
 
@@ -435,7 +435,7 @@ class Ledger:
 
     def store_together(
         self, drawn: Mapping[str, Mapping[bytes, float]], listings: int = 0, durable: bool = True
-    ) -> dict[str, Answered]:
+    ) -> dict[str, StoredAnswers]:
         """Store the answers of several measurements as `store_answers` does, in one transaction.
 
         Returns
@@ -444,8 +444,8 @@ class Ledger:
             Digest -> the answers that stand; without those of a measurement with further listings by now.
         """
 
-        def standing(transaction: Transaction) -> dict[str, Answered]:
-            found = dict[str, Answered]()
+        def standing(transaction: Transaction) -> dict[str, StoredAnswers]:
+            found = dict[str, StoredAnswers]()
             for measurement, answers in drawn.items():
                 stored = self._paid_for(transaction, measurement)
                 if len(stored.listings) == listings:
