@@ -250,6 +250,30 @@ def cases(options: argparse.Namespace) -> Iterator[tuple[str, Query, dict[str, A
     for name, function in VALUES.items():
         yield name, wide.select(function), {"wide": texts_of(texts, record)}, record
 
+    for name, (query, data) in of_people(texts, record).items():
+        yield name, query, data, record
+
+
+def of_people(texts: int, record: int) -> dict[str, tuple[Query, dict[str, Any]]]:
+    """People with 50 short texts each in a list, and with one long text."""
+    people = wp.people("people", id=("id", int), rows=wp.table(code=str, number=int, at_most=50), records_at_most=texts)
+    many = [{"id": i, "code": f"{50 * i + j:0{record // 60}}", "number": j} for i in range(texts) for j in range(50)]
+    one = [{"id": i, "code": f"{i:0{record - 40}}", "number": i} for i in range(texts)]
+    rows = people.unnest("rows")
+    queries = {
+        "any of a list": people.where(lambda p: F.any(p.rows, lambda r: r.code == "1")),
+        "filtered list": people.select(lambda p: F.map(F.filter(p.rows, lambda r: r.number > 1), lambda r: r.code)),
+        "flat view": rows.select(lambda r: r.code),
+        "flat view, filtered": rows.where(lambda r: r.number > 1).select(lambda r: r.code),
+        "flat view, text made": rows.select(lambda r: r.code + r.code),
+    }
+    kinds = {"": many, ", long": one}
+    return {
+        name + kind: (query, {"people": {"rows": data}})
+        for name, query in queries.items()
+        for kind, data in kinds.items()
+    }
+
 
 GROUPS: dict[str, Callable[[Query], Query]] = {
     "groups of texts": lambda rows: rows.group_by(lambda r: r.k),

@@ -9,7 +9,7 @@ import pytest
 import wpinq as wp
 from wpinq import functions as F
 from wpinq.api.query import Query
-from wpinq.kernel.sandbox.admission import Cost, contents, cost_of
+from wpinq.kernel.sandbox.admission import Content, Cost, contents, cost_of
 
 
 def edges(records: int = 1000, key: int = 20, cap: int = 2000) -> Query:
@@ -27,6 +27,12 @@ def paths(source: Query) -> Query:
 def cost(query: Query, keys: int = 1, whole: bool = False, record: int = 100) -> Cost:
     found = cost_of(query.plan, keys, whole, record)
     assert isinstance(found, Cost)
+    return found
+
+
+def content(query: Query, record: int) -> Content:
+    found = contents(query.plan, record)[query.plan.digest]
+    assert found is not None
     return found
 
 
@@ -55,9 +61,21 @@ def test_the_most_that_a_record_holds_follows_groups_joins_and_texts() -> None:
     joined = lists.join(lists, lambda x: x.key, lambda y: y.key, lambda x, y: (x.val, y.val))
     counted = lists.select(lambda g: F.count(g.val))
     doubled = texts().select(lambda r: r.t + r.t)
-    held = [contents(query.plan, 50)[query.plan.digest] for query in (texts(), lists, joined, counted, doubled)]
-    assert held == [50, 500, 1000, 1, 100]
-    assert contents(edges().plan, 50)[edges().plan.digest] == 1
+    held = [content(query, 50).largest for query in (texts(), lists, joined, counted, doubled, edges())]
+    assert held == [50, 500, 1000, 0, 100, 0]
+
+
+def test_all_rows_of_a_list_hold_no_more_than_the_list() -> None:
+    people = wp.people("p", id=("id", int), visits=wp.table(ward=str, day=int, at_most=50), records_at_most=1000)
+    rows = people.unnest("visits")
+    of_ward, repeated = rows.select(lambda v: v.ward), rows.select(lambda v: v.ward + v.ward)
+    totals = [content(query, 200).total for query in (people, rows, rows.where(lambda v: v.day > 1), of_ward, repeated)]
+    assert totals == [200_000, 200_000, 200_000, 200_000, 400_000]
+    constants = people.select_many(lambda p: F.map(p.visits, lambda v: "ward"))
+    assert content(constants, 200).total == 50 * 4 * 1000
+    outside = people.select_many(lambda p: F.map(p.visits, lambda v: F.element(p.visits, 0).ward))
+    assert content(outside, 200).total == 50 * 200_000
+    assert content(rows.shave(0.01), 200).total >= 100 * 200_000  # each piece repeats its record
 
 
 def test_numbers_do_not_hang_on_the_size_of_records() -> None:

@@ -36,11 +36,18 @@ class CallWork:
         The longest string in what it gives, or the most elements of a list without a bound there.
     calls : int
         The calls that it is written of, with each function that is mapped written out where it is used.
+    fixed_steps : int
+        The part of `steps` that is the same for records of any content.
+    content : tuple of int
+        a and b: the largest column of its result holds at most a + b times the content of its largest argument, all
+        elements of a list together.
     """
 
     steps: int
     text: int
     calls: int
+    fixed_steps: int
+    content: tuple[int, int]
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +100,9 @@ class _Measure:
                 "record: bound one of them, as in F.first(items, 20), or give a limit"
             )
         content = held.content.factor if _unbounded(function.type) else 0
-        return CallWork(steps.factor, max(held.text.factor, content), self.calls)
+        fixed = held.content.terms.get((), 0)
+        inside = (fixed, held.content.factor - fixed)
+        return CallWork(steps.factor, max(held.text.factor, content), self.calls, steps.terms.get((), 0), inside)
 
     def of_body(self, body: Expr, bound: dict[bytes, _Held]) -> tuple[Amount, _Held]:
         """Each distinct expression once; the functions that are mapped, where they are used."""

@@ -222,15 +222,42 @@ def plan_work(root: Node) -> PlanWork:
 def _of_step(node: Node, rows: Mapping[bytes, RowBounds]) -> StepWork:
     handled = rows[node.digest].handled
     steps, calls = handled, 0
+    for function in functions_of(node, rows):
+        taken = work(function.function, tuple(node.inputs[i].unit_growth.text for i in function.of))
+        steps, calls = both(steps, times(function.often, taken.steps)), calls + taken.calls
+    return StepWork(node, handled, steps, calls)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionOfStep:
+    """A function of a step.
+
+    Attributes
+    ----------
+    function : Lambda
+        The function.
+    of : tuple of int
+        The inputs of the step that its arguments come from.
+    once : bool
+        Whether it is called once for each record of its one input, else for each row that the step handles.
+    often : int or None
+        The most calls; None where no declaration bounds them.
+    """
+
+    function: Lambda
+    of: tuple[int, ...]
+    once: bool
+    often: int | None
+
+
+def functions_of(node: Node, rows: Mapping[bytes, RowBounds]) -> Iterator[FunctionOfStep]:
+    """The functions of a step, and their calls."""
     for parameter in node.operator.parameters:
         function = getattr(node.operator, parameter.name, None)
         if parameter.kind in ("function", "widths") and isinstance(function, Lambda):
-            texts = tuple(node.inputs[i].unit_growth.text for i in parameter.of)
-            once = len(parameter.of) == 1 and not parameter.group  # of each record of an input, else of each row made
-            often = rows[node.inputs[parameter.of[0]].digest].records if once else handled
-            taken = work(node.operator.bounded_function(function), texts)
-            steps, calls = both(steps, times(often, taken.steps)), calls + taken.calls
-    return StepWork(node, handled, steps, calls)
+            once = len(parameter.of) == 1 and not parameter.group
+            often = rows[node.inputs[parameter.of[0]].digest].records if once else rows[node.digest].handled
+            yield FunctionOfStep(node.operator.bounded_function(function), parameter.of, once, often)
 
 
 def steps_of_both_sides(root: Node, source: str) -> tuple[str, ...]:

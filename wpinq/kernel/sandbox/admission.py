@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from wpinq.errors import PlanError, SessionError, described
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
-from wpinq.expr.work import content_of
+from wpinq.expr.work import content_of, work
 from wpinq.kernel.prepare import PreparedMeasurement
+from wpinq.plan.domain import RowBounds
 from wpinq.plan.node import Node, upward
-from wpinq.plan.operators import GroupBy
-from wpinq.plan.operators.source import Source
-from wpinq.plan.work import PlanWork, advice, plan_work, row_bounds
+from wpinq.plan.operators import Concat, Except, GroupBy, Intersect, Partition, Select, SelectMany, Union, Where
+from wpinq.plan.work import PlanWork, StepWork, advice, functions_of, plan_work, row_bounds
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
 from wpinq.sinks.sink import SINKS
 
@@ -141,33 +140,52 @@ def cost_of(root: Node, keys: int, whole: bool, record: int) -> Cost | PlanWork:
     record : int
         The most that one record of a source holds.
     """
-    work = plan_work(root)
-    holds = contents(root, record)
-    if work.rows is None or any(held is None for held in holds.values()):
-        return work
-    bounds = row_bounds(root)
+    taken, bounds, holds = plan_work(root), row_bounds(root), contents(root, record)
+    if taken.rows is None or any(content is None for content in holds.values()):
+        return taken
     seconds, size = START_SECONDS, START_BYTES
-    for step in work.each:
-        rows, steps = step.rows or 0, step.steps or 0
-        # The rows that a GroupBy handles are those in all prefixes of its groups: what these hold is counted by rows.
-        grouped = isinstance(step.node.operator, GroupBy)
-        held = max(holds[below.digest] or 1 for below in (*(() if grouped else (step.node,)), *step.node.inputs))
-        values = rows * step.node.type.values * held
-        inside = max(0, steps - rows) * held
-        computed = bounds[step.node.digest].records if grouped else rows
-        at_once = inside * AT_ONCE // max(AT_ONCE, computed or 0)
+    for step in taken.each:
+        rows = step.rows or 0
+        values, inside, at_once = _handled(step, bounds, holds)
         seconds += STEP_SECONDS + CALL_SECONDS * step.calls + ROW_SECONDS * rows
         seconds += VALUE_SECONDS * values + FUNCTION_SECONDS * inside
         size += STEP_BYTES + CALL_BYTES * step.calls + ROW_BYTES * rows
         size += VALUE_BYTES * values + FUNCTION_BYTES * at_once
     drawn = keys
     if whole:
-        records = bounds[root.digest].records
-        assert records is not None  # for each of its rows is handled
-        values = records * (1 + root.type.values) * (holds[root.digest] or 1)
+        records, content = bounds[root.digest].records, holds[root.digest]
+        assert records is not None and content is not None  # for each of its rows is handled
+        values = records * (1 + root.type.values) + uneven_columns(root.type) * content.total
         seconds, size = seconds + FETCHED_SECONDS * values, size + FETCHED_BYTES * values
         drawn += records
     return Cost(seconds + DRAWN_SECONDS * drawn, size + DRAWN_BYTES * drawn)
+
+
+def _handled(
+    step: StepWork, bounds: Mapping[bytes, RowBounds], holds: Mapping[bytes, Content | None]
+) -> tuple[int, int, int]:
+    """The values and code points in the rows of a step, in its functions, and in one batch of these."""
+    node, rows = step.node, step.rows or 0
+    below = [holds[child.digest] or NO_CONTENT for child in node.inputs]
+    grouped = isinstance(node.operator, GroupBy)
+    if grouped:  # its rows are those in all prefixes of its groups
+        largest = max(content.largest for content in below)
+        columns = uneven_columns(node.type) * rows * largest
+    else:
+        known = [(node, holds[node.digest] or NO_CONTENT), *zip(node.inputs, below, strict=True)]
+        largest = max(content.largest for _, content in known)
+        columns = max(uneven_columns(one.type) * content.total for one, content in known)
+    inside = at_once = 0
+    for function in functions_of(node, bounds):
+        taken, often = work(function.function, (1,) * len(function.of)), function.often or 0
+        # a record holds at most the largest content, and all of them together at most the total
+        growing, whole = taken.steps - taken.fixed_steps, often * largest
+        if function.once:
+            whole = min(whole, below[function.of[0]].total)
+        inside += often * taken.fixed_steps + whole * growing
+        batch = often * AT_ONCE // max(AT_ONCE, (bounds[node.digest].records or 0) if grouped else often)
+        at_once += batch * taken.fixed_steps + min(whole, batch * largest) * growing
+    return rows * node.type.values + columns, inside, at_once
 
 
 def keys_by_size(keys: Collection[Value]) -> int:
@@ -177,40 +195,70 @@ def keys_by_size(keys: Collection[Value]) -> int:
     return sum(1 + content_of(key) // KEY_CONTENT for key in keys)
 
 
-def contents(root: Node, record: int) -> dict[bytes, int | None]:
-    """The largest text or unbounded list in a field of a step's records; else 1.
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The code points of texts and the elements of unbounded lists, in the largest column of records.
 
-    A source's holds at most `record`, and a list of a group's records as much as all of them.
+    Attributes
+    ----------
+    largest : int
+        Those of one record.
+    total : int
+        Those of all rows that a step handles.
+    """
+
+    largest: int
+    total: int
+
+
+NO_CONTENT = Content(0, 0)
+
+
+def contents(root: Node, record: int) -> dict[bytes, Content | None]:
+    """The content of each step's records, by digest; None where no declaration bounds it.
+
+    A column of a source holds at most `record` in one record. A function gives at most a + b times the content of its
+    argument, so the total over the rows of a Select or SelectMany is linear in the total below it: a list that is
+    given up element by element holds no more than before.
     """
     rows = row_bounds(root)
-    found: dict[bytes, int | None] = {}
 
-    def held(node: Node, inputs: list[int | None]) -> int | None:
-        if isinstance(node.operator, Source):
-            content: int | None = record
-        elif None in inputs:
-            content = None
-        else:
-            known = [amount for amount in inputs if amount is not None]
-            text = max(1, *(below.unit_growth.text for below in node.inputs))  # multiples of the source's longest
-            content = max(known) * math.ceil(Fraction(max(text, node.unit_growth.text), text))
-            if isinstance(node.operator, GroupBy):
-                group = node.operator.group(rows[node.inputs[0].digest])
-                content = None if group is None else content * group
-        found[node.digest] = content if uneven(node.type) or content is None else 1
-        return found[node.digest]
+    def held(node: Node, inputs: list[Content | None]) -> Content | None:
+        operator, handled = node.operator, rows[node.digest].handled
+        if handled is None or None in inputs:
+            return None
+        known = [content for content in inputs if content is not None]
+        largest = max((content.largest for content in known), default=record)
+        below = sum(content.total for content in known)
+        if isinstance(operator, GroupBy):
+            group = operator.group(rows[node.inputs[0].digest])
+            if group is None:
+                return None
+            largest = max(1, largest)  # of an element
+            largest, below = largest * group, largest * handled  # which are the elements of all lists
+        grown = [work(function.function, (1,) * len(function.of)).content for function in functions_of(node, rows)]
+        if isinstance(operator, GroupBy):  # without a function, the list itself
+            grown.append((0, 1))
+        made = max((fixed + growing * largest for fixed, growing in grown), default=0)
+        total = handled * max(largest, made)
+        if isinstance(operator, Where | Concat | Union | Intersect | Except | Partition):
+            total = min(total, below)
+        elif isinstance(operator, GroupBy | Select | SelectMany):
+            calls = handled if isinstance(operator, GroupBy) else rows[node.inputs[0].digest].records or 0
+            fixed, growing = (max(parts) for parts in zip(*grown, strict=True))
+            total = min(total, calls * fixed + growing * below)
+        return Content(max(largest, made), total) if uneven_columns(node.type) else NO_CONTENT
 
-    upward(root, held)
-    return found
+    return upward(root, held)
 
 
-def uneven(type_: Type) -> bool:
-    """Whether values of a type may hold texts, or lists that nothing bounds."""
+def uneven_columns(type_: Type) -> int:
+    """The number of columns of a type that hold texts, or lists that nothing bounds, with their elements."""
     if isinstance(type_, ListOf):
-        return type_.bound is None or uneven(type_.element)
+        return uneven_columns(type_.element) if type_.bound is not None else 1 + type_.element.values
     if isinstance(type_, Weighted):
-        return uneven(type_.record)
-    return type_ == STR or (isinstance(type_, TupleOf) and any(map(uneven, type_.elements)))
+        return uneven_columns(type_.record)
+    return sum(map(uneven_columns, type_.elements)) if isinstance(type_, TupleOf) else int(type_ == STR)
 
 
 def admit(prepared: PreparedMeasurement, keys: Collection[Value], limits: Limits) -> Cost:
