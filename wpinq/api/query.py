@@ -696,6 +696,7 @@ class Query(Planned):
         return Epsilon(parse_epsilon(Fraction(math.ceil(exact * 10**9), 10**9)))
 
 
+#: What to write in place of the methods of frames in other libraries.
 _METHODS = {
     **dict.fromkeys(("groupby", "groupBy"), 'write by("city", keys=["Oslo", "Bergen"]).agg(n=wp.count(), epsilon=0.1)'),
     **dict.fromkeys(("merge", "join_on"), 'write join(other, on="city")'),
@@ -708,7 +709,6 @@ _METHODS = {
         "records are never shown; session.release(measurement) gives noisy answers, and explain() shows the plan",
     ),
 }
-"""What to write in place of the methods of frames in other libraries."""
 
 
 def _refuse(text: str) -> Callable[..., NoReturn]:

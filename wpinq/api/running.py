@@ -30,11 +30,11 @@ from wpinq.plan.operators.source import Source
 from wpinq.runtime.public import public
 from wpinq.sinks.laplace import NoisyCount
 
+#: The numbers of the first and last epoch of a node.
 Place = tuple[int, int]
-"""The numbers of the first and last epoch of a node."""
 
+#: What stands between these epochs in its name; and a weight that is one of 0.
 _TO, _NONE = " to ", 1e-9
-"""What stands between these epochs in its name; and a weight that is one of 0."""
 
 
 @public

@@ -214,6 +214,7 @@ def _reverses(held: Mapping[Value, Any]) -> Iterable[Value]:
     return map(_reverse if None in held else itemgetter(1, 0), held)
 
 
+#: Whether public weights, which are exact, keep a fact: engines rely on it.
 _KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
     "nonnegative": lambda held: min(held.values(), default=0) >= 0,
     "unit_weights": lambda held: {*held.values()} <= {1},
@@ -221,7 +222,6 @@ _KEEPS: dict[str, Callable[[Mapping[Value, Any]], bool]] = {
     "symmetric": lambda held: [*map(held.get, _reverses(held))] == [*held.values()],
     "simple": lambda held: None not in held and held.keys().isdisjoint(_reverses(held)),
 }
-"""Whether public weights, which are exact, keep a fact: engines rely on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from wpinq.plan.domain import sizes_of
 from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 
+#: The bound on a source's norm unless one is declared: public, never computed from data.
 DEFAULT_CAP = 2**30
-"""The bound on a source's norm unless one is declared: public, never computed from data."""
 
+#: What is protected unless it is said, without and with a declared person.
 DEFAULT_UNIT, DEFAULT_PERSON = "one record", "one person"
-"""What is protected unless it is said, without and with a declared person."""
 
 _OF_PERSONS = ("person", "at_most", "nested", "account")
 

@@ -21,8 +21,8 @@ from wpinq.noise.epsilon import from_nano, parse_budget, to_nano
 from wpinq.noise.epsilon_text import format_epsilon
 
 _DATABASE = b"SQLite format 3\0"
+#: What stands beside a ledger and is part of it, or tells how far it had come.
 _BESIDE = ("-wal", "-shm", "-journal", "-head", "-new")
-"""What stands beside a ledger and is part of it, or tells how far it had come."""
 
 
 def add_engine(parser: argparse._ActionsContainer) -> None:
@@ -209,6 +209,7 @@ class Interrupted(WpinqError):
     """The user stopped a run that can go on."""
 
 
+#: 1 is any other error of ours.
 EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
     (UsageError, 2),
     (errors.BudgetExceeded, 3),
@@ -220,9 +221,9 @@ EXIT_CODES: tuple[tuple[type[WpinqError], int], ...] = (
     (Interrupted, 130),
     (ReaderGone, 141),
 )
-"""1 is any other error of ours."""
 
 
+#: The words of messages for Python, and those for the command line.
 _OPTIONS = (
     (r"change it on record with set_budget", "change it on record: wpinq ledger set LEDGER --budget NAME=EPSILON"),
     (r"have the curator raise the budget", "raise the budget: wpinq ledger set LEDGER --budget NAME=EPSILON"),
@@ -234,7 +235,6 @@ _OPTIONS = (
     (r"protect a source of that name first", "check the name"),
     (r'pass a positive number such as 0\.1, Fraction\(1, 3\), "0\.1" or "1/3"', "give one such as 0.1 or 1/3"),
 )
-"""The words of messages for Python, and those for the command line."""
 
 
 def as_options(message: str) -> str:

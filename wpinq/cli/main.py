@@ -23,8 +23,8 @@ from wpinq.cli.arguments import EXIT_CODES, abandon_stdout, as_options, tell
 from wpinq.errors import WpinqError, WpinqWarning, nearest, suggest, system_reason
 from wpinq.runtime.public import NO_ARGUMENTS
 
+#: Most objects of a command stay to its end: looking through them again and again took a seventh of a synthesis.
 _COLLECT_RARELY = 100_000, 50, 100
-"""Most objects of a command stay to its end: looking through them again and again took a seventh of a synthesis."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -26,14 +26,14 @@ from wpinq.measure.bill import Bill
 from wpinq.measure.group import waits_for_keys
 from wpinq.noise.epsilon_text import format_epsilon
 
+#: What stands for the label of an epoch in the path of the data.
 PLACE = "{epoch}"
-"""What stands for the label of an epoch in the path of the data."""
 
+#: What stands for the digest of data where there is no file.
 _MISSING = "missing\n"
-"""What stands for the digest of data where there is no file."""
 
+#: The file of an epoch whose data were refused, or whose evaluation failed: the same for every reason.
 FAILED = b"There is no release of this epoch.\n"
-"""The file of an epoch whose data were refused, or whose evaluation failed: the same for every reason."""
 
 
 def add_parser(commands: Any) -> None:

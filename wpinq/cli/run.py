@@ -29,8 +29,8 @@ from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.plan.node import sources
 from wpinq.tables.released import Table
 
+#: What a release of a program gives.
 RunResult = Answers | Table | MarginalTables
-"""What a release of a program gives."""
 
 
 def add_parser(commands: Any) -> None:

@@ -125,8 +125,8 @@ def leaf_columns(type_: Type, records: Sequence[Value]) -> list[list[Any]]:
 
 # Python rows into a table, and back.
 
+#: What a statement calls columns of Python's that it reads.
 LOADING = "loading"
-"""What a statement calls columns of Python's that it reads."""
 
 _CHUNK = 20_000
 

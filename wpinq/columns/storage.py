@@ -31,17 +31,17 @@ from wpinq.expr.values import Value
 #
 # The hashes are sorted outside of the database, at most `AT_ONCE` or so of them at a time.
 
+#: About how many hashes are sorted at a time: 64 MB of them.
 AT_ONCE = 2**23
-"""About how many hashes are sorted at a time: 64 MB of them."""
 
+#: How many rows are looked at first, to see whether it is worth while to look for the few that repeat.
 LOOKED_AT = 2**14
-"""How many rows are looked at first, to see whether it is worth while to look for the few that repeat."""
 
+#: The share of rows with a hash in common from which on all rows are grouped.
 _OFTEN = 1 / 8
-"""The share of rows with a hash in common from which on all rows are grouped."""
 
+#: The share of different ones among a column's first texts from which on no repeats are looked for.
 _VARIED = 1 / 2
-"""The share of different ones among a column's first texts from which on no repeats are looked for."""
 
 _SUSPECTS = "suspects"
 _TAKEN = "taken"
@@ -351,6 +351,7 @@ def _column(numbers: Any) -> Any:
 
 # What is held, in a file or in memory.
 
+#: What every DuckDB is opened with, whatever it is for.
 SETTINGS_OF_ALL = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -358,7 +359,6 @@ SETTINGS_OF_ALL = {
     # what is held is written once; to write groups of rows anew, so that they are fewer, takes as long again
     "max_vacuum_tasks": "0",
 }
-"""What every DuckDB is opened with, whatever it is for."""
 
 _SETTINGS = {
     **SETTINGS_OF_ALL,
@@ -368,8 +368,8 @@ _SETTINGS = {
 }
 
 
+#: Types that are held as they are: finding how to write less of them takes a fifth of the time of protecting.
 _NUMBERS = ("BIGINT", "DOUBLE", "BOOLEAN")
-"""Types that are held as they are: finding how to write less of them takes a fifth of the time of protecting."""
 
 
 class StoredColumns(Mapping[Value, float]):

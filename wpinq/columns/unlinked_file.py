@@ -21,8 +21,8 @@ from typing import Any
 from wpinq.errors import SessionError
 
 _MEMORY = "/dev/shm"
+#: Bytes that are free in the memory file system, for anything to be held there.
 _ENOUGH = 1 << 30
-"""Bytes that are free in the memory file system, for anything to be held there."""
 
 
 class UnlinkedFile:

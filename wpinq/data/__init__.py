@@ -32,5 +32,5 @@ class _Graph(Protocol):
     def get_edgelist(self) -> Callable[..., Any]: ...
 
 
+#: What `read_source` takes, for type checkers: paths, rows, mappings, frames, cursors and graphs.
 SourceData = str | os.PathLike[str] | Iterable[Any] | EdgeList | CsvFile | _Frame | _Cursor | _Graph
-"""What `read_source` takes, for type checkers: paths, rows, mappings, frames, cursors and graphs."""

@@ -19,14 +19,14 @@ from wpinq.expr import types
 from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
 from wpinq.expr.values import FORMS, limits
 
+#: A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words.
 Unfit = tuple[str, str]
-"""A condition that holds of an unfit value and of no other (null is as good as false), and the reason in words."""
 
+#: The expression that ends a query.
 UNFIT = "error('unfit')"
-"""The expression that ends a query."""
 
+#: A value as one term, and the conditions of unfit ones.
 _Value = tuple[str, list[Unfit]]
-"""A value as one term, and the conditions of unfit ones."""
 
 
 class OtherKind(Exception):
@@ -35,19 +35,28 @@ class OtherKind(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CastWords:
-    """How a database says what two databases say differently; `{}` stands for a value."""
+    """How a database says what two databases say differently; `{}` stands for a value.
+
+    Attributes
+    ----------
+    scalar : callable
+        A column of some kind as a declared scalar; None where no value of it can be one.
+    strict : bool
+        Whether a column of another kind than the declared one is an error; else its values are unfit, nulls apart.
+    field : callable
+        A field of a record, by its name and place.
+    mapped : str
+        A function of `{1}`, `{2}`, of each element of a list, `{0}`.
+    some : str
+        Whether it holds of one of them.
+    """
 
     scalar: Callable[[str, Any, types.Type], _Value | None]
-    """A column of some kind as a declared scalar; None where no value of it can be one."""
     strict: bool
-    """Whether a column of another kind than the declared one is an error; else its values are unfit, nulls apart."""
     field: Callable[[str, str, int], str]
-    """A field of a record, by its name and place."""
     record: Callable[[Sequence[str], types.Type], str]
     mapped: str
-    """A function of `{1}`, `{2}`, of each element of a list, `{0}`."""
     some: str
-    """Whether it holds of one of them."""
     length: str
 
 
@@ -202,11 +211,13 @@ _SMALL = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
 _WIDE = ("ubigint", "hugeint", "uhugeint")
 _INTEGERS = (*_SMALL, "bigint", *_WIDE)
 _EPOCH = "DATE '1970-01-01'"
+#: The schema of DuckDB's own operators: a relation is computed in its owner's database, which may have macros.
 _BUILT_IN = "system.main."
-"""The schema of DuckDB's own operators: a relation is computed in its owner's database, which may have macros."""
 _UNZONED = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", INT96)
 _US, _FINER = "TRY(epoch_us({0}))", "TRY(epoch_ns({0})) % 1000 <> 0"
 _COUNTED = ((COUNTED_MOMENTS, types.TIMESTAMP), (COUNTED_DURATIONS, types.DURATION))
+#: For each kind, the type that it means, the integers of its values, and what of them is unfit beside their range.
+#: Of whole microseconds the division of nanoseconds is exact.
 _MOMENTS: dict[str, tuple[types.Type, str, str]] = {
     "date": (types.DATE, f'CAST({_BUILT_IN}"-"({{0}}, {_EPOCH}) AS BIGINT)', ""),
     **dict.fromkeys((*_UNZONED[:3], "timestamp with time zone"), (types.TIMESTAMP, _US, "")),
@@ -227,10 +238,6 @@ _MOMENTS: dict[str, tuple[types.Type, str, str]] = {
     },
     **{f"{kind}ns": (type_, "({0} // 1000)", "{0} % 1000 <> 0") for kind, type_ in _COUNTED},
 }
-"""For each kind, the type that it means, the integers of its values, and what of them is unfit beside their range.
-
-Of whole microseconds the division of nanoseconds is exact.
-"""
 
 
 def scalar(column: str, given: Any, type_: types.Type) -> _Value | None:

@@ -31,11 +31,11 @@ _NAME = f"[^{_BLANK}',;]([^{_BLANK}]*[^{_BLANK},;])?"
 _NUMBER, _NAMED = re.compile(rb"[+-]?[0-9]+"), re.compile(rb'"([^"]|"")+"|' + _NAME.encode())
 _CELL = re.compile(rb'"(?:[^"]|"")*"(?!\S)|\S+')
 _SIZE, _DIGIT = re.compile(rb"[0-9]{1,18}"), re.compile(rb"[+-]?\.?[0-9]")
+#: What columns of edges are called, and hardly ever both nodes of an edge.
 _TITLE = re.compile(
     rb"(?i)(source|target|src|dst|dest|destination|origin|from|to|head|tail|start|end|node|vertex|id|u|v|i|j|user|friend"
     rb"|follow(er|ee|ing|ed)|parent|child|sender|receiver|caller|callee|citing|cited|person|protein)_?(node)?_?(id|[12])?"
 )
-"""What columns of edges are called, and hardly ever both nodes of an edge."""
 
 _TITLES = "names of columns (take the line out, or begin it with #; where nodes are called so say columns=(1, 2))"
 _COMMENT = "a comment below the first edge (take it out, or say comments='%' or the like, '' where there are none)"

@@ -129,6 +129,7 @@ def same_reversed(type_: Type, other: str = "b") -> str:
     return " AND ".join(f"a.{one} IS NOT DISTINCT FROM {other}.{two}" for one, two in zip(names, reverse, strict=True))
 
 
+#: For each fact, what is said of records that break it, and how a query finds them.
 _CHECKS = {
     "nonnegative": ("a negative weight, where the source declares nonnegative", "WHERE a.w < 0"),
     "unit_weights": ("a weight that is not 1, where the source declares unit_weights", "WHERE a.w <> 1"),
@@ -145,13 +146,12 @@ _CHECKS = {
         "ANTI JOIN {table} AS b ON {reverse} AND a.w = b.w",
     ),
 }
-"""For each fact, what is said of records that break it, and how a query finds them."""
 
+#: What numbers of rows keep.
 _OF_ROWS = frozenset({"nonnegative", "whole_weights"})
-"""What numbers of rows keep."""
 
+#: What weights of 1 keep.
 _OF_ONES = _OF_ROWS | {"unit_weights"}
-"""What weights of 1 keep."""
 
 
 def norm(weights: Iterable[float]) -> Fraction:

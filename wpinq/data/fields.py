@@ -94,11 +94,11 @@ _ALL_TEXT = (
     'type, or take types from public or made rows, sample="made.csv" (--sample made.csv). pandas and polars propose '
     "types by reading the rows, and those of this file are not public"
 )
+#: How DuckDB proposes the types of a csv sample: from all of its rows, among those that csv files are read by.
 _SNIFFED = (
     "header=true, sample_size=-1, quote='\"', escape='\"', comment='', dateformat='%Y-%m-%d', "
     "auto_type_candidates=['BOOLEAN', 'BIGINT', 'DOUBLE', 'DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR']"
 )
-"""How DuckDB proposes the types of a csv sample: from all of its rows, among those that csv files are read by."""
 
 
 def _sampled(data: Any, sample: Any) -> dict[object, tuple[ColumnKind, bool]]:

@@ -78,12 +78,12 @@ def parquet_files(path: Path) -> list[Path] | None:
     raise SourceRejected(refusal)  # out here, where no error is in hand whose words name the folder
 
 
+#: For each format of tables with a log: where the log is in the folder of a table, and what reads the table.
 _LOGS = (
     ("_delta_log", "Delta", "deltalake.DeltaTable(path).to_pyarrow_dataset()"),
     ("metadata/*.metadata.json", "Iceberg", "the scan of pyiceberg's table, catalog.load_table(name).scan()"),
     (".hoodie", "Hudi", "the frame of Hudi's own reader"),
 )
-"""For each format of tables with a log: where the log is in the folder of a table, and what reads the table."""
 
 
 def check_no_log(files: Iterable[Path], offered: Path | str) -> None:
@@ -238,15 +238,15 @@ class CsvFile:
         return os.fspath(self.path)
 
 
+#: Bytes that are read at a time, and those of the longest line of column names.
 _PIECE = 2**20
-"""Bytes that are read at a time, and those of the longest line of column names."""
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+#: What is said of files of text, with the path before it.
 ZEROS = "holds a zero character (NUL), which text has not: convert it to UTF-8 if it is UTF-16, or remove the character"
 NO_TEXT = "is not UTF-8 text: convert it, or check that it is the right file"
-"""What is said of files of text, with the path before it."""
 
+#: Bytes of files that are held in memory for sure.
 SMALL = 2**26
-"""Bytes of files that are held in memory for sure."""
 _ROWS = 50_000
 
 
@@ -346,6 +346,7 @@ def format_of(path: Path) -> str:
     return path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
+#: Endings of files that are not read, the formats that they say, and what gives their rows.
 _UNREAD = (
     (".json .jsonl .ndjson", "JSON", "duckdb.read_json(path)"),
     (".xlsx .xls .ods", "a spreadsheet", "pandas.read_excel(path)"),
@@ -353,7 +354,6 @@ _UNREAD = (
     (".feather .arrow .ipc", "Arrow", "pyarrow.feather.read_table(path)"),
     (".bz2 .xz .zip .zst", "another compression than gzip", "what is in it"),
 )
-"""Endings of files that are not read, the formats that they say, and what gives their rows."""
 
 
 def unread_format(path: Path) -> str:

@@ -193,8 +193,8 @@ _LIBRARIES: dict[str, Callable[[Any, bool | None], GraphEdges | None]] = {
 
 # Files of graphs.
 
+#: Of a file: whether its edges are directed, where it says so; their ends by id; and the labels of ids, if any.
 _Found = tuple[bool | None, Sequence[tuple[Any, Any]], Mapping[Any, Any]]
-"""Of a file: whether its edges are directed, where it says so; their ends by id; and the labels of ids, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +347,7 @@ def _all_edges(graph: Any, text: str, edge: str, labels: Mapping[Any, Any]) -> _
 
 _DOT = r'(?i)(?:(?://|#)[^\n]*\n\s*|/\*(?:[^*]|\*(?!/))*\*/\s*)*(?:strict\s+)?(?:di)?graph\b\s*(?:"[^"]*"\s*|\w+\s*)?\{'
 _LGL = r"# ?(?:[0-9]+\n[0-9]+|[^\s0-9]\S*\n[^\s0-9]\S*)[ \t]+[0-9.]+[ \t]*(?:\n|$)"
+#: Formats other than a text edge list: name, head, endings of names, and reader or mend. What has no head is last.
 _FORMATS: tuple[tuple[str, str, str, Callable[[str, int, bool], _Found] | str], ...] = (
     ("Matrix Market", r"[%#]{1,2}[ \t]*(?i:MatrixMarket)\b", ".mtx", _matrix_market),
     ("Pajek", r"(?i)(?:%[^\n]*\n\s*)*\*(?:vertices|network)\b", ".net .paj", _pajek),
@@ -366,13 +367,12 @@ _FORMATS: tuple[tuple[str, str, str, Callable[[str, int, bool], _Found] | str], 
     ("METIS", "", ".graph .metis", _metis),
     ("an adjacency list", "", ".adjlist", "offer networkx.read_adjlist of it"),
 )
-"""Formats other than a text edge list: name, head, endings of names, and reader or mend. What has no head is last."""
 
 READ_ENDINGS = tuple(ending for *_, endings, read in _FORMATS if callable(read) for ending in endings.split())
 
 
+#: A line of comments in one of the formats.
 _COMMENT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:(?:[#%]|//).*|c(?:\s.*)?)?\s*")
-"""A line of comments in one of the formats."""
 
 
 def formats_of(head: bytes, ending: str = "") -> list[Any]:

@@ -28,12 +28,12 @@ from wpinq.expr import types
 # the first value out of its range without a position. Their integers are scanned instead; those in lists stay as they
 # are.
 
+#: How the kinds of counted columns begin, before the unit.
 COUNTED_MOMENTS = "counted moments in UTC "
 COUNTED_DURATIONS = "counted durations "
-"""How the kinds of counted columns begin, before the unit."""
 
+#: Arrow's name for an interval of months, days and nanoseconds.
 INTERVAL = "month_day_nano_interval"
-"""Arrow's name for an interval of months, days and nanoseconds."""
 
 _COUNTED = re.compile(r"(?:duration|timestamp)\[(s|ms|us|ns)(, tz=.*)?\]")
 _ROUNDED = ("duration[ns]", "date64", INTERVAL)
@@ -145,8 +145,8 @@ def _holds(kind: Any, scalar: str) -> bool:
 
 ColumnKind = str | list["ColumnKind"] | dict[str, "ColumnKind"]
 
+#: The kind of every column of a csv file: text, which may mean anything.
 CSV_TEXT = "text of a csv file"
-"""The kind of every column of a csv file: text, which may mean anything."""
 
 _GAPS = (
     "pandas also makes this kind of whole numbers with gaps: where it did, declare int | None and convert the column "
@@ -166,6 +166,7 @@ class _Meaning:
     libraries: frozenset[str] | None = None
 
 
+#: Kinds of columns, as patterns of their words, with their meanings; the first that fits counts.
 _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"u?int(8|16|32)|int64", _Meaning(types.INT)),
     (r"byte|short|integer|long", _Meaning(types.INT)),
@@ -187,11 +188,10 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     *((rf"decimal\({scale}\)", _Meaning(types.decimal(scale))) for scale in range(types.SCALE_LIMIT + 1)),
     (r"category|categorical|enum|dictionary", _Meaning(types.STR, _CATEGORIES)),
 )
-"""Kinds of columns, as patterns of their words, with their meanings; the first that fits counts."""
 
 
+#: How DuckDB gives the moments of parquet's INT96, to the nanosecond.
 INT96 = 'STRUCT(date DATE, "time" TIME_NS)'
-"""How DuckDB gives the moments of parquet's INT96, to the nanosecond."""
 
 
 def duckdb_kind(kind: Any) -> ColumnKind:
@@ -252,6 +252,7 @@ _PYTHON: dict[types.Type, str] = {
     types.TIME: "datetime.time",
     types.DURATION: "datetime.timedelta",
 }
+#: For each type, decimals of all scales as one, what makes a Python value of it, and its form in csv files.
 _WAYS: dict[types.Type, tuple[str, str]] = {
     types.INT: ("int(…) of text", "write whole numbers in digits, as 1200"),
     types.FLOAT: ("float(…)", "write numbers with a point, as 1200.5 or 1.2e3"),
@@ -263,10 +264,10 @@ _WAYS: dict[types.Type, tuple[str, str]] = {
     types.DURATION: ("datetime.timedelta(seconds=…)", ""),
     types.decimal(0): ("decimal.Decimal(…) of text", "write digits with a point before the decimals, as 12.5"),
 }
-"""For each type, decimals of all scales as one, what makes a Python value of it, and its form in csv files."""
 _IN_SQL = "take {} in SQL (duckdb.sql, or Spark's) and offer the result"
 _TEXT_IN_SQL = _IN_SQL.format("CAST(… AS STRING)")
 _ELSE_NULL = ", null where the text is none"
+#: The casts of the language, each with the words on what it takes or gives.
 _CASTS: dict[tuple[types.Type, types.Type], str] = {
     (types.FLOAT, types.INT): ", which cuts toward zero",
     (types.INT, types.DATE): ", which reads days since 1970-01-01",
@@ -285,7 +286,6 @@ _CASTS: dict[tuple[types.Type, types.Type], str] = {
     (types.BOOL, types.INT): "",
     (types.BOOL, types.FLOAT): "",
 }
-"""The casts of the language, each with the words on what it takes or gives."""
 
 
 def python_advice(wanted: types.Type) -> str:

@@ -19,17 +19,17 @@ from wpinq.expr.declarations import ID, IDS, INT_ID, NO_ID, STR_ID
 from wpinq.expr.types import BOOL, FLOAT, INT, INT_MAX, INT_MIN, STR, ListOf, TupleOf, Type
 from wpinq.expr.values import UnfitValue, Value, normalize
 
+#: Python values.
 ColumnValues = Sequence[Any]
-"""Python values."""
 
+#: Position of an unfit row, from 0 -> the reason, which never holds a value.
 Faults = dict[int, str]
-"""Position of an unfit row, from 0 -> the reason, which never holds a value."""
 
 _PYTHON_TYPES: dict[Type, type] = {BOOL: bool, INT: int, FLOAT: float, STR: str}
 NO_BOOL = "an integer that is neither 0 nor 1, where bool is declared"
 OWN_CODE_FAILS = "a value whose own code fails when it is read"
+#: The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str.
 PLAIN_KINDS = "biufU"
-"""The numpy dtype kinds whose scalars mean the same as a Python bool, int, float or str."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,15 @@ _NULL = "'6E'"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a database says what two databases say differently; `{}` stands for a value."""
+    """How a database says what two databases say differently; `{}` stands for a value.
+
+    Attributes
+    ----------
+    mapped : str
+        A function of `{1}`, `{2}`, of each element of a list, `{0}`; the texts that it gives are joined.
+    empty : str
+        A list without elements.
+    """
 
     once: str
     bits: str
@@ -41,11 +49,9 @@ class Words:
     hash: str
     copies: str
     mapped: str
-    """A function of `{1}`, `{2}`, of each element of a list, `{0}`; the texts that it gives are joined."""
     length: str
     listed: Callable[[Type], str]
     empty: str
-    """A list without elements."""
 
 
 def canonical_hex(type_: Type, words: Words) -> str:
@@ -235,10 +241,10 @@ def asymmetric(kept: str, type_: Type) -> str:
 # From rows that say whose they are to what is held of them: cut by person first, then checked across people.
 
 _KEPT = "kept_of_people"
+#: How often a row counts of a person, where repeats are dropped: what others have has no say before the cut.
 _ONCE = "CAST(1 AS BIGINT)"
-"""How often a row counts of a person, where repeats are dropped: what others have has no say before the cut."""
+#: The same where they are refused: of what is left after the cut, of all people.
 _TWICE = "CASE WHEN sum(m) OVER (PARTITION BY {}) > 1 THEN error('twice') ELSE m END AS m"
-"""The same where they are refused: of what is left after the cut, of all people."""
 
 
 def people_dataset(connection: Any, relation: Relation, declared: Source, person: Person) -> StoredColumns:

@@ -20,11 +20,11 @@ from wpinq.expr.person_tables import PersonTable, PersonTables
 from wpinq.expr.types import ListOf, TupleOf, Type
 from wpinq.plan.operators.source import Source
 
+#: Rows whose lists are made at a time: lists cannot leave memory while they are made.
 _PART = 2_000_000
-"""Rows whose lists are made at a time: lists cannot leave memory while they are made."""
 
+#: The relation of the offered rows of a table, by the type of a row.
 ReadTable = Callable[[PersonTable, TupleOf, ExitStack], Relation]
-"""The relation of the offered rows of a table, by the type of a row."""
 
 
 def tables_dataset(connection: Any, read: ReadTable, declared: Source, person: PersonTables) -> StoredColumns:

@@ -28,9 +28,10 @@ _T = TypeVar("_T")
 
 # The refusal of data.
 
+#: How many positions a rejection names. How many there are in all is said as well.
 SHOWN = 10
-"""How many positions a rejection names. How many there are in all is said as well."""
 
+#: What reasons say of values of another type, or finer than the declared one is.
 TO_CONVERT = (
     "that is not of type",
     ", where bool is declared",
@@ -38,7 +39,6 @@ TO_CONVERT = (
     " decimals",
     "finer than microseconds",
 )
-"""What reasons say of values of another type, or finer than the declared one is."""
 
 
 @dataclass(slots=True)
@@ -100,8 +100,8 @@ def computed(compute: Callable[[], _T], refusal: str) -> _T:
 
 # Rows to select from.
 
+#: The table that rows wait in which can be read only once, or come from Python.
 STAGED = "staged"
-"""The table that rows wait in which can be read only once, or come from Python."""
 
 UNREADABLE = "cannot be read, or there is too little memory or disk to hold it: read it yourself to see why"
 

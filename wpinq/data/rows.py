@@ -30,8 +30,8 @@ from wpinq.expr.values import UnfitValue
 # nothing, and that would be protected without a word. So whatever reading began of is remembered, weakly and for the
 # whole process. Of what Python cannot refer to weakly (`zip`, `map`, `iter(list)`, `csv.reader`) nothing is known.
 
+#: By the place of an object in memory: a way to it, which goes with it, and what it stood at.
 _begun: dict[int, tuple[weakref.ref[Any], object]] = {}
-"""By the place of an object in memory: a way to it, which goes with it, and what it stood at."""
 
 
 def check_unread(data: object, result: object = None) -> None:
@@ -82,19 +82,19 @@ def _forget(place: int, gone: weakref.ref[Any]) -> None:
 _T = TypeVar("_T")
 _PIECE = 100_000
 _FAILS = "the iterable of rows fails: list it yourself to see why"
+#: What is said of what gives its rows once, and gave none.
 NO_ROWS = (
     "{} without rows may have been read before: make a new one. If there are no rows, offer an empty list, a table in "
     "memory or a file"
 )
-"""What is said of what gives its rows once, and gave none."""
+#: The result of a cursor that makes its description anew each time, and so does not tell one query from another.
 _ANY_RESULT = object()
-"""The result of a cursor that makes its description anew each time, and so does not tell one query from another."""
 
+#: Some rows as columns, what is unfit in them, and their weights, where not all weigh 1.
 _Piece = tuple[Sequence[ColumnValues], Faults, Sequence[float] | None]
-"""Some rows as columns, what is unfit in them, and their weights, where not all weigh 1."""
 
+#: Columns -> the same columns of some of the rows.
 KeptRows = Callable[[Sequence[ColumnValues]], Sequence[ColumnValues]]
-"""Columns -> the same columns of some of the rows."""
 
 
 def kept_pieces(pieces: Iterable[_Piece], kept: KeptRows | None) -> Iterable[_Piece]:

@@ -12,12 +12,12 @@ from wpinq.data import CsvFile, EdgeList
 from wpinq.data.files import format_of, has_columns, unread_format
 from wpinq.errors import UsageError
 
+#: What the words of an edge list stand for.
 EDGE_OPTIONS: dict[str, dict[str, Any]] = {
     "directed": {"directed": True},
     "undirected": {"directed": False},
     **{f"{do}-{what}": {what: do} for what in ("loops", "duplicates") for do in ("keep", "drop", "refuse")},
 }
-"""What the words of an edge list stand for."""
 
 
 _Told = str | None

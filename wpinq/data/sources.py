@@ -35,18 +35,19 @@ from wpinq.errors import SourceRejected
 from wpinq.expr.declarations import IDS
 from wpinq.expr.types import DATE, INT, DecimalOf, Type
 
+#: Rows that are read at a time.
 PIECE = 100_000
-"""Rows that are read at a time."""
 
+#: The share of DuckDB's memory limit that a relation may take, outside of it; a larger one is stored in a file.
 IN_MEMORY = 1 / 16
-"""The share of DuckDB's memory limit that a relation may take, outside of it; a larger one is stored in a file."""
 
 _TABLE = "offered"
+#: Arrow types of columns that are records as they lie. A relation's connection can be set to give views of text.
 _PLAIN = ("int64", "bool", "string", "large_string")
-"""Arrow types of columns that are records as they lie. A relation's connection can be set to give views of text."""
 _MOMENTS = tuple(f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns"))
 _NARROW = ("tinyint", "smallint", "integer", "utinyint", "usmallint", "uinteger")
 _UNSIZED = {"U": "str", "S": "bytes", "V": "void"}
+#: The classes of tables in libraries that have other objects, too.
 _TABLES = {
     "duckdb": ("DuckDBPyRelation",),
     "numpy": ("ndarray",),
@@ -54,7 +55,6 @@ _TABLES = {
     "polars": ("DataFrame", "LazyFrame"),
     "pyspark": ("DataFrame",),
 }
-"""The classes of tables in libraries that have other objects, too."""
 _NO_VALUES = "{} holds values that Python has none for: list its columns yourself to see which"
 
 

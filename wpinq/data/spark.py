@@ -85,6 +85,7 @@ _OF_CLOCK = (
     " + CAST((hour({0}) * 60 + minute({0})) * 60 AS BIGINT) * 1000000L"
     " + CAST(date_part('SECOND', {0}) * 1000000 AS BIGINT))"
 )
+#: Declared types, what Spark may call their columns, as patterns, and the integers that stand for the values.
 _MOMENTS: tuple[tuple[types.Logical, str, str], ...] = (
     (types.DATE, "date", "CAST(unix_date({0}) AS BIGINT)"),
     (types.TIMESTAMP, "timestamp", "unix_micros({0})"),
@@ -96,7 +97,6 @@ _MOMENTS: tuple[tuple[types.Logical, str, str], ...] = (
         _MICROSECONDS.format("CAST({0} AS INTERVAL DAY TO SECOND)"),
     ),
 )
-"""Declared types, what Spark may call their columns, as patterns, and the integers that stand for the values."""
 
 
 def _kind(given: Any) -> StandIn:
@@ -321,12 +321,12 @@ def _cut(held: list[Any], type_: types.Type, person: Person, facts: Sequence[str
     return ""
 
 
+#: Whether some records break a fact: all of them, or a pair `(a, b)` and its reverse, each at most once.
 _BREACHES = {
     "simple": "count(*) > 1 OR max(a <=> b)",
     "symmetric": "sum(CASE WHEN a < b THEN w WHEN b < a THEN -w END) <> 0",
     "unit_weights": "max(w) <> 1",
 }
-"""Whether some records break a fact: all of them, or a pair `(a, b)` and its reverse, each at most once."""
 
 
 def _fault(dataset: Any, declared: Source) -> str:

@@ -237,14 +237,14 @@ def _how_to_read(kind: Kind) -> Iterator[str]:
 
 # A plan as a picture: sources on top, each step below what it reads, the output at the bottom. No data.
 
+#: Beyond it a picture is no help: the text of the plan is shown instead.
 MOST_STEPS = 60
-"""Beyond it a picture is no help: the text of the plan is shown instead."""
 
 _WIDTH, _HEIGHT, _GAP, _RISE, _LANE = 290, 58, 18, 34, 12
 _LONGEST = 41
 
+#: A step, as its digest and nothing, or a lane past other steps for the arrow from one step to another.
 _Slot = tuple[bytes, bytes]
-"""A step, as its digest and nothing, or a lane past other steps for the arrow from one step to another."""
 
 
 def plan_picture(root: Node) -> dict[str, Any] | None:

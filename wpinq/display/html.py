@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+#: The mark of simulated answers on pages and plots.
 STAMP = "SIMULATED: protects nothing"
-"""The mark of simulated answers on pages and plots."""
 
+#: A cell of a table: text, or a bar.
 Cell = str | Mapping[str, object]
-"""A cell of a table: text, or a bar."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH, _MARGIN = 160, 4

@@ -23,15 +23,15 @@ from wpinq.plan.arithmetic import FLOAT, Arithmetic, Weights
 from wpinq.plan.node import Node
 from wpinq.runtime.arrays import Integers
 
+#: The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0.
 RankWeights = Sequence[tuple[int | Fraction, int | Fraction, int | Fraction]]
-"""The weight before, at and after each of some records, in canonical order, without rounding; below 0 counts as 0."""
 
+#: For each column of a record (`columns.records`) the least and the greatest value that is wanted, or None for all.
 WantedRanges = Sequence[tuple[Value, Value] | None]
-"""For each column of a record (`columns.records`) the least and the greatest value that is wanted, or None for all."""
 
 D = TypeVar("D")
+#: What is told the name of each operator before it runs.
 OnStep = Callable[[str], None] | None
-"""What is told the name of each operator before it runs."""
 
 
 class Engine(ABC):
@@ -41,10 +41,14 @@ class Engine(ABC):
     ----------
     memory_limit, threads
         PlanError if the engine does not have these options.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
     """
 
     name: ClassVar[str]
-    """What users call it."""
 
     @abstractmethod
     def __init__(self, memory_limit: str | None = None, threads: int | None = None) -> None: ...
@@ -172,15 +176,15 @@ class Engine(ABC):
         """Let go of all data, for good."""
 
 
+#: Every engine by name: the module and the class.
 ENGINES = {
     "duckdb": "wpinq.engines.sql.duckdb.database:Database",
     "reference": "wpinq.engines.reference:Reference",
     "spark": "wpinq.engines.sql.spark.cluster:SparkDatabase",
 }
-"""Every engine by name: the module and the class."""
 
+#: By name of an engine, one of the same weights whose rows are those of the plan's steps, as its bounds have them.
 UNOPTIMISED = {"duckdb": "wpinq.engines.sql.duckdb.database:UnoptimisedDatabase"}
-"""By name of an engine, one of the same weights whose rows are those of the plan's steps, as its bounds have them."""
 
 DEFAULT_ENGINE = "duckdb"
 

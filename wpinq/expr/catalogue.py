@@ -231,8 +231,8 @@ class Function:
     takes_function: bool = False
 
 
+#: Every function that a query can name, besides operators, records and field access.
 FUNCTIONS: dict[str, Function] = {}
-"""Every function that a query can name, besides operators, records and field access."""
 
 
 _BETWEEN: dict[str, Callable[..., Expr]] = {
@@ -247,11 +247,11 @@ _BETWEEN: dict[str, Callable[..., Expr]] = {
     "or": either,
 }
 _BEFORE: dict[str, Callable[..., Expr]] = {"not": partial(call, "not"), "negate": negate}
+#: What is written between two values, or before one.
 OPERATORS: dict[str, Function] = {
     **{name: Function(build, 2, 2) for name, build in _BETWEEN.items()},
     **{name: Function(build, 1, 1) for name, build in _BEFORE.items()},
 }
-"""What is written between two values, or before one."""
 
 
 def apply(name: str, *arguments: Expr) -> Expr:

@@ -17,6 +17,7 @@ from wpinq.expr.definition import primitive_named
 from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, below_first, make_lambda, walk
 from wpinq.expr.types import INT, ListOf, Weighted
 
+#: Python that means the primitive when no argument is null: a call saved in the innermost loops.
 _INLINE = {
     "equal": "{0} == {1}",
     "less": "{0} < {1}",
@@ -25,7 +26,6 @@ _INLINE = {
     "is_null": "{0} is None",
     "where": "{1} if {0} else {2}",
 }
-"""Python that means the primitive when no argument is null: a call saved in the innermost loops."""
 
 
 class _FunctionWriter:
@@ -107,16 +107,16 @@ def compile_lambda(lambda_: Lambda) -> Callable[..., Any]:
 # Engines make a list before they cut it. So a public limit is brought down to where elements come from: into the list
 # that is mapped, the range, the lists that are put one after another. The first elements stay what they are.
 
+#: Said of a `flatten` of whose lists those without elements come after all others: of the first n lists it takes no
+#: more to have the first n elements. Whoever builds the call vouches for it.
 EMPTY_LAST = "empty last"
-"""Said of a `flatten` of whose lists those without elements come after all others: of the first n lists it takes no
-more to have the first n elements. Whoever builds the call vouches for it."""
 
 
+#: Where the variables of derived functions start: above those of any lambda that a user can nest.
 INNER_LEVEL = 64
-"""Where the variables of derived functions start: above those of any lambda that a user can nest."""
 
+#: How many choices and lists of lists inside one another a limit is brought through.
 DEPTH_LIMIT = 64
-"""How many choices and lists of lists inside one another a limit is brought through."""
 
 
 @lru_cache(maxsize=4096)

@@ -30,12 +30,12 @@ def _named(name: str) -> Callable[..., Expr]:
 
 
 plus, minus, times = map(_named, ("add", "subtract", "multiply"))
+#: `⌊a / b⌋`, and `a - b * ⌊a / b⌋`.
 over, rest = map(_named, ("floor_divide", "modulo"))
-"""`⌊a / b⌋`, and `a - b * ⌊a / b⌋`."""
+#: `a < b`, `a == b`, whether two conditions are true, whether one is not, and a choice by one.
 below, same, both, no, choose = map(_named, ("less", "equal", "and", "not", "where"))
-"""`a < b`, `a == b`, whether two conditions are true, whether one is not, and a choice by one."""
+#: At most so many characters of a text, from a place.
 part = _named("substring")
-"""At most so many characters of a text, from a place."""
 
 
 def joined(*texts: Expr | str) -> Expr:
@@ -206,14 +206,14 @@ def less(left: Expr, right: Expr) -> Expr:
 
 # Decimals from and to other numbers and text: exact where that can be, else rounded once, to the nearest.
 
+#: Up to here every integer is a float.
 _EXACT = 2**53
-"""Up to here every integer is a float."""
 
+#: From here on every float is an integer.
 _WHOLE = float(2**52)
-"""From here on every float is an integer."""
 
+#: `2**27 + 1`, which cuts a float in halves.
 _SPLIT = 134217729.0
-"""`2**27 + 1`, which cuts a float in halves."""
 
 
 def from_decimal(value: Expr, scale: int) -> Expr:

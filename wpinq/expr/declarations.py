@@ -11,6 +11,8 @@ from types import MappingProxyType
 from wpinq.errors import PlanError
 from wpinq.expr.types import INT, STR, ListOf, Scalar, TupleOf, Type, check_field_name
 
+#: Fact name -> the curator's declaration, in words.
+#: It narrows the neighbours that are covered, so bills print it, but for whole numbers of rows, which are the rule.
 FACTS: Mapping[str, str] = MappingProxyType(
     {
         "nonnegative": "no weight is negative",
@@ -20,10 +22,6 @@ FACTS: Mapping[str, str] = MappingProxyType(
         "simple": "no loops (a, a), and at most one of (a, b) and (b, a)",
     }
 )
-"""Fact name -> the curator's declaration, in words.
-
-It narrows the neighbours that are covered, so bills print it, but for whole numbers of rows, which are the rule.
-"""
 
 
 def check_listed(facts: Iterable[str]) -> Iterable[str]:
@@ -80,19 +78,17 @@ def is_column_name(name: object) -> bool:
 
 # The person as the unit: where a source's rows say whose they are, and how many of one person's it takes.
 
+#: The type of ids without a declared field.
+#: No record has them: they identify the person of a row.
 ID = Scalar("int or str")
-"""The type of ids without a declared field.
 
-No record has them: they identify the person of a row.
-"""
-
+#: Types of ids that several tables share: ints in their own spelling, or texts as they are.
 INT_ID, STR_ID = Scalar("int id"), Scalar("str id")
-"""Types of ids that several tables share: ints in their own spelling, or texts as they are."""
 
 IDS = frozenset({ID, INT_ID, STR_ID})
 
+#: The most rows that a source may take of one person.
 AT_MOST_LIMIT = 1_000_000
-"""The most rows that a source may take of one person."""
 
 NO_ID = "null as the id of a person (leave out these rows, or give each an id of its own)"
 

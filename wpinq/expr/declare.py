@@ -40,6 +40,7 @@ def _operators(*names: str) -> tuple[Callable[..., Column], ...]:
     return tuple(map(method, names))
 
 
+#: What to write in place of the methods of columns in other libraries.
 _METHODS = {
     **dict.fromkeys(("isin", "is_in"), "write (x == a) | (x == b), with x for {}"),
     **dict.fromkeys(("between", "is_between"), "write (x >= a) & (x <= b), with x for {}"),
@@ -49,7 +50,6 @@ _METHODS = {
     **dict.fromkeys(("astype", "cast"), "write F.cast({}, int), or another type"),
     "round": "write F.floor({} + 0.5)",
 }
-"""What to write in place of the methods of columns in other libraries."""
 _AGGREGATES = {
     "count": "count()",
     "sum": 'sum("salary", 0, 100_000)',
@@ -165,8 +165,8 @@ class Decorator(Protocol):
     def __call__(self, declared: Callable[P, Any], /) -> Callable[P, Any]: ...
 
 
+#: The functions that lambdas call, by name: `F.where`, `F.count`, `F.sort` and their like.
 IN_PYTHON: dict[str, Callable[..., Any]] = {}
-"""The functions that lambdas call, by name: `F.where`, `F.count`, `F.sort` and their like."""
 
 
 def primitive(

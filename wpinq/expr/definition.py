@@ -16,11 +16,11 @@ from wpinq.expr.values import Value
 # The sizes are at least 1. A list that nothing bounds has an unknown size, and so has each of its elements, whose sizes
 # add up to no more than that of the list: so going over all pieces of a text takes a time in proportion to the text.
 
+#: Unknown sizes that are multiplied, by number, in order.
 Factors = tuple[int, ...]
-"""Unknown sizes that are multiplied, by number, in order."""
 
+#: The most unknown sizes in a product.
 DEGREE_LIMIT = 32
-"""The most unknown sizes in a product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +105,15 @@ CallAttributes = tuple[str | int | None, ...]
 Meaning = Callable[..., Any]
 TypingRule = Callable[[Types, CallAttributes], Type]
 Amounts = tuple[Amount, ...]
+#: From the size and the longest string of each argument, and the type of the result, to the steps that a call takes
+#: and the longest string in what it gives. Of an argument that is a function, the size is the steps of all its calls.
 WorkRule = Callable[[Amounts, Amounts, Type], tuple[int | Amount, int | Amount]]
-"""From the size and the longest string of each argument, and the type of the result, to the steps that a call takes
-and the longest string in what it gives. Of an argument that is a function, the size is the steps of all its calls."""
 
+#: The most code points that a concatenation gives; beyond it, null. A string added to itself doubles.
 TEXT_LIMIT = 1_000_000
-"""The most code points that a concatenation gives; beyond it, null. A string added to itself doubles."""
 
+#: The most elements that a range or a flattened list has.
 LIST_LIMIT = 1_000_000
-"""The most elements that a range or a flattened list has."""
 
 
 class Mistyped(Exception):

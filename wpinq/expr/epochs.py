@@ -19,14 +19,14 @@ from wpinq.expr.declarations import Person
 from wpinq.expr.types import DATE, STR, TIMESTAMP, Scalar, TupleOf, Type, check_field_name
 from wpinq.expr.values import Value
 
+#: The periods of a calendar, each with a label; weeks are those of ISO 8601.
 CALENDARS = {"hour": "2026-11-27T05", "day": "2026-11-27", "week": "2026-W48", "month": "2026-11", "year": "2026"}
-"""The periods of a calendar, each with a label; weeks are those of ISO 8601."""
 
+#: It stands between a series and an epoch, in the names of sources and accounts, and is in no other name.
 SEPARATOR = ":"
-"""It stands between a series and an epoch, in the names of sources and accounts, and is in no other name."""
 
+#: The most labels of a series, each of whose accounts declares all of them, and the most epochs of a window.
 EPOCH_LIMIT = 1_024
-"""The most labels of a series, each of whose accounts declares all of them, and the most epochs of a window."""
 
 _UNIX, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
 _DAY = 86_400_000_000

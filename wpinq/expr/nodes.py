@@ -182,8 +182,8 @@ def walk(root: Expr) -> Iterator[Expr]:
 # Functions come from tracing, from text and from files. Only a closed one can be compiled, and that must be known
 # when the query is made: afterwards a failure would come after the debit.
 
+#: How deep lambdas may nest in one another.
 NESTING_LIMIT = 40
-"""How deep lambdas may nest in one another."""
 
 
 def check_function(function: Lambda, types: tuple[Type, ...]) -> None:
@@ -228,15 +228,17 @@ def _listed(types: tuple[Type, ...]) -> str:
 
 # Expressions as text, in the notation of the paper: what error messages, explain and printed programs show.
 
+#: How deep expressions may nest in text, read or printed.
 DEPTH_LIMIT = 100
-"""How deep expressions may nest in text, read or printed."""
 
+#: The most parts that an expression may have as text, where what is shared is written out each time.
 SIZE_LIMIT = 20_000
-"""The most parts that an expression may have as text, where what is shared is written out each time."""
 
+#: Words of the notation that cannot name a variable.
 RESERVED = frozenset({"new", "true", "false", "null"})
-"""Words of the notation that cannot name a variable."""
 
+#: Name of an operator -> its sign, how close it binds, and Python's name for what makes it of symbols.
+#: The first of several with one sign is what is read.
 INFIX = {
     "or": ("||", 2, "or"),
     "and": ("&&", 3, "and"),
@@ -255,10 +257,6 @@ INFIX = {
     "floor_divide": ("/", 7, "floordiv"),  # between ints, as in the paper; `//` starts a comment
     "modulo": ("%", 7, "mod"),
 }
-"""Name of an operator -> its sign, how close it binds, and Python's name for what makes it of symbols.
-
-The first of several with one sign is what is read.
-"""
 _TERNARY, _UNARY, _POSTFIX = 1, 8, 9
 
 

@@ -92,10 +92,10 @@ def refused(name: str, left: Expr, right: Expr) -> ExpressionError:
 # The Gregorian calendar for all years, as Python's `datetime` has it. Years begin in March here, so that the day that a
 # leap year has more comes last (Hinnant, "chrono-compatible low-level date algorithms", 2013).
 
+#: Days from 0000-03-01 to 1970-01-01.
 _TO_MARCH = 719_468
-"""Days from 0000-03-01 to 1970-01-01."""
+#: Days of 400 years, after which the calendar repeats.
 _CYCLE = 146_097
-"""Days of 400 years, after which the calendar repeats."""
 
 
 class Civil(NamedTuple):

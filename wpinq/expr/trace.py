@@ -77,8 +77,8 @@ def _written(file: str, at: dis.Positions) -> str:
     return " ".join(b" ".join(lines).decode(errors="replace").split())
 
 
+#: The fields of a piece of Shave, in order.
 PIECE = ("record", "index")
-"""The fields of a piece of Shave, in order."""
 _INDICES = frozenset({"i", "j", "idx", "index"})
 _SWAPPED = (
     "over pieces of Shave, the first parameter is the record and the second its index, so `{}` is the record here{}: "
@@ -110,11 +110,11 @@ def warn_of_swapped(names: Sequence[str], type_: TupleOf, fields: Sequence[Expr]
         warn(told)
 
 
+#: A lambda of a query as its writer gives it: called once, with symbols.
 UserFunction = Callable[..., Any]
-"""A lambda of a query as its writer gives it: called once, with symbols."""
 
+#: What stands for a function of a record: a lambda, the name of a column, or several of these for a record of them.
 RecordFunction = UserFunction | str | Sequence[UserFunction | str]
-"""What stands for a function of a record: a lambda, the name of a column, or several of these for a record of them."""
 
 _level: ContextVar[int] = ContextVar("level", default=0)
 
@@ -167,6 +167,7 @@ for _python, _name in _OPERATORS.items():
 for _name in ("or", "and", "add", "subtract", "multiply", "divide", "floor_divide", "modulo"):
     setattr(Symbol, f"__r{INFIX[_name][2]}__", _reflected(_name))
 
+#: Python's names for what would be done silently with a value -> what a symbol says of it, and the fix.
 REFUSED = {
     "setattr delattr setitem": ("cannot be changed", "build a record with F.record(...)"),
     "call": ("is not a function", "the functions of a query are those of F, such as F.lower(text)"),
@@ -198,7 +199,6 @@ REFUSED = {
     "repr": ("cannot be shown", "look at the whole query with q.explain()"),
     "reduce": ("cannot be pickled", "pickle the query"),
 }
-"""Python's names for what would be done silently with a value -> what a symbol says of it, and the fix."""
 
 
 def _refusal(what: str, fix: str) -> Callable[..., NoReturn]:

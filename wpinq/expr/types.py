@@ -19,16 +19,16 @@ from wpinq.errors import ExpressionError
 # The types of single values: those that engines know, and the logical ones that are said in them.
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+#: The most fields, at any depth, that a record may have.
 PARTS_LIMIT = 1000
-"""The most fields, at any depth, that a record may have."""
+#: How deep records and lists may nest in one another.
 TYPE_DEPTH_LIMIT = 64
-"""How deep records and lists may nest in one another."""
+#: The most values in one record, by the bounds of its lists.
 VALUES_LIMIT = 20_000_000
-"""The most values in one record, by the bounds of its lists."""
+#: The most decimals of a `decimal`: 64 bits represent 18 digits of any value.
 SCALE_LIMIT = 18
-"""The most decimals of a `decimal`: 64 bits represent 18 digits of any value."""
+#: The most values of a `category`.
 CATEGORIES_LIMIT = 10_000
-"""The most values of a `category`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,7 @@ class Weighted(Type):
         return f"weighted[{self.record}]"
 
 
+#: What Python's types mean; a bool is an int too, and a datetime a date, so they come before.
 PYTHON_TYPES: dict[type, Scalar] = {
     bool: BOOL,
     int: INT,
@@ -218,7 +219,6 @@ PYTHON_TYPES: dict[type, Scalar] = {
     datetime.time: TIME,
     datetime.timedelta: DURATION,
 }
-"""What Python's types mean; a bool is an int too, and a datetime a date, so they come before."""
 
 
 def physical(type_: Type) -> Type:

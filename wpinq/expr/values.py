@@ -25,25 +25,25 @@ from wpinq.expr import types
 # microseconds since midnight, a duration its microseconds, a decimal the count of its last decimal, a category its
 # string. Each way is exact, and what would not be is refused.
 
+#: A record or a part of one: int, float, bool, str, None, or a tuple of values.
 Value = Any
-"""A record or a part of one: int, float, bool, str, None, or a tuple of values."""
 
 SECOND = 1_000_000
+#: Microseconds of a day.
 DAY = 86_400 * SECOND
-"""Microseconds of a day."""
 
 _EPOCH, _TICK = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=datetime.UTC)
 _FIRST_ORDINAL = _EPOCH.toordinal()
+#: 0001-01-01 and 9999-12-31: what Python and every engine can say.
 FIRST_DAY, LAST_DAY = 1 - _FIRST_ORDINAL, datetime.date.max.toordinal() - _FIRST_ORDINAL
-"""0001-01-01 and 9999-12-31: what Python and every engine can say."""
 
+#: The least and the greatest int that stands for a value; 64 bits for the other types.
 RANGES: dict[types.Type, tuple[int, int]] = {
     types.DATE: (FIRST_DAY, LAST_DAY),
     types.TIMESTAMP: (FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1),
     types.TIME: (0, DAY - 1),
 }
-"""The least and the greatest int that stands for a value; 64 bits for the other types."""
 _YEARS = "the years 1 to 9999"
 _RANGES_IN_WORDS = {types.DATE: _YEARS, types.TIMESTAMP: _YEARS, types.TIME: "a day"}
 
@@ -268,8 +268,8 @@ def to_text(value: Value, type_: types.Logical) -> str:
     return text
 
 
+#: The kinds of plain parts, subclasses not among them.
 _PLAIN = {bool, int, float, str, type(None)}
-"""The kinds of plain parts, subclasses not among them."""
 
 
 def normalize(value: object, type_: types.Type, logical: Callable[[Any, types.Logical], Value] = to_stored) -> Value:

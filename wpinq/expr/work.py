@@ -20,8 +20,8 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, below_first
 from wpinq.expr.types import STR, ListOf, TupleOf, Type, Weighted
 from wpinq.expr.values import Value
 
+#: The most calls that a function may have, with each function that is mapped written out where it is used.
 CALLS_LIMIT = 1_000_000
-"""The most calls that a function may have, with each function that is mapped written out where it is used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,8 +194,8 @@ def _share(given: object | None) -> Fraction | None:
 # A record is given as the degrees in it: as many integers as the name says, each no less than it can be (2 of a vertex
 # of a triangle or square and of the middle of a path, 1 of the end of an edge), else PlanError.
 
+#: What a node weighs in `nodes` and in `degrees`.
 NODE_WEIGHT = Fraction(1, 2)
-"""What a node weighs in `nodes` and in `degrees`."""
 
 
 def path_weight(middle: SupportsIndex) -> Fraction:

@@ -20,8 +20,8 @@ from wpinq.graphs.recipes import check_edges
 # first takes the least vertex of its orbit, the next the least of its orbit under the automorphisms that leave the
 # first alone, and so on. Each position costs one step, so nothing grows with the number of automorphisms.
 
+#: The most vertices of a pattern.
 MOST_VERTICES = 5
-"""The most vertices of a pattern."""
 
 Edge = tuple[int, int]
 Permutation = tuple[int, ...]
@@ -214,8 +214,8 @@ def _records_at(key: frozenset[int], cover: Cover) -> float:
     return 1.0 + DEGREE ** len(free) * CLOSURE ** (touching - len(free))
 
 
+#: A query of embeddings of a part, and the vertex of the pattern at each position of its records.
 _Embeddings = tuple[Query, tuple[int, ...]]
-"""A query of embeddings of a part, and the vertex of the pattern at each position of its records."""
 
 
 def motif(edges: Query, pattern: Iterable[Any]) -> Query:

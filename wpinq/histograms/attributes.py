@@ -25,8 +25,8 @@ from wpinq.marginals.planning import MarginalPlan, Objective, plan_marginals
 from wpinq.marginals.residual_basis import ConsistentMarginals, outer
 from wpinq.runtime.arrays import Floats
 
+#: The longest list of a record: longer ones take an engine more time than another SelectMany.
 _LONGEST = 300
-"""The longest list of a record: longer ones take an engine more time than another SelectMany."""
 
 
 class Product(LinearStrategy):
@@ -378,8 +378,8 @@ class UnionOfProducts(LinearStrategy):
 
 # --- marginals: histograms of some attributes, measured together with a share of one use each -------------------------
 
+#: Below this share of a trace, what is left of it in an eigenspace is rounding.
 _NOTHING = 1e-12
-"""Below this share of a trace, what is left of it in an eigenspace is rounding."""
 
 
 class Marginals(Strategy):

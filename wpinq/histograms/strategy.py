@@ -35,8 +35,8 @@ from wpinq.runtime.arrays import Floats, Integers
 
 # --- the noise of a strategy's answers --------------------------------------------------------------------------------
 
+#: Laplace noise; double-geometric noise on the lattice that the plan proves; that where it can be, and else Laplace.
 Mechanism = Literal["laplace", "geometric", "automatic"]
-"""Laplace noise; double-geometric noise on the lattice that the plan proves; that where it can be, and else Laplace."""
 
 
 def noisy(query: Query, epsilon: EpsilonLike, keys: Iterable[Value], mechanism: Mechanism) -> Measurement:
@@ -244,11 +244,11 @@ def bins_of(source: Query, bin: UserFunction | None, domain: int) -> Query:
 
 # --- linear strategies: the rows of a matrix, whose estimates, errors and intervals are known exactly -----------------
 
+#: A record that a bin gives weight to, and how much, both as a lambda would write them.
 Coefficient = tuple[Any, Any]
-"""A record that a bin gives weight to, and how much, both as a lambda would write them."""
 
+#: How an estimate is made non-negative; "declared" where the plan of its answers proves that the histogram is.
 Nonnegative = Literal["declared", "top down", "least squares"] | None
-"""How an estimate is made non-negative; "declared" where the plan of its answers proves that the histogram is."""
 
 _ROW_SPACE = 1e-7
 

@@ -16,8 +16,8 @@ from wpinq.inference.least_squares import check_ranges
 from wpinq.marginals.cells import MOST_VIEWS, View
 from wpinq.runtime.arrays import Floats, Integers
 
+#: Ranges at a time, or as many as there are bins.
 _BLOCK = 1 << 17
-"""Ranges at a time, or as many as there are bins."""
 
 
 class Workload(ABC):
@@ -350,8 +350,8 @@ class Stacked(Workload):
 # such is, in what its error depends on, the marginals of all subsets of its attributes, with the products of a inside
 # and of b outside as weights.
 
+#: Numbers of answers to all unit vectors, where a Gram matrix is looked at as such.
 _LARGEST_GRAM = 1 << 20
-"""Numbers of answers to all unit vectors, where a Gram matrix is looked at as such."""
 _EQUAL = 1e-9
 
 

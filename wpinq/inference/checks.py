@@ -11,10 +11,10 @@ import numpy as np
 from wpinq.errors import AnswersError, WpinqError, described
 from wpinq.runtime.arrays import Floats, Integers
 
+#: The most bins of a domain, leaves of a tree and numbers of a release: a vector of them takes 8 GiB.
 MOST_BINS = 2**30
-"""The most bins of a domain, leaves of a tree and numbers of a release: a vector of them takes 8 GiB."""
+#: The most records or groups: floats count exactly up to here.
 MOST_RECORDS = 2**53
-"""The most records or groups: floats count exactly up to here."""
 
 
 def number(value: Any, what: str) -> float:

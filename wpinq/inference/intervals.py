@@ -219,24 +219,24 @@ def bayes_count(noisy: Any, records: int, probability: float, scale: float) -> A
 #
 # so the t where the right side is small enough is one that the left side allows: too wide, by little, never too narrow.
 
+#: τ, in sizes of the sum: its deviation, or its largest coefficient if that is more.
 _SMOOTHING = 1e-3
-"""τ, in sizes of the sum: its deviation, or its largest coefficient if that is more."""
+#: How far S is shifted, in τ; the chance of V below that is `Φ(−3.5)`, 0.023 %.
 _SHIFT = 3.5
-"""How far S is shifted, in τ; the chance of V below that is `Φ(−3.5)`, 0.023 %."""
+#: In 1/τ: beyond, `exp(τ²s²/2)` is below 2e-14, and what is left of M besides.
 _SMOOTHED_REACH = 8.0
-"""In 1/τ: beyond, `exp(τ²s²/2)` is below 2e-14, and what is left of M besides."""
+#: Below, noise is 0 but for one draw in 10⁸⁶.
 _LEAST_SCALE = 1 / 200
-"""Below, noise is 0 but for one draw in 10⁸⁶."""
 _MOST_NODES = 2**16
+#: The natural logarithm of the precision of the trapezoidal rule: 1e-9.
 _DIGITS = 21.0
-"""The natural logarithm of the precision of the trapezoidal rule: 1e-9."""
 _NEGLIGIBLE = 1e-13
+#: Coefficients this close, in the largest, are one; those below that are left out.
 _SAME = 1e-11
-"""Coefficients this close, in the largest, are one; those below that are left out."""
+#: Ratios this close to whole numbers are those.
 _WHOLE = 1e-11
-"""Ratios this close to whole numbers are those."""
+#: Half-widths are made this much wider, beyond what floats and `_SAME` and `_WHOLE` lose.
 _OUTWARD = 1e-8
-"""Half-widths are made this much wider, beyond what floats and `_SAME` and `_WHOLE` lose."""
 
 
 def geometric_half_widths(
@@ -409,18 +409,18 @@ def _batches(count: int) -> Iterator[slice]:
 # for every t nearby.
 
 _UNSEEN = 1e-9
+#: The natural logarithm of the precision wanted: 5e-12.
 _EXPONENT = 26.0
-"""The natural logarithm of the precision wanted: 5e-12."""
 _NODES = 256
+#: Scales below this share of 1/|s| enter M by the power sums of the series of its logarithm.
 _NEAR = 0.3
-"""Scales below this share of 1/|s| enter M by the power sums of the series of its logarithm."""
 _POWERS = 9
+#: Scales this close, in deviations, are one scale.
 _EQUAL = 1e-11
-"""Scales this close, in deviations, are one scale."""
 _REACH = 16.0
 _ANGLE = 3 * math.pi / 8
+#: Below this many deviations no path stays clear of the pole at 0.
 _FLAT = 0.1
-"""Below this many deviations no path stays clear of the pole at 0."""
 _COLUMNS = 64
 
 

@@ -28,11 +28,11 @@ from wpinq.sinks.sink import SINKS
 NOT_MEASURED = "release takes measurements: end the query with .noisy_count(epsilon=...) or another sink"
 
 
+#: It stands before a version that the curator named; other versions are random words.
 DECLARED = "declared "
-"""It stands before a version that the curator named; other versions are random words."""
 
+#: A checked dataset, in the form in which an engine keeps it.
 Data = Mapping[Value, float] | EngineDataset
-"""A checked dataset, in the form in which an engine keeps it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

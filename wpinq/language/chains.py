@@ -30,11 +30,12 @@ from wpinq.sinks import sink as sinks
 from wpinq.sinks.syntax import SinkSyntax
 from wpinq.tables.tabulation import Grouping, Tabulation
 
+#: The ways to write a release in text, by their names.
 SINKS: dict[str, SinkSyntax] = {way.name: way for sink in sinks.SINKS.values() for way in sink.syntax}
-"""The ways to write a release in text, by their names."""
 
 _OWNERS = {way.name: sink for sink in sinks.SINKS.values() for way in sink.syntax}
 
+#: What a program may have of some things, and the error beyond it.
 LIMITS = {
     "operators": (5_000, "a program has at most {:,} operators; split it"),
     "releases": (200, "a program has at most {} releases; split it"),
@@ -45,18 +46,17 @@ LIMITS = {
     "characters": (syntax.TEXT_LIMIT, f"with functions written out, {syntax.LIMITS}; split it"),
     "characters with tables": (syntax.TABLES_LIMIT, f"with functions written out, {syntax.LIMITS}; split it"),
 }
-"""What a program may have of some things, and the error beyond it."""
 
 READ_AS = "ReadAs"
 
+#: The steps from a series to the rows of an epoch, or of several.
 EPOCH, BETWEEN = "Epoch", "Between"
-"""The steps from a series to the rows of an epoch, or of several."""
 
+#: How the numbers of operators are read, by kind; an argument of a sink is read as its kind says.
 _NUMBERS = {"limit": "integer", "widths": "real"}
-"""How the numbers of operators are read, by kind; an argument of a sink is read as its kind says."""
 
+#: What a program gives a name to.
 ProgramValue = Query | Measurement | Tabulation | MarginalTabulation
-"""What a program gives a name to."""
 
 
 class Chains:

@@ -16,11 +16,11 @@ from wpinq.expr.types import BOOL, FLOAT, INT, STR, ListOf, Type, category, deci
 from wpinq.language import syntax
 from wpinq.language.syntax import Text, shorten, suggest
 
+#: The most characters of a number.
 DIGITS_LIMIT = 400
-"""The most characters of a number."""
 
+#: The largest decimal exponent of a number, of either sign; floats end at 308.
 EXPONENT_LIMIT = 400
-"""The largest decimal exponent of a number, of either sign; floats end at 308."""
 
 SCALARS: dict[str, Type] = {type_.name: type_ for type_ in (INT, FLOAT, BOOL, STR, *MOMENTS)}
 

@@ -22,8 +22,8 @@ from wpinq.language.grammar import SCALARS
 from wpinq.language.public_values import PublicScalar
 from wpinq.language.syntax import Text, shorten, suggest
 
+#: The most steps that all lambdas of a program take to build, functions expanded at each use.
 STEP_LIMIT = 50_000
-"""The most steps that all lambdas of a program take to build, functions expanded at each use."""
 
 _INFIX = {sign: name for name, (sign, _, _) in reversed(INFIX.items())}
 _KEEPS_NAME = frozenset({"rotate", "reverse", "sort"})

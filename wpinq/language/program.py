@@ -147,8 +147,8 @@ class Program(Mapping[str, ProgramValue]):
         return print_program(self._named, self.sources)
 
 
+#: The most statements of a program.
 STATEMENT_LIMIT = 2_000
-"""The most statements of a program."""
 
 
 def parse(

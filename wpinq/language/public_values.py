@@ -24,15 +24,15 @@ from wpinq.noise.epsilon import parse_epsilon
 from wpinq.plan.domain import DOMAIN_LIMIT
 from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 
+#: The value of a parameter.
 PublicScalar = int | Fraction | str | bool | None
-"""The value of a parameter."""
 
+#: The most keys of all output domains of a program together.
 KEYS_LIMIT = DOMAIN_LIMIT
-"""The most keys of all output domains of a program together."""
 
 _DOMAIN_FUNCTIONS = ("range", "product")
+#: The functions that make a constant of a text.
 LITERALS = ("date", "timestamp", "time", "duration", "decimal")
-"""The functions that make a constant of a text."""
 _EXACT: dict[str, Callable[..., int | Fraction]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 

@@ -162,16 +162,16 @@ class Binding(ProgramStatement):
 
 # The text of a program: its limits, and errors that show the line with a caret.
 
+#: The most characters of a program, lists of plain numbers left out.
 TEXT_LIMIT = 200_000
-"""The most characters of a program, lists of plain numbers left out."""
 
+#: The most characters with these lists.
 TABLES_LIMIT = 10_000_000
-"""The most characters with these lists."""
 
 _SPACE = r"[ \t\r\n]*"
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?"
+#: A list of two plain numbers or more, each as in JSON: one token, so that a hundred thousand are read at once.
 TABLE = rf"\[{_SPACE}{_NUMBER}(?:{_SPACE},{_SPACE}{_NUMBER})+{_SPACE}\]"
-"""A list of two plain numbers or more, each as in JSON: one token, so that a hundred thousand are read at once."""
 
 _TABLE = re.compile(TABLE)
 

@@ -29,8 +29,8 @@ from wpinq.tables.aggregates import Aggregate, OfColumn, column_name
 from wpinq.tables.grouping import NO_OTHER
 from wpinq.tables.tabulation import Grouping, Tabulation
 
+#: The steps that group records, and that ask for aggregates of the groups.
 BY, AGG = "By", "Agg"
-"""The steps that group records, and that ask for aggregates of the groups."""
 
 
 class StepReader(Protocol):
@@ -197,11 +197,11 @@ def _name(name: str) -> str:
 # A program that was printed says what is measured, with its shares, so that it reads back as the same measurement,
 # whatever a planner finds. Both ways are here: read, and written.
 
+#: The step that asks for marginals, and how an attribute is written.
 MARGINALS, ATTRIBUTE = "Marginals", "Attribute"
-"""The step that asks for marginals, and how an attribute is written."""
 
+#: Shares are written as so many parts of this, which they are exactly.
 UNITS = 2**30
-"""Shares are written as so many parts of this, which they are exactly."""
 
 
 def read_marginals(reading: StepReader, query: Query, step: syntax.Invocation) -> MarginalTabulation:

@@ -29,14 +29,14 @@ from wpinq.plan.operator import Operator
 from wpinq.plan.operators import Source
 from wpinq.tables.tabulation import Tabulation
 
+#: What a program gives a name to.
 Printed = Query | Measurement | Tabulation | MarginalTabulation
-"""What a program gives a name to."""
 
+#: How deep chains stand inside one another's arguments; what is deeper becomes a variable.
 NESTING = 2
-"""How deep chains stand inside one another's arguments; what is deeper becomes a variable."""
 
+#: Statements longer than this are broken, one operator a line.
 LINE = 100
-"""Statements longer than this are broken, one operator a line."""
 
 
 def unparse(named: Mapping[str, Printed]) -> str:

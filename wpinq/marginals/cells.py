@@ -27,11 +27,11 @@ from wpinq.plan.properties import plan_properties
 from wpinq.runtime.arrays import Floats, Integers
 from wpinq.runtime.public import public
 
+#: What the cells of null and of all else are called unless told.
 MISSING, OTHER = "missing", "other"
-"""What the cells of null and of all else are called unless told."""
 
+#: The most cells of one attribute.
 CELLS_LIMIT = 10_000
-"""The most cells of one attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,8 +440,8 @@ def codes(attributes: Sequence[CodedAttribute]) -> Lambda:
 
 # The attributes of a table with their public sizes, and views over them.
 
+#: The places of the attributes of a view, from 0, each once and ascending. () is the total.
 View = tuple[int, ...]
-"""The places of the attributes of a view, from 0, each once and ascending. () is the total."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -468,8 +468,8 @@ class MeasuredView:
         return 2 * self.scale**2
 
 
+#: The most views of a workload or a strategy.
 MOST_VIEWS = 2**16
-"""The most views of a workload or a strategy."""
 _ORDERS = {"singles": 1, "all pairs": 2, "all triples": 3}
 
 

@@ -19,8 +19,8 @@ from wpinq.runtime.arrays import Floats, Integers
 
 # The target of a fit, noisy marginals with weights and a total, and mirror descent to it.
 
+#: The least count of a value that a fit begins with, in deviations of its noise: from 0 no step leads away.
 _FLOOR = 0.25
-"""The least count of a value that a fit begins with, in deviations of its noise: from 0 no step leads away."""
 _CLOSEST = 0.4
 _SLOPE = 0.35
 
@@ -139,13 +139,13 @@ def _shares(answers: ConsistentMarginals, views: Sequence[MeasuredView], place: 
 
 # --- entropic mirror descent over `p ∝ exp(Σ_a θ_a)` ------------------------------------------------------------------
 
+#: From a potential for each measured view to the probabilities of its cells under `p ∝ exp(Σ_a θ_a)`.
 Beliefs = Callable[[list[Floats]], list[Floats]]
-"""From a potential for each measured view to the probabilities of its cells under `p ∝ exp(Σ_a θ_a)`."""
 
 _SUFFICIENT = 0.45
 _LONGER = 1.5
+#: A step that promises less than this share of the loss is the last.
 _SETTLED = 1e-10
-"""A step that promises less than this share of the loss is the last."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,8 +216,8 @@ def starting_potentials(target: FitTarget) -> list[Floats]:
     return potentials
 
 
+#: The most cells of a marginal that a model writes down.
 MOST_CELLS = 2**26
-"""The most cells of a marginal that a model writes down."""
 
 
 @dataclass(eq=False, repr=False)
@@ -359,8 +359,8 @@ def systematic(shares: Floats, number: int, random: np.random.Generator) -> Inte
 
 # --- the full table, of the largest entropy for its fit ---------------------------------------------------------------
 
+#: The most cells of a full table.
 MOST_TABLE_CELLS = 2**20
-"""The most cells of a full table."""
 
 
 @dataclass(eq=False, repr=False)

@@ -70,12 +70,12 @@ def shifted_ranks(net: Integers, random: np.random.Generator) -> Integers:
 
 _STEP = 0.1
 _FIRST_MOMENT, _SECOND_MOMENT = 0.9, 0.99
+#: The standard deviation of the logarithms that kinds begin with, around the table's own shares.
 _SPREAD = 0.5
-"""The standard deviation of the logarithms that kinds begin with, around the table's own shares."""
 _CENTRINGS = 8
 
+#: Of each kind (first axis), the shares of an attribute's values, or of the cells of several attributes.
 Shares = NDArray[Any]
-"""Of each kind (first axis), the shares of an attribute's values, or of the cells of several attributes."""
 
 
 @dataclass(eq=False, repr=False)
@@ -344,8 +344,8 @@ def fit(
 BOOTSTRAP = "parametric bootstrap"
 EXACT = "exact, of least squares"
 _ROUGHER = 0.7
+#: Standard deviations by which a model may be farther from least squares than its re-estimates are from theirs.
 _UNLIKELY = 3.0
-"""Standard deviations by which a model may be farther from least squares than its re-estimates are from theirs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -137,27 +137,27 @@ def distinct(views: ViewRows, shares: Floats) -> tuple[ViewRows, Floats]:
     return views[first], np.bincount(which, shares).astype(np.float64)
 
 
+#: What a plan is to make small.
 Objective = Literal["balanced", "total", "max", "apart"]
-"""What a plan is to make small."""
 
 _WORK = 600_000
+#: With fewer eigenspaces there is less to be searched, and less work is given in proportion.
 _SPACES = 20
-"""With fewer eigenspaces there is less to be searched, and less work is given in proportion."""
+#: The share of the work that goes to the total before, where the largest error is wanted: its plan is a good begin.
 _FIRST = 0.4
-"""The share of the work that goes to the total before, where the largest error is wanted: its plan is a good begin."""
+#: So many attributes have few enough views for random pools of all of them.
 _FEW = 7
-"""So many attributes have few enough views for random pools of all of them."""
+#: Covers have up to so many attributes more than the largest wanted view, less one.
 _LARGER = 6
-"""Covers have up to so many attributes more than the largest wanted view, less one."""
 _PAIRS = 2000
 _TRIED = 6
 _LEAST_SHARE = 1e-4
 _GAIN = 1e-6
+#: The share of a view that matters next to nothing, by its weight, and is the only one that tells of something.
 _SMALLEST = 2.0**-20
-"""The share of a view that matters next to nothing, by its weight, and is the only one that tells of something."""
 
+#: Views, their shares and the error.
 FoundViews = tuple[ViewRows, Floats, float]
-"""Views, their shares and the error."""
 
 
 def check_objective(objective: object) -> None:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 # All measured views as one measurement, in which a record shares its weight among views.
 
+#: The most cells that are measured together: each is a key of the release.
 MEASURED_LIMIT = 10_000_000
-"""The most cells that are measured together: each is a key of the release."""
 
 
 def coded_plan(plan: Node, attributes: Sequence[CodedAttribute]) -> Node:

@@ -175,18 +175,19 @@ def _short(text: str) -> str:
 
 
 FORMAT, FORMAT_VERSION = "wpinq synthetic rows", 1
+#: Of an inch of the plots.
 _DOTS = 80
-"""Of an inch of the plots."""
+#: The figures of a measured view, with the form of each.
 _MEASURED = (("cells", ","), ("share", ".3f"), ("half_width", ".4g"))
-"""The figures of a measured view, with the form of each."""
 
+#: What synthetic rows may be used for.
 MAY = (
     "exploration, tests of programs, and teaching",
     "counts over as many attributes as a released marginal has; the marginal itself is better, for its interval",
     "publication: the bill is the whole cost, and no use of the rows adds to it",
 )
-"""What synthetic rows may be used for."""
 
+#: What they may not be used for.
 MAY_NOT = (
     "conclusions about individuals: no row is the record of a person",
     "intervals, tests or standard errors as for a sample: the rows contain noise of a size that they do not show",
@@ -194,7 +195,6 @@ MAY_NOT = (
     "values within a bin: they are drawn uniformly",
     "cells with counts smaller than the error bar of their marginal",
 )
-"""What they may not be used for."""
 
 
 def marginal_report(marginals: MarginalTables, fitted: FittedTable, rows: SyntheticRows) -> dict[str, Any]:

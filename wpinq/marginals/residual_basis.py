@@ -39,8 +39,8 @@ from wpinq.runtime.arrays import Floats, Integers
 #
 # Source: McKenna et al. (HDMM), PVLDB 11(10), 2018, section 6.3 (OPT_M), for the eigenspaces.
 
+#: Of one view that is asked for: it has 2²⁴ eigenspaces.
 _MOST_ATTRIBUTES = 24
-"""Of one view that is asked for: it has 2²⁴ eigenspaces."""
 
 
 class MarginalAlgebra:
@@ -294,8 +294,8 @@ def _steps(size: int, dimensions: int) -> Floats:
 # `Σ_a B_a/θ_a²`, equal to it here and least there. The largest variance is bounded by its p-norm, and found by
 # quasi-Newton steps on the logarithms of the shares.
 
+#: As many numbers take numpy as long as a call.
 _NUMBERS = 700
-"""As many numbers take numpy as long as a call."""
 
 
 @dataclass(slots=True)
@@ -323,13 +323,13 @@ class CountedWork:
         return self.spent >= self.budget
 
 
+#: Views as rows of booleans: shape (views, attributes).
 ViewRows = NDArray[np.bool_]
-"""Views as rows of booleans: shape (views, attributes)."""
 
+#: Wanted views times their subsets: a step of a search goes through as many numbers.
 _LARGEST_PROBLEM = 1 << 22
-"""Wanted views times their subsets: a step of a search goes through as many numbers."""
+#: Logarithms of shares below that of the largest, from where on a view counts for nothing.
 _LEAST = -80.0
-"""Logarithms of shares below that of the largest, from where on a view counts for nothing."""
 
 
 class TotalError:

@@ -26,11 +26,11 @@ from wpinq.plan.properties import plan_properties
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import Kind, kind_of_weights
 
+#: The most attributes of a table.
 ATTRIBUTES_LIMIT = 64
-"""The most attributes of a table."""
 
+#: Views by the names of their attributes.
 Views = Iterable[str | Iterable[str]]
-"""Views by the names of their attributes."""
 
 
 @public
@@ -218,16 +218,14 @@ def _listed(words: Sequence[str], most: int = 12) -> str:
 
 # Marginals that public sizes show to be infeasible, and the order that suits synthetic rows.
 
+#: Of the intervals that decide.
 CONFIDENCE = 0.9
-"""Of the intervals that decide."""
 _RECORDS = "the number of records, a public number of more than 0,"
+#: The number of records of a table of which none is given.
 ASSUMED_RECORDS = 100_000
-"""The number of records of a table of which none is given."""
+#: The noise of a pair, in total variation, that is as bad as independent attributes are.
+#: Those are off by .07 to .1 (Adult, Fair), and a fit leaves about a sixth of the noise.
 _BIAS = 0.5
-"""The noise of a pair, in total variation, that is as bad as independent attributes are.
-
-Those are off by .07 to .1 (Adult, Fair), and a fit leaves about a sixth of the noise.
-"""
 
 
 def choose_marginals(attributes: Attributes, epsilon: Fraction, records: float | None = None) -> dict[View, float]:

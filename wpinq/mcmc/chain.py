@@ -20,10 +20,10 @@ from wpinq.mcmc.target import Prior, Target
 from wpinq.plan.format import value_from_json, value_to_json
 from wpinq.plan.node import sources
 
+#: The terms of a chain's score: targets, then priors, each with the negated log prior.
 Terms = Sequence[Target | Prior]
-"""The terms of a chain's score: targets, then priors, each with the negated log prior."""
+#: All that a chain's future depends on, as named arrays.
 ChainState = dict[str, NDArray[Any]]
-"""All that a chain's future depends on, as named arrays."""
 
 
 class Chain(Protocol):
@@ -217,8 +217,8 @@ def compiled_walk(targets: Terms, walk: Swaps | EdgeMoves, edges: Any, seed: int
 
 # --- the start of a chain ---------------------------------------------------------------------------------------------
 
+#: Source name to weights, or to an array of undirected edges, each once.
 Start = Mapping[str, Mapping[Value, float] | NDArray[Any]]
-"""Source name to weights, or to an array of undirected edges, each once."""
 
 
 def begin(targets: Terms, walk: Walk, start: Start, seed: int, compiled: bool = True) -> Chain:

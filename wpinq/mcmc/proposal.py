@@ -72,8 +72,8 @@ class Dataset(Mapping[Value, float]):
                     self._places[last] = place
 
 
+#: Source name to dataset.
 Candidate = Mapping[str, Dataset]
-"""Source name to dataset."""
 
 
 Changes = Mapping[str, Mapping[Value, float]]

@@ -22,16 +22,16 @@ from wpinq.inference.checks import count_of
 from wpinq.mcmc.chain import ChainState
 from wpinq.runtime.public import public
 
+#: The inverse temperature that the paper takes.
 BETA = 10_000.0
-"""The inverse temperature that the paper takes."""
+#: The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges.
 STEPS_PER_EDGE = 400
-"""The steps of a chain over graphs unless told, for each edge: a walk by swaps needs steps in proportion to edges."""
+#: And at most. The paper takes 5,000,000 for its Table 2.
 MOST_STEPS = 20_000_000
-"""And at most. The paper takes 5,000,000 for its Table 2."""
+#: A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many.
 REST_CHUNKS, REST_FALL = 5, 0.05
-"""A chain is at rest whose score has not fallen by this share in so many chunks, once it has done twice as many."""
+#: So is one whose score is no more than this: what is left is less than a tenth of what noise makes of one answer.
 REST_SCORE = 0.1
-"""So is one whose score is no more than this: what is left is less than a tenth of what noise makes of one answer."""
 _CHUNKS = 50
 
 

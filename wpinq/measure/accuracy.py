@@ -17,8 +17,8 @@ from wpinq.noise.epsilon_text import format_epsilon
 from wpinq.runtime.public import public
 from wpinq.sinks.answer_kinds import WEIGHT, Kind, NotStated, Stated
 
+#: The largest epsilon of the search, in billionths: beyond it nothing is protected.
 LARGEST = 10**6 * NANO
-"""The largest epsilon of the search, in billionths: beyond it nothing is protected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ class Saved(ABC):
     """A result that can be saved and read again: it contains nothing that was not released."""
 
     __slots__ = ()
+    #: The content of a file of these, in words.
     saved_as: ClassVar[str]
-    """The content of a file of these, in words."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -86,12 +86,12 @@ class Saved(ABC):
 
 
 FORMAT, FORMAT_VERSION = "wpinq answers", 1
+#: Of listed answers: versions that know no listings would give intervals that forget how the keys were chosen.
 LISTING_VERSION = 2
-"""Of listed answers: versions that know no listings would give intervals that forget how the keys were chosen."""
+#: The most rows of a repr.
 _SHOWN = 10
-"""The most rows of a repr."""
+#: The most rows of a notebook's page; the number of rows left out is shown.
 SHOWN_ROWS = 50
-"""The most rows of a notebook's page; the number of rows left out is shown."""
 
 
 @public

@@ -66,8 +66,8 @@ class Request(ABC):
             yield ", ".join(filter(None, (name, f"{title}: {measurement.description}"))), measurement
 
 
+#: One request, or several that are released together, as they are billed.
 Asked = Request | Iterable[Request] | Mapping[str, Request]
-"""One request, or several that are released together, as they are billed."""
 
 _LOSSES = "over other epochs of {} the losses of one person add up"
 

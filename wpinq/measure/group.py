@@ -51,8 +51,8 @@ class Compound(ShownAsText, Request, Generic[R]):
         return Explanation("\n\n".join(f"{title}:\n{each.explain(engine)}" for title, each in shown.items()))
 
 
+#: What is released together: one, or several in a list or by name.
 Together = Measurement | Compound | Iterable[Measurement | Compound] | Mapping[str, Measurement | Compound]
-"""What is released together: one, or several in a list or by name."""
 
 
 class Options(TypedDict, total=False):
@@ -139,8 +139,7 @@ class Unlisted:
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # it is no value, and may be the key of no mapping
-    _unlisted: ClassVar[str]
-    """The refusal: what it does not tell, and what to ask instead."""
+    _unlisted: ClassVar[str]  #: the refusal: what it does not tell, and what to ask instead
 
     def _refuse(self, *arguments: object) -> NoReturn:
         raise SessionError(self._unlisted)
@@ -249,8 +248,8 @@ class Batch(Compound[Any]):
 
 # Labels: a caller's text on a debit, to recognise it. Stored in clear, and no part of the measurement.
 
+#: Characters of a label: a line, and no place for data.
 LONGEST_LABEL = 200
-"""Characters of a label: a line, and no place for data."""
 
 
 def check_label(label: object) -> str:

@@ -21,8 +21,8 @@ from wpinq.plan.demand import PartKey, charges
 from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 
+#: The parts of a share in the ledger: the paid one, and the sum of the nodes that took it.
 PAID, TAKEN = "paid", "taken"
-"""The parts of a share in the ledger: the paid one, and the sum of the nodes that took it."""
 
 MOST_LEVELS = 32
 

@@ -13,8 +13,8 @@ from wpinq.noise.epsilon import decimal_epsilon
 from wpinq.noise.epsilon_text import Epsilon, format_epsilon
 
 _UNBOUNDED = 4 * 10**9  # epsilon of an account that refuses nothing
+#: The most events of a notebook's page; the number of events left out is shown.
 SHOWN_EVENTS = 30
-"""The most events of a notebook's page; the number of events left out is shown."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -112,13 +112,13 @@ class ConditionalNoise:
 # p. So their number is binomial, and given the number they are a uniform subset of the trials, drawn without
 # replacement.
 
+#: From a number of bits to rationals on either side of a chance, each within some `2**-bits` of it.
 ChanceBounds = Callable[[int], tuple[Fraction, Fraction]]
-"""From a number of bits to rationals on either side of a chance, each within some `2**-bits` of it."""
 
 _LARGEST_SCALE = 2.0**60
 _WORD = 64
+#: Bits beyond those of a comparison: a chance q is at least 2⁻⁶¹, and a quotient by it loses as many.
 _GUARD = 128
-"""Bits beyond those of a comparison: a chance q is at least 2⁻⁶¹, and a quotient by it loses as many."""
 
 
 def successes(trials: int, chance: ChanceBounds, random: RandomBytes) -> list[int]:

@@ -15,14 +15,14 @@ from functools import lru_cache
 from wpinq.errors import EpsilonError
 from wpinq.noise.epsilon_text import Epsilon
 
+#: The largest epsilon that is read: far beyond any meaningful guarantee.
 MAX_EPSILON = 2**31
-"""The largest epsilon that is read: far beyond any meaningful guarantee."""
 
+#: The largest denominator, in lowest terms, of an epsilon that is read: no epsilon is finer than 1e-30.
 MAX_DENOMINATOR = 10**30
-"""The largest denominator, in lowest terms, of an epsilon that is read: no epsilon is finer than 1e-30."""
 
+#: Nano-epsilon in one unit of epsilon.
 NANO = 10**9
-"""Nano-epsilon in one unit of epsilon."""
 
 _MAX_DIGITS = 1000
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)

@@ -11,8 +11,8 @@ from typing import Any
 
 _SEVENTEEN_DIGITS = Context(prec=17, traps=[Inexact])
 
+#: What `parse_epsilon` reads; a float stands for the shortest decimal that names it.
 EpsilonLike = float | str | Fraction | Decimal
-"""What `parse_epsilon` reads; a float stands for the shortest decimal that names it."""
 
 
 def _read(other: object) -> object:

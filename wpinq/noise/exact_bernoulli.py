@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from wpinq.runtime.arrays import Floats, Integers
 
+#: A source of independent, uniform bytes, as many as requested: the operating system's for releases.
 RandomBytes = Callable[[int], bytes]
-"""A source of independent, uniform bytes, as many as requested: the operating system's for releases."""
 
+#: Bits of a word. The first decides all but one flip in 2**16; of Laplace noise, all of 999 values in a thousand.
 WORD = 16
-"""Bits of a word. The first decides all but one flip in 2**16; of Laplace noise, all of 999 values in a thousand."""
 
 _WORD_TYPE = np.dtype("<u2")
 
@@ -181,14 +181,14 @@ def below(bound: int, random: RandomBytes) -> int:
 #
 # Source: Marsaglia, "Random variables with independent binary digits", Annals of Mathematical Statistics 42, 1971.
 
+#: Digits after the point that are drawn at once.
 DIGITS = 64
-"""Digits after the point that are drawn at once."""
 
+#: Coins of the whole part that are flipped at once. Those after one on tails decide nothing, and are forgotten.
 AHEAD = 6
-"""Coins of the whole part that are flipped at once. Those after one on tails decide nothing, and are forgotten."""
 
+#: Draws at once: their random words fit into the processor's cache.
 AT_ONCE = 2**12
-"""Draws at once: their random words fit into the processor's cache."""
 
 _OF_A_BYTE = (128 >> np.arange(8)).astype(np.uint8)[:, np.newaxis]  # what its binary digits are worth
 
@@ -228,5 +228,5 @@ class Exponential:
         return signs, whole, np.ascontiguousarray(digits.T).view(">u8")[:, 0].astype(np.uint64)
 
 
+#: The same, prepared once for each scale.
 exponential = lru_cache(maxsize=256)(Exponential)
-"""The same, prepared once for each scale."""

@@ -14,8 +14,8 @@ from wpinq.noise.exact_bernoulli import AT_ONCE, DIGITS, RandomBytes, exponentia
 from wpinq.noise.laplace import round_up
 from wpinq.plan.properties import PlanProperties
 
+#: Weights on a lattice stay below it, in steps.
 _LARGEST = 2**62
-"""Weights on a lattice stay below it, in steps."""
 
 
 def geometric_scale(epsilon: Fraction, step: Fraction, slack: Fraction) -> float:

@@ -30,8 +30,8 @@ from wpinq.noise.geometric import check_exact, geometric, geometric_scale
 from wpinq.noise.laplace import exact_number
 from wpinq.plan.properties import PlanProperties
 
+#: Chances of neighbouring rungs differ by a factor of no more than exp(32).
 LEAST_LADDER_SCALE = 1 / 32
-"""Chances of neighbouring rungs differ by a factor of no more than exp(32)."""
 
 # The ladder of a count: local sensitivities `LS_t` at every distance t, their sums, and a polynomial above them.
 #

@@ -173,14 +173,14 @@ class DoubleGeometric:
 #
 # A `Bound` is a polynomial in t as its differences at 0: `Σ_m b_m · C(t, m)`, whose sums have closed forms.
 
+#: From a width to the differences at 0 of a polynomial in t that bounds `LS_t`.
 Bound = Callable[[float], Sequence[float]]
-"""From a width to the differences at 0 of a polynomial in t that bounds `LS_t`."""
 
+#: Into how many ranges the possible widths are cut: A⁺ is of the largest, C⁻ of the least of each.
 _CELLS = 64
-"""Into how many ranges the possible widths are cut: A⁺ is of the largest, C⁻ of the least of each."""
 
+#: Relative, for the rounding of what is here.
 _MARGIN = 1e-9
-"""Relative, for the rounding of what is here."""
 
 
 def distance(lower: Bound, upper: Bound, widths: tuple[float, float], scale: float, error: float) -> float:

@@ -85,11 +85,11 @@ def select(scores: Sequence[float | Fraction], scale: float, random: RandomBytes
             return place
 
 
+#: The bits of a coin's number that are drawn for all coins at once.
 FIRST = 32
-"""The bits of a coin's number that are drawn for all coins at once."""
 
+#: A bound on the error of `_chances`.
 _MARGIN = 2.0**-40
-"""A bound on the error of `_chances`."""
 
 _TERMS, _FAR = 18, 32
 _E = Fraction(Coin(Fraction(1), logistic=False).leading(128), 2**128)

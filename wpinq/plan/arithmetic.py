@@ -17,20 +17,18 @@ from wpinq.expr.nodes import Call, Constant, Expr
 from wpinq.expr.types import ListOf
 from wpinq.expr.values import Value
 
+#: The relative error of one correctly rounded float operation.
 UNIT_ROUNDOFF = Fraction(1, 2**53)
-"""The relative error of one correctly rounded float operation."""
 
+#: The rounding of sums of equal records: one roundoff each, and 1/32 for second-order terms.
+#: The 1/32 also covers grids.
 SUM_ROUNDING_UNITS = Fraction(33, 32)
-"""The rounding of sums of equal records: one roundoff each, and 1/32 for second-order terms.
 
-The 1/32 also covers grids.
-"""
-
+#: A weight: a Fraction in exact arithmetic, a float otherwise. The arithmetic in use decides.
 Weight = Any
-"""A weight: a Fraction in exact arithmetic, a float otherwise. The arithmetic in use decides."""
 
+#: A weighted dataset while it is computed: record to non-zero weight.
 Weights = dict[Value, Weight]
-"""A weighted dataset while it is computed: record to non-zero weight."""
 
 
 @dataclass(frozen=True, slots=True)

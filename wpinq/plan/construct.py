@@ -15,8 +15,8 @@ from wpinq.plan.operator import Operator, Parameter
 from wpinq.plan.operators import Intersect, Union
 from wpinq.plan.work import counted
 
+#: How a front end turns what its user wrote for a function into a Lambda over records of these types.
 Convert = Callable[[Any, tuple[Type, ...]], Lambda]
-"""How a front end turns what its user wrote for a function into a Lambda over records of these types."""
 
 
 def construct(

@@ -102,8 +102,8 @@ def least_on_a_way(root: Node) -> Mapping[str, Fraction]:
     return least
 
 
+#: A part of a partition, as the ledger knows it: digest of the partition, digest of the part.
 PartKey = tuple[str, str]
-"""A part of a partition, as the ledger knows it: digest of the partition, digest of the part."""
 
 
 @dataclass(frozen=True, slots=True)

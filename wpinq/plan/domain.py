@@ -23,11 +23,11 @@ from wpinq.plan.sensitivity.change import Term
 from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import Fields, at_key, least
 
+#: The most values that are inferred; beyond it a domain must be given.
 DOMAIN_LIMIT = 1_000_000
-"""The most values that are inferred; beyond it a domain must be given."""
 
+#: The most values that inference handles on its way, so that no query is slow to write down.
 WORK_LIMIT = 4 * DOMAIN_LIMIT
-"""The most values that inference handles on its way, so that no query is slow to write down."""
 
 Domain = tuple[Value, ...]
 
@@ -187,8 +187,8 @@ def numbered(things: Counted, width: Fraction) -> Counted | NoCount:
 
 # Upper bounds that a source may declare: on its records, and on those that agree in some fields.
 
+#: The largest bound that may be declared.
 SIZE_LIMIT = 2**53
-"""The largest bound that may be declared."""
 
 Names = tuple[str, ...]
 
@@ -282,8 +282,8 @@ def _whole(number: Any) -> Any:
 # Besides the number of all records there is, for some fields, the most records with the same values there. Each
 # operator states its own part (`Operator.rows`). No bill and no noise follows from these.
 
+#: The most sets of fields that are followed.
 KEYS_LIMIT = 32
-"""The most sets of fields that are followed."""
 
 
 @dataclass(frozen=True, slots=True)

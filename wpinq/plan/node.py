@@ -22,14 +22,14 @@ from wpinq.plan.operators.source import Source
 # that no noise protects. So each step bounds, from the plan alone, the records that come of one record weighing one
 # unit, the values in these, and the work that its functions do on them.
 
+#: The most records that one protected unit may become at a step.
 FANOUT_LIMIT = 4_000_000
-"""The most records that one protected unit may become at a step."""
 
+#: The most values and code points that a step's function may handle for one protected unit.
 WORK_LIMIT = 100_000_000
-"""The most values and code points that a step's function may handle for one protected unit."""
 
+#: Masses are rounded up to multiples of 1 / _GRAIN, so that they stay short however deep the plan.
 _GRAIN = 2**64
-"""Masses are rounded up to multiples of 1 / _GRAIN, so that they stay short however deep the plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,8 +233,8 @@ class Operator(ABC):
                 yield item.name, value
 
 
+#: Every operator by its name in the paper.
 REGISTRY: dict[str, type[Operator]] = {}
-"""Every operator by its name in the paper."""
 
 
 def register(operator: type[Operator]) -> type[Operator]:

@@ -24,8 +24,8 @@ from wpinq.plan.node import Node, paths_from, sources, topological, upward
 from wpinq.plan.operators import Partition, Source
 from wpinq.plan.sensitivity.stability import stability
 
+#: The least widening of noise over parts of a partition: see `PlanProperties.slack`.
 PARTITION_SLACK = Fraction(1, 2**12)
-"""The least widening of noise over parts of a partition: see `PlanProperties.slack`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,15 +39,15 @@ class _KnownWeights:
         return found.factor if self.nonnegative and isinstance(found, Counted) and found.even else None
 
 
+#: Bounds on the rows of a step, and its norm as far as the number of records of its sources bounds it.
 _Rows = tuple[RowBounds, Fraction]
-"""Bounds on the rows of a step, and its norm as far as the number of records of its sources bounds it."""
 
+#: Of steps by digest: plans of a batch share most of them.
 _WEIGHTS: dict[bytes, _KnownWeights] = {}
 _ROWS: dict[bytes, _Rows] = {}
-"""Of steps by digest: plans of a batch share most of them."""
 
+#: The most steps of either.
 _REMEMBERED = 8192
-"""The most steps of either."""
 
 T = TypeVar("T")
 
@@ -281,8 +281,8 @@ def steps_of_both_sides(root: Node, source: str) -> tuple[str, ...]:
 
 # The declaration that would bound a plan better: public, as all of this is.
 
+#: The number of fields of a source that are tried for a declaration that helps.
 FIELDS_TRIED = 32
-"""The number of fields of a source that are tried for a declaration that helps."""
 
 
 def advice(plan: Node, seconds: Callable[[Node], float]) -> str:

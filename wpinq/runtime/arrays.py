@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-"""An array of 64-bit floats."""
-
 Integers = NDArray[np.int64]
-"""An array of 64-bit integers."""
 
 
 def numbered(pairs: NDArray[Any]) -> tuple[int, Integers]:

@@ -13,8 +13,8 @@ from typing import Any
 
 OnStep = Callable[[str], None]
 
+#: Seconds between two lines, where they do not overwrite one another.
 _EVERY = 5.0
-"""Seconds between two lines, where they do not overwrite one another."""
 
 
 def progress_bar(**options: Any) -> Any:

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _INSIDE = {"wpinq", *sys.stdlib_module_names}
 
+#: The mend where an argument is missing.
 _ARGUMENTS = {
     "epsilon": "the privacy cost, such as epsilon=0.1",
     "candidates": "the public values to choose from, such as candidates=range(0, 100)",
@@ -28,15 +29,15 @@ _ARGUMENTS = {
     "budget": "the epsilon that all releases may spend together, such as budget=1",
     "seed": "the integer that its noise follows from, such as seed=1",
 }
-"""The mend where an argument is missing."""
 
+#: The mend where there is no such argument.
 NO_ARGUMENTS = {
     "delta": "the guarantee is pure epsilon, which has no delta: leave it out",
     "epsilon": "an epsilon belongs to each measurement, as in noisy_count(epsilon=0.1), and a budget to protect",
     "budget": "a budget belongs to data: session.protect(source, data, budget=1)",
 }
-"""The mend where there is no such argument."""
 
+#: The calls that are shown by example, not by their parameters.
 _EXAMPLES = {
     "agg": "agg(rows=wp.count(), epsilon=0.1)",
     "release": "release(measurement), and of several release([one, other])",
@@ -45,7 +46,6 @@ _EXAMPLES = {
     "synthesize_graph": 'graphs.synthesize("friends.txt", epsilon=1)',
     "synthesize_table": 'tables.synthesize(frame, bins={"age": [0, 18, 65]}, categories={"sex": ["f", "m"]})',
 }
-"""The calls that are shown by example, not by their parameters."""
 
 
 def public(thing: T) -> T:

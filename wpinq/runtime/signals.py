@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+#: The signals for which a handler may end some work by an error: Ctrl-C, and those of limits of a user's own.
 _HEARD = [signal.Signals[f"SIG{name}"] for name in ("INT", "TERM", "HUP", "ALRM", "PROF", "VTALRM", "USR1", "USR2")]
-"""The signals for which a handler may end some work by an error: Ctrl-C, and those of limits of a user's own."""
 
 
 def interruptible(work: Callable[[], T]) -> T:
@@ -70,8 +70,8 @@ class _Noting:
             raise
 
 
+#: The handler of work that goes on, if any.
 _noting: list[_Noting] = []
-"""The handler of work that goes on, if any."""
 
 
 def hold_signals() -> None:

@@ -62,8 +62,8 @@ def _dispatcher(request: Request) -> Any:
 AnyUser = Annotated[User, Depends(_user)]
 AnalystUser = Annotated[User, Depends(_analyst)]
 CuratorUser = Annotated[User, Depends(_curator)]
+#: Refuses a user whose token was revoked since.
 KnownCheck = Annotated[Check, Depends(_check_known)]
-"""Refuses a user whose token was revoked since."""
 Dispatching = Annotated[Dispatcher, Depends(_dispatcher)]
 
 
@@ -73,8 +73,8 @@ def _known_name(name: str, user: CuratorUser, dispatcher: Dispatching) -> str:
     return name
 
 
+#: The name of a user, in the path: for curators alone, or it would tell who there is.
 KnownName = Annotated[str, Depends(_known_name)]
-"""The name of a user, in the path: for curators alone, or it would tell who there is."""
 Page = Annotated[schemas.PageQuery, Query()]
 Balances, Events = list[schemas.BalanceResponse], list[schemas.EventResponse]
 
@@ -209,8 +209,8 @@ def resume(request: schemas.ResumeRequest, user: CuratorUser, dispatcher: Dispat
 
 health_router = APIRouter(include_in_schema=False, default_response_class=PlainTextResponse)
 
+#: The media type of Prometheus' text format.
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-"""The media type of Prometheus' text format."""
 
 
 @health_router.get("/healthz")

@@ -32,8 +32,8 @@ def _in_folder(given: object, info: ValidationInfo) -> object:
     return given
 
 
+#: A path, taken from the folder of the configuration.
 File = Annotated[Path, BeforeValidator(_in_folder)]
-"""A path, taken from the folder of the configuration."""
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
 

@@ -82,20 +82,20 @@ class FairQueue:
 # Load can be the work of another evaluation on data. So it is measured only while no release is under way: neither a
 # refusal nor a moment of an answer then tells of data.
 
+#: The fixed work: so often some 20 milliseconds of a processor, after a pause, as an evaluation begins.
 _ROUNDS, _SAMPLES, _PAUSE = 60_000, 5, 0.01
-"""The fixed work: so often some 20 milliseconds of a processor, after a pause, as an evaluation begins."""
 
+#: The slowdown that a release gets time for at least: the load changes between two measurements.
 LEAST_SLOWDOWN = 3.0
-"""The slowdown that a release gets time for at least: the load changes between two measurements."""
 
+#: The slowdown beyond which releases are refused.
 MOST_SLOWDOWN = 64.0
-"""The slowdown beyond which releases are refused."""
 
+#: The time in which releases may begin after one measurement.
 FRESH_SECONDS = 10.0
-"""The time in which releases may begin after one measurement."""
 
+#: Seconds for a measurement, on a machine that is too slow.
 _PATIENCE = 30.0
-"""Seconds for a measurement, on a machine that is too slow."""
 
 
 def measure_slowdown(request: Mapping[str, Any]) -> dict[str, float]:
@@ -167,11 +167,11 @@ class MachineLoad:
 
 # The dispatcher.
 
+#: The share of a processor that a planner has on a busy machine, at least, and seconds that it may take beyond that.
 _PLANNER_SHARE, _PLANNER_GRACE = 0.1, 20.0
-"""The share of a processor that a planner has on a busy machine, at least, and seconds that it may take beyond that."""
 _RELEASE_GRACE = 5.0
+#: The name in the queue of all requests without an analyst: no analyst has it.
 _CURATORS = ""
-"""The name in the queue of all requests without an analyst: no analyst has it."""
 
 Check = Callable[[], object]
 

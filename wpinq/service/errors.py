@@ -14,13 +14,13 @@ from starlette.responses import JSONResponse
 from wpinq import errors
 from wpinq.service.users import UsersError
 
+#: The one message of whatever may hang on data, files or the ledger.
 FAILED = "the request failed; debits are not refunded, and the reason is not disclosed"
-"""The one message of whatever may hang on data, files or the ledger."""
 
 _CONFLICTS = errors.BudgetExceeded, errors.SourceSuspended
 _MISTAKES = errors.LanguageError, errors.PlanError, errors.ExpressionError, errors.EpsilonError
+#: Errors whose words follow from what was asked, the declarations and the own budget.
 _SHOWN = (*_CONFLICTS, *_MISTAKES, errors.AnswersError, errors.SessionError)
-"""Errors whose words follow from what was asked, the declarations and the own budget."""
 
 
 class Refusal(Exception):

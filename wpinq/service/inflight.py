@@ -18,8 +18,8 @@ from wpinq.errors import UsageError, system_reason
 from wpinq.kernel.ledger.backup import INFLIGHT, SERVICE
 from wpinq.kernel.ledger.ledger import Ledger, SuspensionError
 
+#: The beginning of names of unfinished records: no data were read for them.
 _UNFINISHED = "."
-"""The beginning of names of unfinished records: no data were read for them."""
 
 
 class InflightReleases:

@@ -15,11 +15,11 @@ from starlette.types import Message, Receive, Scope
 
 from wpinq.service.errors import Refusal
 
+#: Users or addresses, of which the one that came longest ago is forgotten.
 _REMEMBERED = 10_000
-"""Users or addresses, of which the one that came longest ago is forgotten."""
 
+#: The requests of one address that are held back at a time: each holds a connection.
 _HELD_BACK = 4
-"""The requests of one address that are held back at a time: each holds a connection."""
 
 
 class Rates:

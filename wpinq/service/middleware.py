@@ -24,11 +24,11 @@ from wpinq.service.limits import Rates, client_network, read_body
 from wpinq.service.users import User
 
 PREFIX, METRICS = "/v1", "/metrics"
+#: The beginnings of all paths that need a user.
 GUARDED = f"{PREFIX}/", METRICS
-"""The beginnings of all paths that need a user."""
 
+#: The address of whoever connects by a Unix socket: a proxy, which is trusted.
 UNIX = "unix"
-"""The address of whoever connects by a Unix socket: a proxy, which is trusted."""
 
 _NO_TOKEN = "a token is required: Authorization: Bearer TOKEN, from the curator"
 _NO_PROXY = "this request names a user, which only the proxy may do, for requests of its own pages"

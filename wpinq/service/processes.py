@@ -28,12 +28,12 @@ from wpinq.service.errors import Refusal, busy, log, refusal_of
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _STOPS = signal.SIGTERM, signal.SIGINT, ASKED_TO_END
+#: The niceness of processes that no release waits for in its time.
 NICENESS = 5
-"""The niceness of processes that no release waits for in its time."""
+#: The exit code of a child that could not begin: another would fare no better.
 UNFIT = 3
-"""The exit code of a child that could not begin: another would fare no better."""
+#: Seconds after which a parent sees a stop at the latest.
 _LOOK = 1.0
-"""Seconds after which a parent sees a stop at the latest."""
 
 
 @dataclass(frozen=True, slots=True)

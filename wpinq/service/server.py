@@ -88,8 +88,8 @@ class Certificate:
             tell()
 
 
+#: Seconds for requests to end when the service is asked to.
 _GRACE = 3
-"""Seconds for requests to end when the service is asked to."""
 
 
 def listen(dispatcher: Dispatcher, listener: socket.socket, certificate: Certificate) -> None:

@@ -21,19 +21,19 @@ from wpinq.kernel.ledger.debit import check_analyst
 from wpinq.kernel.ledger.ledger import Ledger
 from wpinq.noise.epsilon import parse_budget
 
+#: A mark for scanners of leaked secrets, and for people.
 _PREFIX = "wpinq_"
-"""A mark for scanners of leaked secrets, and for people."""
 
+#: 256 bits: a plain hash is enough, for nobody guesses a token.
 _BYTES = 32
-"""256 bits: a plain hash is enough, for nobody guesses a token."""
 
+#: Account to epsilon.
 Budgets = Mapping[str, str]
-"""Account to epsilon."""
+#: The life of a token; None for one that does not expire.
 Days = int | None
-"""The life of a token; None for one that does not expire."""
 
+#: The most characters of a token that is looked up.
 LONGEST = 128
-"""The most characters of a token that is looked up."""
 
 
 def token_hash(token: str) -> bytes:
@@ -45,11 +45,11 @@ UserRole = Literal["analyst", "curator"]
 ANALYST: UserRole = "analyst"
 CURATOR: UserRole = "curator"
 
+#: Seconds to wait for another process that is writing.
 _PATIENCE = 30.0
-"""Seconds to wait for another process that is writing."""
 
+#: The time for which the former token of a rolled one stays valid.
 ROLL = timedelta(hours=1)
-"""The time for which the former token of a rolled one stays valid."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS users (

@@ -44,8 +44,8 @@ from wpinq.tables.released import Table
 
 Releases = dict[str, Measurement | Compound]
 
+#: The most that one request may release together.
 MOST_RELEASES = 500
-"""The most that one request may release together."""
 
 
 def releases_of(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Releases:
@@ -99,8 +99,8 @@ def _from_plans(request: Mapping[str, Any], declared: Mapping[str, Query]) -> Re
 # process, which has explained a built-in program and so has all modules and caches at hand. It has no data and nothing
 # of an analyst: no request reaches it.
 
+#: Bytes of address space.
 _MEMORY = 4 << 30
-"""Bytes of address space."""
 _BUILT_IN = """
 var a = {0}.Select(r => 1).Where(x => x > 0);
 var b = a.GroupBy(x => x, g => Count(g)).Join(a, x => x.key, y => y, (x, y) => y);
@@ -176,8 +176,8 @@ def explained(releases: Releases, confidence: float) -> dict[str, Any]:
 
 # Release workers: children of the data worker, each for one release.
 
+#: Seconds that a release worker may take beyond its granted time, before it is given up.
 GRACE = 60.0
-"""Seconds that a release worker may take beyond its granted time, before it is given up."""
 
 
 def _release(
@@ -208,8 +208,8 @@ def _release(
     return schemas.AnswersResponse.model_validate({"answers": answers, "remaining": left}).model_dump()
 
 
+#: The most rows of a series for people; `data` holds all.
 MOST_ROWS = 2_000
-"""The most rows of a series for people; `data` holds all."""
 
 
 def released(result: Answers | Table | MarginalTables, confidence: float) -> schemas.ReleasedResponse:

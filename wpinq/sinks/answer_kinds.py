@@ -20,8 +20,8 @@ from wpinq.plan.node import Node, topological
 from wpinq.plan.operators import GroupBy, Join
 from wpinq.plan.work import counted
 
+#: The kinds of noisy weights, as tables and columns call them; a statistic has its own name.
 COUNT, RESCALED, WEIGHT = "count", "rescaled count", "weight, not a count"
-"""The kinds of noisy weights, as tables and columns call them; a statistic has its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ class NotStated(PlanError):
     """Something must be stated before an error can be given."""
 
 
+#: Where plans with closed forms are known. It is imported where a plan may be one: graphs stand above measurements.
 _CLOSED_FORMS = "wpinq.graphs.counts"
-"""Where plans with closed forms are known. It is imported where a plan may be one: graphs stand above measurements."""
 
 
 @lru_cache(maxsize=256)

@@ -32,13 +32,18 @@ _RENAMED = {"over": "candidates"}
 
 
 class NoisyChoice(Sink):
-    """A noisy choice among public candidates: permute-and-flip with scores from the weights."""
+    """A noisy choice among public candidates: permute-and-flip with scores from the weights.
+
+    Attributes
+    ----------
+    readouts : int
+        How often a score is rounded on its way from the engine's weights.
+    """
 
     __slots__ = ()
     single: ClassVar[bool] = True
     chooses: ClassVar[bool] = True
     readouts: ClassVar[int]
-    """How often a score is rounded on its way from the engine's weights."""
 
     @property
     @abstractmethod
@@ -183,17 +188,17 @@ class Choose(NoisyChoice):
 # Groups are the parts of a partition by a public key, so what one unit moves is spread over them: the losses of all
 # choices add up to that of one (`docs/proofs/choices.md`).
 
+#: Of the interval between the ends that are chosen with a quantile.
 CONFIDENCE = 0.95
-"""Of the interval between the ends that are chosen with a quantile."""
 
+#: Its cube is a whole number that a float holds exactly: a choice and its two ends are one number.
 MOST_CANDIDATES = 200_000
-"""Its cube is a whole number that a float holds exactly: a choice and its two ends are one number."""
 
+#: Scores of one batch of groups.
 _AT_ONCE = 2**18
-"""Scores of one batch of groups."""
 
+#: Whole numbers below this are added as int64.
 _WIDE = 2**60
-"""Whole numbers below this are added as int64."""
 
 
 @register

@@ -29,11 +29,11 @@ from wpinq.sinks.laplace import LaplaceSink
 from wpinq.sinks.sink import PublicKeys, register
 from wpinq.sinks.syntax import EPSILON, Measured, SinkParameter, SinkSyntax, Written
 
+#: The largest value that a sum or an average clamps to: noisy sums stay far within the floats.
 LARGEST_BOUND = 1e100
-"""The largest value that a sum or an average clamps to: noisy sums stay far within the floats."""
 
+#: The arguments of a sum and of an average in text.
 CLAMPED = (EPSILON, SinkParameter("value", "function"), SinkParameter("lower", "real"), SinkParameter("upper", "real"))
-"""The arguments of a sum and of an average in text."""
 
 _MADE_A_NUMBER: dict[Type, str] = {
     BOOL: "a cast to int is 1 or 0",
@@ -42,8 +42,8 @@ _MADE_A_NUMBER: dict[Type, str] = {
 }
 _MADE_A_NUMBER |= dict.fromkeys((DATE, TIME, TIMESTAMP), "take a part of it, year or hour, or the time since another")
 
+#: The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it.
 Label = Callable[[Symbol, str], object]
-"""The record that carries a part of a sum or an average, "sum" or "count": that word itself, or a group with it."""
 
 
 def part_of(record: Symbol, part: str) -> object:
@@ -187,11 +187,11 @@ class NoisySum(ClampedSink):
 # A record of weight w gives `w·p` to the upper end and `w·(1 − p)` to the lower, `p = (x − lower)/(upper − lower)`. The
 # two sum to w, so all of epsilon serves the count, which is their sum, and the mean, which is by their ratio.
 
+#: The records that carry the two shares.
 ENDS = ("upper", "lower")
-"""The records that carry the two shares."""
 
+#: Into how many cells the means are cut, where an interval ends: between them its bound is a chord.
 _CELLS = 1024
-"""Into how many cells the means are cut, where an interval ends: between them its bound is a chord."""
 
 
 def average_elements(value: RecordFunction, low: float, high: float, label: Label = part_of) -> UserFunction:

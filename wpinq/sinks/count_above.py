@@ -35,8 +35,8 @@ from wpinq.sinks.syntax import Measured, Written, write_domain
 
 LARGEST_THRESHOLD = 1e100
 
+#: The most absent keys that a listing may expect: public, and checked before any debit.
 MOST_BY_NOISE = 1_000_000
-"""The most absent keys that a listing may expect: public, and checked before any debit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ def listing_of(domain: KeyDomain | Iterable[object], above: object, type_: Type)
     return Listing(key_domain(domain).of(type_), threshold)
 
 
+#: The domains of earlier listings of the same release, with their cuts.
 Past = Sequence[tuple[KeyDomain, float]]
-"""The domains of earlier listings of the same release, with their cuts."""
 
 
 def least_cut(past: Past, key: Value) -> float:

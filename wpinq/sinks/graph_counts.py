@@ -112,20 +112,24 @@ def _field(expr: Expr) -> int:
     return int(expr.attributes[0] or 0) if taken and isinstance(expr, Call) else -1
 
 
+#: Of ladders, for examples: the width of the graph is private.
 _WIDTHS = (10, 100, 1000)
-"""Of ladders, for examples: the width of the graph is private."""
 
 
 class LadderSink(Sink):
     """An integer near one that a graph has, by the ladder mechanism: no weights.
 
     The plan gives the edges, and is billed by edges: each pays epsilon.
+
+    Attributes
+    ----------
+    key : str
+        The key of the integer.
     """
 
     key_type: ClassVar[Type] = STR
     single: ClassVar[bool] = True
     key: ClassVar[str]
-    """The key of the integer."""
 
     @property
     def own_keys(self) -> tuple[str, ...]:
@@ -187,14 +191,14 @@ class LadderSink(Sink):
         return max(0.0, numbers[self.key])
 
 
+#: The share of the chance of error that the noise of the width takes.
 WIDTH_SHARE = 0.1
-"""The share of the chance of error that the noise of the width takes."""
 
+#: The key of the count itself.
 COUNT = "count"
-"""The key of the count itself."""
 
+#: The most edges of a star that can be counted.
 LARGEST_STAR = 20
-"""The most edges of a star that can be counted."""
 
 _SHARE = SinkParameter("interval_share", "number", optional=True)
 
@@ -217,11 +221,12 @@ class SubgraphCount(LadderSink):
     ----------
     interval_share : Fraction or None
         The share of epsilon that buys a noisy width of the ladder, and with it an interval.
+    width_key : str
+        What the width of the ladder is, in words.
     """
 
     key: ClassVar[str] = COUNT
     width_key: ClassVar[str]
-    """What the width of the ladder is, in words."""
 
     interval_share: Fraction | None = None
 

@@ -107,8 +107,8 @@ def _consecutive(starts: Integers, lengths: Integers) -> Integers:
     return np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
 
 
+#: The most wedges in memory at once, and in the beginning: what is found among few rules out most of the others.
 _AT_ONCE, _AT_FIRST = 2**22, 2**16
-"""The most wedges in memory at once, and in the beginning: what is found among few rules out most of the others."""
 
 
 def triangle_ladder(graph: SimpleGraph) -> TriangleLadder:

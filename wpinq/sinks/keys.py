@@ -63,12 +63,17 @@ def check_domain(keys: Iterable[object], type_: Type, *, canonical: bool = False
     return tuple(checked)
 
 
+#: The most keys of a domain.
 LARGEST_DOMAIN = 10**12
-"""The most keys of a domain."""
 
 
 class KeyDomain(ABC):
     """A finite set of public keys in canonical order.
+
+    Attributes
+    ----------
+    plain : Type
+        The type of its keys, but for null, where they have one of their own.
 
     Examples
     --------
@@ -80,7 +85,6 @@ class KeyDomain(ABC):
 
     size: int
     plain: ClassVar[Type]
-    """The type of its keys, but for null, where they have one of their own."""
 
     @abstractmethod
     def __contains__(self, key: object) -> bool: ...

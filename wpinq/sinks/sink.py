@@ -30,8 +30,8 @@ from wpinq.runtime.arrays import Integers
 from wpinq.sinks.answer_kinds import Kind, Stated, kind_of_weights
 from wpinq.sinks.syntax import SinkSyntax
 
+#: The keys of a measurement, where they are known before.
 PublicKeys = tuple[Value, ...] | None
-"""The keys of a measurement, where they are known before."""
 _ONE = Fraction(1)
 
 
@@ -49,25 +49,37 @@ class Output(Protocol):
 
 
 class Sink(ABC):
-    """A way to release a plan's output."""
+    """A way to release a plan's output.
+
+    Attributes
+    ----------
+    proviso : str
+        A condition on the guarantee of this release, beyond its sources' declarations; bills print it.
+    key_type : Type or None
+        The type of the keys, where they are no records of the plan.
+    single : bool
+        Whether the answers come down to one number, whatever their keys.
+    noun : str
+        That one number, in a word.
+    per_key : bool
+        Whether each key has a noisy weight of its own: keys may be requested one by one, or listed above a threshold.
+    chooses : bool
+        Whether the answer is one of the keys, drawn from all of them together.
+    bounded_work : bool
+        Whether the time of a draw was measured, so that untrusted mode releases it.
+    syntax : tuple of SinkSyntax
+        The ways to write it in text.
+    """
 
     name: ClassVar[str]
     proviso: ClassVar[str] = ""
-    """A condition on the guarantee of this release, beyond its sources' declarations; bills print it."""
     key_type: ClassVar[Type | None] = None
-    """The type of the keys, where they are no records of the plan."""
     single: ClassVar[bool] = False
-    """Whether the answers come down to one number, whatever their keys."""
     noun: ClassVar[str] = ""
-    """That one number, in a word."""
     per_key: ClassVar[bool] = False
-    """Whether each key has a noisy weight of its own: keys may be requested one by one, or listed above a threshold."""
     chooses: ClassVar[bool] = False
-    """Whether the answer is one of the keys, drawn from all of them together."""
     bounded_work: ClassVar[bool] = False
-    """Whether the time of a draw was measured, so that untrusted mode releases it."""
     syntax: ClassVar[tuple[SinkSyntax, ...]] = ()
-    """The ways to write it in text."""
 
     # --- input --------------------------------------------------------------------------------------------------------
 
@@ -271,8 +283,8 @@ class Sink(ABC):
         return cls(**given)
 
 
+#: Every sink by its name: all that the guarantee covers.
 SINKS: dict[str, type[Sink]] = {}
-"""Every sink by its name: all that the guarantee covers."""
 
 S = TypeVar("S", bound=type[Sink])
 

@@ -15,8 +15,8 @@ from wpinq.expr.values import LAST_DAY, Value
 from wpinq.plan.node import Node
 from wpinq.sinks.keys import DigitKeys, GivenKeys, IntegerKeys, KeyDomain, ProductKeys
 
+#: How a program writes an argument.
 ParameterKind = Literal["epsilon", "number", "integer", "real", "function", "keys", "key_domain"]
-"""How a program writes an argument."""
 
 
 class Measured(Protocol):
@@ -36,8 +36,8 @@ class Measured(Protocol):
     def sink(self) -> Any: ...
 
 
+#: The plan that a release is called on, and its arguments after epsilon.
 Written = tuple[Node, list[str]]
-"""The plan that a release is called on, and its arguments after epsilon."""
 
 
 @dataclass(frozen=True, slots=True)

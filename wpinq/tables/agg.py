@@ -272,5 +272,5 @@ def sum(column: RecordFunction, lower: float | None = None, upper: float | None 
 _ALL = (
     Count, Sum, Mean, CountDistinct, Median, Quantile, Quantiles, MostCommon, TopK, Var, Std, Cov, Corr, Ols
 )  # fmt: skip
+#: Every aggregate, by the name that text programs call it by.
 AGGREGATES: dict[str, type[Aggregate]] = {made.name: made for made in _ALL}
-"""Every aggregate, by the name that text programs call it by."""

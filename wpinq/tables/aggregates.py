@@ -71,8 +71,8 @@ class ColumnOfTable:
         return self.has_interval and (self.type in (INT, FLOAT) or isinstance(self.type, DecimalOf))
 
 
+#: Columns by their names, or for one aggregate by what its name is followed by.
 Columns = Mapping[str, ColumnOfTable]
-"""Columns by their names, or for one aggregate by what its name is followed by."""
 
 
 def _ordered(name: str) -> Callable[[Any, float | Estimate], bool]:
@@ -175,17 +175,25 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(ABC):
-    """An aggregate of each group, as `wp.count()` or `wp.mean("salary", 0, 200_000)` makes it."""
+    """An aggregate of each group, as `wp.count()` or `wp.mean("salary", 0, 200_000)` makes it.
+
+    Attributes
+    ----------
+    name : str
+        What text programs call it.
+    parameters : Parameters
+        What it takes, as text programs write it.
+    lists : bool
+        Whether groups are listed by it: the records that it releases are the groups themselves.
+    ends : Mean or None
+        The mean from whose two ends it is read, where one measurement serves both.
+    """
 
     name: ClassVar[str]
-    """What text programs call it."""
     parameters: ClassVar[Parameters] = ()
-    """What it takes, as text programs write it."""
     has_interval: ClassVar[bool] = True
     lists: ClassVar[bool] = False
-    """Whether groups are listed by it: the records that it releases are the groups themselves."""
     ends: Mean | None = field(default=None, kw_only=True, repr=False)
-    """The mean from whose two ends it is read, where one measurement serves both."""
 
     @abstractmethod
     def bound(self, type_: Type) -> Aggregate:
@@ -369,10 +377,15 @@ class AdditiveAggregate(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class ReadOff(NoisyCount):
-    """A noisy count of which numbers are read off, for their accuracy."""
+    """A noisy count of which numbers are read off, for their accuracy.
+
+    Attributes
+    ----------
+    reach : callable
+        From the confidence to their half-width, for noise of scale 1.
+    """
 
     reach: Callable[[float], float]
-    """From the confidence to their half-width, for noise of scale 1."""
 
     def error(self, plan: Node, epsilon: Fraction, keys: PublicKeys, confidence: float, stated: Stated) -> float:
         return self.scales(plan, epsilon)[0] * self.reach(confidence)

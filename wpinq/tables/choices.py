@@ -50,10 +50,15 @@ from wpinq.tables.grouping import Groups
 
 @dataclass(frozen=True, slots=True)
 class OfCandidates(OfColumn):
-    """Aggregates of a column that are values out of public candidates, which are kept in order."""
+    """Aggregates of a column that are values out of public candidates, which are kept in order.
+
+    Attributes
+    ----------
+    ordered : bool
+        Whether the order of the candidates matters.
+    """
 
     ordered: ClassVar[bool] = True
-    """Whether the order of the candidates matters."""
     candidates: Iterable[Any]
 
     def __post_init__(self) -> None:

@@ -33,8 +33,8 @@ from wpinq.sinks.keys import product as product_of
 
 # --- functions of records by the names of columns ---------------------------------------------------------------------
 
+#: Columns by the names that they are to have.
 NamedColumns = Mapping[str, UserFunction]
-"""Columns by the names that they are to have."""
 
 
 def named_columns(columns: Sequence[RecordFunction], named: Mapping[str, object], where: str) -> NamedColumns:
@@ -145,8 +145,8 @@ def _fields(type_: Type, where: str) -> dict[str, Callable[..., Any]]:
     return {str(name): as_function(str(name)) for name in type_.names}
 
 
+#: The groups that are asked for: in all, by column, or as the query fixes them. Domains are listed out of.
 GroupKeys = KeyDomain | Iterable[object] | Mapping[str, KeyDomain | Iterable[object]] | None
-"""The groups that are asked for: in all, by column, or as the query fixes them. Domains are listed out of."""
 
 
 class Omitted(Enum):
@@ -155,8 +155,8 @@ class Omitted(Enum):
     OTHER = "no group of all others"
 
 
+#: That records of other groups count nowhere.
 NO_OTHER = Omitted.OTHER
-"""That records of other groups count nowhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,8 +239,8 @@ class Groups:
         return tuple(map(presenter(self.type), keys)) if self.columns else tuple(keys)
 
 
+#: The keys where there is no column: one group, of all records.
 ALL: tuple[Value, ...] = ((),)
-"""The keys where there is no column: one group, of all records."""
 
 
 def find_groups(

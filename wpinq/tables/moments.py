@@ -36,8 +36,8 @@ from wpinq.tables.aggregates import (
 )
 from wpinq.tables.grouping import Groups
 
+#: How many draws of noise an interval is from, and for how many groups at once.
 _DRAWS, _GROUPS = 2048, 256
-"""How many draws of noise an interval is from, and for how many groups at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,22 @@ class Moment(OfColumn, AdditiveAggregate):
     The interval is of the statistic of the clamped values. It holds the middle share of `statistic(noisy − noise)`
     over draws of the noise. For a ratio of linear forms that is the test that `clamped` inverts, which is exact; here
     its coverage is measured (`benchmarks/moments.py`). A draw without a positive variance counts as both ends.
+
+    Attributes
+    ----------
+    limits : (float, float)
+        The least and the largest it can be, in units of the ranges.
+    powers : tuple of int
+        Of the length of each range, in the unit of the statistic.
+    offset : float
+        What is added to it in this unit.
     """
 
     parameters: ClassVar[Parameters] = (("column", "function"), ("lower", "real"), ("upper", "real"))
     noun: ClassVar[str]
     limits: ClassVar[tuple[float, float]]
-    """The least and the largest it can be, in units of the ranges."""
     powers: ClassVar[tuple[int, ...]]
-    """Of the length of each range, in the unit of the statistic."""
     offset: ClassVar[float] = 0.0
-    """What is added to it in this unit."""
     lower: float
     upper: float
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 SHOWN_ROWS = 20
+#: The most groups of a notebook's page; the number of groups left out is shown.
 SHOWN_GROUPS = 50
-"""The most groups of a notebook's page; the number of groups left out is shown."""
 FORMAT, FORMAT_VERSION = "wpinq table", 1
 
 
@@ -69,8 +69,8 @@ class Table(Saved, Framed):
     """
 
     saved_as: ClassVar[str] = "a table"
+    #: How what was asked is read again: put here by `tabulation`, which knows the steps that make a table.
     read_asked: ClassVar[Callable[[Any], Any]]
-    """How what was asked is read again: put here by `tabulation`, which knows the steps that make a table."""
     tabulation: Tabulation
     canonical: tuple[Value, ...]
     answers: Mapping[str, Sequence[Answers]]

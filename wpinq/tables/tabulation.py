@@ -26,8 +26,8 @@ from wpinq.tables.grouping import NO_OTHER, Groups, find_groups
 from wpinq.tables.released import Table as Table
 from wpinq.tables.released import Tabulation as Tabulation
 
+#: The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given.
 Split = Mapping[str, object] | None
-"""The share of epsilon that each aggregate gets, as numbers in proportion; equal ones unless given."""
 
 
 @public
@@ -142,8 +142,8 @@ def _check_lister(aggregates: Mapping[str, Aggregate]) -> None:
         )
 
 
+#: What frames and csv files call the further columns of an aggregate.
 SUFFIXES = ("_low", "_high", "_kind")
-"""What frames and csv files call the further columns of an aggregate."""
 
 
 def _check_names(columns: list[str], aggregates: Iterable[str]) -> None:

@@ -67,8 +67,8 @@ class Journal:
                 table[key] = value
 
 
+#: A float weight that changes cancel down to less than this is taken as 0. Exact arithmetic has no dust.
 DUST = 1e-12
-"""A float weight that changes cancel down to less than this is taken as 0. Exact arithmetic has no dust."""
 
 
 class Kernel(ABC):

@@ -79,8 +79,8 @@ class SqlTable:
         return t.column(alias, "w", False) if self.weight is None else self.weight
 
 
+#: Tables by alias, in the order of the join.
 JoinedTables = tuple[tuple[str, SqlTable], ...]
-"""Tables by alias, in the order of the join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,8 +463,8 @@ class StoredTable:
     each: Fraction | None
 
 
+#: A block, and the weights that one of its rows adds.
 Addend = tuple[Block, tuple[SqlTerm, ...]]
-"""A block, and the weights that one of its rows adds."""
 
 
 @dataclass(frozen=True, slots=True)

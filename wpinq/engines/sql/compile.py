@@ -39,8 +39,8 @@ from wpinq.plan.operators.source import Source
 from wpinq.plan.properties import plan_properties
 from wpinq.plan.work import equal_weights
 
+#: The most programs that are cached: a table has a choice in each of thousands of groups, and reads all in turn.
 PLANS_LIMIT = 4096
-"""The most programs that are cached: a table has a choice in each of thousands of groups, and reads all in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,8 +347,8 @@ def _typed(number: str) -> str:
 
 # Plans over parts of one partition as one plan: a release by groups has a plan for each of thousands of groups.
 
+#: How many parts of one partition are read from an output of all of them: fewer are read one by one.
 PARTS = 16
-"""How many parts of one partition are read from an output of all of them: fewer are read one by one."""
 
 
 def parts_of(roots: Iterable[Node]) -> dict[Node, tuple[Node, Value]]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from wpinq.errors import PlanError
 
+#: The texts of numbers, as a template has them: with braces doubled.
 INT_TEXT = r"[+-]?[0-9]{{1,19}}"
 FLOAT_TEXT = r"[+-]?([0-9]{{1,400}}(\.[0-9]{{0,400}})?|\.[0-9]{{1,400}})([eE][+-]?[0-9]{{1,5}})?"
-"""The texts of numbers, as a template has them: with braces doubled."""
 
+#: What every database here reads alike. What is written for DuckDB is none of another's until that says so.
 STANDARD: dict[str, str] = {
     "equal": "({0} = {1})",
     "same": "({0} IS NOT DISTINCT FROM {1})",
@@ -41,7 +42,6 @@ STANDARD: dict[str, str] = {
     "negate_weight": "(-{0})",
     "shares": "wpinq_share({0}, {1})",
 }
-"""What every database here reads alike. What is written for DuckDB is none of another's until that says so."""
 
 _DUCKDB: dict[str, str] = {
     # arithmetic: in 128 bits, where no sum or product of two 64-bit integers overflows

@@ -18,11 +18,11 @@ from wpinq.expr.nodes import below_first
 from wpinq.expr.types import Type
 from wpinq.expr.values import Value
 
+#: Characters of one list of terms beyond which shared terms are computed as columns of an inner query.
 TEXT_LIMIT = 4000
-"""Characters of one list of terms beyond which shared terms are computed as columns of an inner query."""
 
+#: The length below which a shared term is just written again.
 _SHARE_LIMIT = 40
-"""The length below which a shared term is just written again."""
 
 _PLACES = re.compile(r"(?<!\{)\{(\d+)\}(?!\})")
 
@@ -211,11 +211,11 @@ def _levels(shared: Sequence[t.SqlTerm], roots: Sequence[t.SqlTerm]) -> list[lis
 # The values are parameters of the query: `values0`, all that the keys have in the first column but null, `null0`,
 # whether they have it, `low0` and `high0`.
 
+#: How many terms are looked at, over all ways in which comparisons can go; where there are more, none is followed.
 STEPS = 2**14
-"""How many terms are looked at, over all ways in which comparisons can go; where there are more, none is followed."""
 
+#: What tells a comparison: the digest of a condition, or those of the two terms that are put in order.
 _Decision = frozenset[bytes]
-"""What tells a comparison: the digest of a condition, or those of the two terms that are put in order."""
 
 
 def visible_columns(record: Mapping[int, t.SqlTerm]) -> list[tuple[t.SqlTerm, frozenset[int]]]:
@@ -289,8 +289,8 @@ def _decided(root: t.SqlTerm, taken: Mapping[bytes, bool]) -> t.SqlTerm:
     return done[root.digest]
 
 
+#: The types whose values DuckDB and Python put in one order.
 _ORDERED = frozenset(("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"))
-"""The types whose values DuckDB and Python put in one order."""
 
 
 def can_narrow(blocks: Sequence[Block]) -> bool:

@@ -25,11 +25,9 @@ from wpinq.runtime.signals import interruptible
 
 # The run of a program: its statements in order, and the nesting that DuckDB can plan.
 
+#: How deep functions of lists may nest: DuckDB takes twice as long to plan one for each function around it.
+#: 8 are planned in a quarter of a second; 14 take half a minute, and 16 may end the process.
 NESTING_LIMIT = 8
-"""How deep functions of lists may nest: DuckDB takes twice as long to plan one for each function around it.
-
-8 are planned in a quarter of a second; 14 take half a minute, and 16 may end the process.
-"""
 
 _MARKS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\blambda\b|[()]")
 
@@ -147,11 +145,11 @@ def unmade(reads: Iterable[str], statements: Mapping[str, SqlStatement], stands:
     return found
 
 
+#: How many must read a step for it to be partly summed: two may each be better off with what their filters leave.
 SHARED_USES = 3
-"""How many must read a step for it to be partly summed: two may each be better off with what their filters leave."""
 
+#: How many plans are added up in one statement.
 AT_ONCE = 64
-"""How many plans are added up in one statement."""
 
 
 def shared_steps(roots: Sequence[Node]) -> frozenset[bytes]:
@@ -174,8 +172,8 @@ class Batch:
 
     def __init__(self, roots: Sequence[Node], split: bool = False) -> None:
         self.parts = parts_of(roots) if split else {}
+        #: Of the plans of all parts, the output of each part by its key.
         self.outputs: dict[Node, dict[Value, Weights]] = {}
-        """Of the plans of all parts, the output of each part by its key."""
         wholes = dict.fromkeys(whole for whole, _ in self.parts.values())
         self._take([*wholes, *(physical_plan(root) for root in roots if root not in self.parts)])
 
@@ -260,12 +258,17 @@ class SqlEngine(Engine):
     """The common part of the databases, with a table for each given dataset.
 
     One evaluation runs at a time: threads take turns.
+
+    Attributes
+    ----------
+    failed : str
+        What is said of an evaluation that failed, whatever the reason: a database's own words could show data.
+    splits : bool
+        Whether plans over parts of one partition are read from an output of all parts.
     """
 
     failed: ClassVar[str]
-    """What is said of an evaluation that failed, whatever the reason: a database's own words could show data."""
     splits: ClassVar[bool] = False
-    """Whether plans over parts of one partition are read from an output of all parts."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Source, object]] = {}

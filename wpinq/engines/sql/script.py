@@ -19,8 +19,8 @@ from wpinq.expr.types import Type
 
 S = TypeVar("S")
 
+#: A query, and the tables that it reads.
 RowsQuery = tuple[str, tuple[str, ...]]
-"""A query, and the tables that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,28 @@ class Rewrite:
 
 @dataclass(slots=True)
 class Script:
-    """Statements, in order, and the means to add to them."""
+    """Statements, in order, and the means to add to them.
+
+    Attributes
+    ----------
+    key_types : sequence of str
+        The types of a record's columns while the query of an output is written for given keys.
+    narrow : bool
+        Whether the keys filter a table of every block so far.
+    made : set of str
+        The tables of the statements.
+    aliases : int
+        How many were given out.
+    """
 
     emitter: Emitter
     rewrites: tuple[Rewrite, ...]
     statements: list[SqlStatement] = field(default_factory=list)
     step: str = ""
     key_types: Sequence[str] = ()
-    """The types of a record's columns while the query of an output is written for given keys."""
     narrow: bool = True
-    """Whether the keys filter a table of every block so far."""
     made: set[str] = field(default_factory=set)
-    """The tables of the statements."""
     aliases: int = 0
-    """How many were given out."""
 
     def rewritten(self, subject: S) -> S:
         """A subject after the rewrites of its kind that are switched on, in their order."""
@@ -321,8 +329,8 @@ def grouping(names: Sequence[str]) -> str:
 
 # --- steps that plans have in common ----------------------------------------------------------------------------------
 
+#: The most steps that are cached, those used last.
 STEPS_LIMIT = 2048
-"""The most steps that are cached, those used last."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

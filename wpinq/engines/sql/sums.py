@@ -139,12 +139,12 @@ def check_norm(source: Source, norm: float | Fraction) -> None:
 
 # The two functions that SQL cannot say exactly: sums of floats rounded once, in Python.
 
+#: What SQL calls them: `list_sum` and `share`.
 FUNCTIONS = ("wpinq_sum", "wpinq_share")
-"""What SQL calls them: `list_sum` and `share`."""
 
 
+#: The correctly rounded sum of the floats that are not null: the primitive's own meaning.
 list_sum = PRIMITIVES["sum_list"].implement((FLOAT.name,))
-"""The correctly rounded sum of the floats that are not null: the primitive's own meaning."""
 
 
 def share(places: Sequence[int] | None, weights: Sequence[float | None] | None) -> list[float] | None:

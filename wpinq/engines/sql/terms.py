@@ -213,8 +213,8 @@ class RecordShape:
     fields: tuple[Shape, ...]
 
 
+#: A value of any type, as terms.
 Shape = SqlTerm | RecordShape
-"""A value of any type, as terms."""
 
 
 def as_term(shape: Shape) -> SqlTerm:

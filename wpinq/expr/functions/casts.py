@@ -32,8 +32,8 @@ from wpinq.expr.temporal import MOMENTS, civil, days_of, kept
 from wpinq.expr.types import BOOL, FLOAT, INT, STR, Type
 from wpinq.expr.values import DAY, SECOND, UnfitValue, Value, decimals_of, parse
 
+#: The most code points of an int as text.
 INT_TEXT = 20
-"""The most code points of an int as text."""
 
 _PLAIN_INT = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _PLAIN_FLOAT = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,5})?", re.ASCII)
@@ -153,11 +153,11 @@ def _number(text: Expr, start: int, length: int) -> Expr:
 # Fields are cut out where they stand and read as whole numbers, once each. To write the moment out anew and compare, as
 # is done for a date, would make a query of a text that is itself computed too deep for Spark.
 
+#: Characters of a date with hours and minutes, and with six decimals of a second.
 _SHORTEST, _WHOLE = 16, 26
-"""Characters of a date with hours and minutes, and with six decimals of a second."""
 _LONGEST = _WHOLE + len("+01:00")
+#: More characters than any duration has: 19 digits a number at most, and 6 of decimals.
 _NO_DURATION = 100
-"""More characters than any duration has: 19 digits a number at most, and 6 of decimals."""
 
 
 def timestamp_of_text(text: Expr) -> Expr:

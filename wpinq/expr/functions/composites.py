@@ -150,8 +150,8 @@ def weighted(value: object, weight: object) -> Any:
     """An element of a SelectMany list with its own weight, of either sign."""
 
 
+#: The most elements that `subsets` takes at a time: each is one more loop inside the others.
 SUBSET_LIMIT = 16
-"""The most elements that `subsets` takes at a time: each is one more loop inside the others."""
 
 
 def _range(start: Expr, stop: Expr, limit: Expr) -> Expr:
@@ -291,8 +291,8 @@ def record(**fields: object) -> Any:
     return Symbol(build.record(tuple(fields), tuple(lift(value) for value in fields.values())))
 
 
+#: The most fields that `sort` orders in a record: its network has n(n-1)/2 exchanges.
 SORT_LIMIT = 8
-"""The most fields that `sort` orders in a record: its network has n(n-1)/2 exchanges."""
 
 
 def _arranged(value: Expr, arranged: builtins.list[Expr]) -> Expr:

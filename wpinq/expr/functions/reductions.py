@@ -76,8 +76,8 @@ define("min_list", 1, _extreme, _extreme_of(builtins.min), work=handled)
 define("max_list", 1, _extreme, _extreme_of(builtins.max), work=handled)
 
 
+#: The most values that `min` and `max` take side by side.
 VALUES_LIMIT = 64
-"""The most values that `min` and `max` take side by side."""
 
 
 def _mapped(items: Expr, function: Expr | None) -> Expr:

@@ -19,12 +19,12 @@ from wpinq.runtime.arrays import Floats, Integers
 # posterior mode is a smoothing spline (Wahba, JRSS B 1978). Written in standard normal variables z it is `basis @ z`,
 # so that the prior is `‖z‖²/2` and an optimiser needs no scaling.
 
+#: Between knots, in octaves.
 SPACING = 0.5
-"""Between knots, in octaves."""
+#: What SciPy's L-BFGS-B says when it did all iterations it was given.
 _OUT_OF_STEPS = 1
-"""What SciPy's L-BFGS-B says when it did all iterations it was given."""
+#: Of the logarithm of a likelihood; a search that gains less by beginning anew has ended.
 _GAIN = 0.01
-"""Of the logarithm of a likelihood; a search that gains less by beginning anew has ended."""
 
 
 def curve_basis(at: Floats, level: float, slope: float, bend: float) -> Floats:
@@ -96,10 +96,10 @@ def evidence_mean(estimates: Sequence[Floats], evidence: Sequence[float]) -> Flo
 # standard deviation 1 has Fisher information 2 by its law, 1 by that of normal noise. It is rounded where it is 0, so
 # that a search by gradients ends.
 
+#: The Fisher information of an answer in deviations: the curvature to count, for at a point it is all or nothing.
 INFORMATION = 2.0
-"""The Fisher information of an answer in deviations: the curvature to count, for at a point it is all or nothing."""
+#: In deviations.
 ROUNDED = 0.3
-"""In deviations."""
 
 
 def laplace_misfit(off: Floats, rounded: float = ROUNDED) -> tuple[Floats, Floats]:
@@ -117,9 +117,9 @@ def laplace_misfit(off: Floats, rounded: float = ROUNDED) -> tuple[Floats, Float
     return np.asarray(np.sqrt(2) * (size - rounded)), np.asarray(np.sqrt(2) * off / size)
 
 
+#: The power of the law of a random graph's largest degree that is left when the curve was fitted: what the answers tell
+#: of the curve, they tell of the nodes of the graph at hand, whose largest degree is less uncertain.
 _SEEN = 2.0
-"""The power of the law of a random graph's largest degree that is left when the curve was fitted: what the answers tell
-of the curve, they tell of the nodes of the graph at hand, whose largest degree is less uncertain."""
 _LEAST, _MANY = 1e-300, 500.0
 
 
@@ -190,21 +190,21 @@ def above_each(nodes: Floats) -> Floats:
 
 
 _BEND, _ROUGHNESS = 1.0, 0.3
+#: The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out.
 _CUT_OFF = 20.0
-"""The standard deviation of the fall of the curve by a cut-off, at the highest degree whose mass stands out."""
+#: Times that degree: beyond, cut-offs fall no more, for they could as well rise.
 _FARTHEST = 8.0
-"""Times that degree: beyond, cut-offs fall no more, for they could as well rise."""
+#: Scales of its noise that a mass is larger than, so that it is not taken for noise.
 _STANDS_OUT = 5.0
-"""Scales of its noise that a mass is larger than, so that it is not taken for noise."""
+#: Scales of its noise that a mass, and so a degree, may have and be hidden.
 _LEAST_REACH = 20.0
-"""Scales of its noise that a mass, and so a degree, may have and be hidden."""
+#: Scales of its noise that the largest degree is taken to be above its answer, at the most.
 _REACH_BEYOND = 5.0
-"""Scales of its noise that the largest degree is taken to be above its answer, at the most."""
+#: A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find.
 _WHOLE = 0.3
-"""A deviation, as of normal noise, that rounding to whole numbers hides; less makes the optimum hard to find."""
 _ITERATIONS = 500
+#: The natural logarithm of how much likelier a node off the curve must make the answers.
 _INSISTENCE = 3.0
-"""The natural logarithm of how much likelier a node off the curve must make the answers."""
 
 
 def estimate_degrees(
@@ -377,11 +377,11 @@ def _misfit(off: Floats, noise: float) -> tuple[Floats, Floats]:
 # --- how degrees mix, from noisy joint degrees by tag -----------------------------------------------------------------
 
 REACHES, _STRENGTH = (2.0, 1.0, 0.5), 3.0
+#: The natural logarithm of the odds of a reach against half of it, before the answers are seen.
 _PRIOR_ODDS = 0.3
-"""The natural logarithm of the odds of a reach against half of it, before the answers are seen."""
+#: The power of the evidence. No graph mixes as a field of one reach does, and where nearly all edges are, among low
+#: degrees, says little of the few among high ones: the whole evidence would trust one reach with all.
 _EVIDENCE = 1 / 8
-"""The power of the evidence. No graph mixes as a field of one reach does, and where nearly all edges are, among low
-degrees, says little of the few among high ones: the whole evidence would trust one reach with all."""
 _MOST_STUBS = 1 / 16
 _LEAST_DIRECTION = 3e-3
 _ITERATIONS_MIXING = 400

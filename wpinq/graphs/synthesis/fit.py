@@ -32,8 +32,8 @@ from wpinq.runtime.arrays import Integers, numbered
 
 # Statistics of a public graph: those that a synthesis fits, and those of its structure.
 
+#: What `graph_statistics` gives: what methods measure, or may.
 STATISTICS = ("nodes", "edges", "largest_degree", "triangles", "assortativity", "average_clustering")
-"""What `graph_statistics` gives: what methods measure, or may."""
 
 
 def graph_statistics(edges: Any) -> dict[str, float]:
@@ -82,14 +82,14 @@ def graph_statistics(edges: Any) -> dict[str, float]:
 
 # --- structure: components, mean path, modularity, largest core -------------------------------------------------------
 
+#: What `graph_structure` gives.
 STRUCTURE = ("components", "mean_path", "modularity", "largest_core")
-"""What `graph_structure` gives."""
 
+#: All that is said of a synthetic graph, by name.
 ALL_STATISTICS = STATISTICS + STRUCTURE
-"""All that is said of a synthetic graph, by name."""
 
+#: How many edges the searches for the mean path follow, about, and at least `_STARTS` searches.
 _VISITS = 2_000_000
-"""How many edges the searches for the mean path follow, about, and at least `_STARTS` searches."""
 _STARTS = 32
 
 

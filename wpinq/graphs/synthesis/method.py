@@ -30,18 +30,18 @@ from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Integers
 from wpinq.sinks.answer_kinds import Stated
 
+#: The name of the source of edges in ledgers and bills.
 SOURCE = "edges"
+#: The names of the measurements that are one number of the graph.
 TOP, COUNT = "largest_degree", "triangle_count"
-"""The names of the measurements that are one number of the graph."""
-"""The name of the source of edges in ledgers and bills."""
 
+#: The measurements of a method, by name.
 Asked = Mapping[str, Measurement]
-"""The measurements of a method, by name."""
 LOST = "the answers indicate fewer than two edges, because noise dominates them: use a larger epsilon"
 
 _GRAIN = 10**12
+#: Denominators that people can read.
 _PLAIN = 10**6
-"""Denominators that people can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class Bounds:
                 count_of(bound, f"the bound on {name}", 1, error=PlanError)
 
 
+#: No bounds: all follows from answers.
 UNBOUNDED = Bounds()
-"""No bounds: all follows from answers."""
 
 
 @dataclass(frozen=True)

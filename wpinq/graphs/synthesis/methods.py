@@ -30,11 +30,11 @@ from wpinq.runtime.arrays import Integers
 Recipe = Callable[[Query], Query]
 Keys = Callable[[Integers], Iterable[Value]]
 
+#: Of the whole epsilon, for the degrees: three tenths, of which the sequence takes a tenth (see `docs/graphs.md`).
 SEED_SHARES = {CCDF: Fraction(27, 100), SEQUENCE: Fraction(3, 100)}
-"""Of the whole epsilon, for the degrees: three tenths, of which the sequence takes a tenth (see `docs/graphs.md`)."""
 _FIRST_KEYS = 64
+#: Of a node: a mean count that is surely less has no node of a higher degree above it, which would make it 1.
 _TELLING = 0.5
-"""Of a node: a mean count that is surely less has no node of a higher degree above it, which would make it 1."""
 _MOST_KEYS = 2**20
 
 
@@ -173,11 +173,11 @@ def _fits(bucket: int) -> dict[str, Fit]:
     }
 
 
+#: What `wpinq synthesize` takes unless told.
 DEFAULT_METHOD = "tags"
-"""What `wpinq synthesize` takes unless told."""
 
+#: Methods beside those that `find_method` makes of the paper's queries: name to what makes it.
 METHODS: dict[str, Callable[..., Method]] = {"tags": Tagged}
-"""Methods beside those that `find_method` makes of the paper's queries: name to what makes it."""
 
 
 def method_names() -> list[str]:

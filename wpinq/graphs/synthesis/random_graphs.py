@@ -19,8 +19,8 @@ from wpinq.graphs.synthesis.method import answered
 from wpinq.measure.answers import Answers
 from wpinq.runtime.arrays import Floats, Integers, distinct
 
+#: The names of the two measurements that degrees are fitted to.
 CCDF, SEQUENCE = "degree_ccdf", "degree_sequence"
-"""The names of the two measurements that degrees are fitted to."""
 
 
 def fit_degrees(answers: Mapping[str, Answers]) -> Integers:
@@ -167,15 +167,15 @@ def imported(library: str, extra: str) -> Any:
 # differ in clustering, and how alike the degrees in cliques of one size are, then decides how degrees mix; both are
 # chosen so that the mixing comes out as asked. Edges that are in no clique are drawn to mend what is left of it.
 
+#: Concentrations of the beta distribution of clustering: from hardly any spread at a degree to nearly all or none.
 SPREADS = (50.0, 6.0, 2.0, 0.7)
-"""Concentrations of the beta distribution of clustering: from hardly any spread at a degree to nearly all or none."""
+#: In octaves of the degree, from cliques of unlike degrees to cliques of like ones.
 SHUFFLES = (3.0, 1.7, 1.0, 0.55, 0.3)
-"""In octaves of the degree, from cliques of unlike degrees to cliques of like ones."""
 _ROUNDS, _LAST_ROUNDS = 2, 4
+#: What triangles count against mixing, because a walk by swaps mends mixing sooner.
 _FIRST = 3.0
-"""What triangles count against mixing, because a walk by swaps mends mixing sooner."""
+#: For each edge to mend.
 _TRIES = 200
-"""For each edge to mend."""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ CURVES = "smoothing bias in the estimated degrees"
 MIXED = "smoothing bias in the estimated degree mixing"
 _DRAWS, _FIELD_DRAWS, _NULL_DRAWS = 400, 200, 50_000
 _SURE = 1e-12
+#: Rounds: what is left of the difference in the rows is far below the noise.
 _BALANCING = 12
-"""Rounds: what is left of the difference in the rows is far below the noise."""
 
 
 def clustering_intervals(
@@ -156,22 +156,22 @@ def _misses(curves: estimates.ClusteringCurves, share: Floats) -> float:
 
 
 MASS, CLOSED, JOINT = "degree_mass", "closed_wedges", "joint_degrees"
+#: Degrees beyond this public number are cut off in tags, unless a bound is given.
 LARGEST = 2**13
-"""Degrees beyond this public number are cut off in tags, unless a bound is given."""
 _PERCENT = {MASS: 14, TOP: 13, CLOSED: 40, JOINT: 26, COUNT: 7}
+#: Degrees up to this one have a tag each, by which degrees are told apart that many nodes share.
 _ONE_BY_ONE = 16
-"""Degrees up to this one have a tag each, by which degrees are told apart that many nodes share."""
+#: More than any degree.
 _ANY = 2**64
-"""More than any degree."""
+#: In parts of 1/64: how much closed wedges may weigh on one edge under each tag. Many pairs have several neighbours of
+#: low degree in common, few have many of a degree above 128. A clique needs a quarter at most, and that where its
+#: nodes' degrees are the limit of a tag.
 _ROOM = (40, 20, 15, 15, 14, 5, 3)
-"""In parts of 1/64: how much closed wedges may weigh on one edge under each tag. Many pairs have several neighbours of
-low degree in common, few have many of a degree above 128. A clique needs a quarter at most, and that where its nodes'
-degrees are the limit of a tag."""
+#: In parts of 1/64: how much of their weight closed wedges keep under each tag. They weigh least in the lowest, where
+#: most nodes are. So an edge moves them by 125/64, and not by 11/4.
 _WEIGHTS = (64, 40)
-"""In parts of 1/64: how much of their weight closed wedges keep under each tag. They weigh least in the lowest, where
-most nodes are. So an edge moves them by 125/64, and not by 11/4."""
+#: The share of normal noise that is within one standard deviation.
 _WITHIN = 0.68
-"""The share of normal noise that is within one standard deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +218,15 @@ class Tagged(Method):
         Its name in reports.
     triad_share : float
         See `Method`.
+    stops_at_noise : bool
+        What it fits are estimates. Against the answers, the graph that the walk begins from is at the noise level as a
+        rule, with triangles still to be fitted.
     """
 
     name: str = "tags"
     triad_share: float = 0.95
     symmetric: bool = False
     stops_at_noise: ClassVar[bool] = False  # type: ignore[misc]
-    """What it fits are estimates. Against the answers, the graph that the walk begins from is at the noise level as a
-    rule, with triangles still to be fitted."""
 
     def __post_init__(self) -> None:
         Swaps(triad_share=self.triad_share)  # refuses a share out of range, before anything is spent

@@ -19,22 +19,22 @@ from wpinq.measure.answers import Answers
 from wpinq.noise.noise_distributions import half_width
 from wpinq.runtime.arrays import Floats, Integers
 
+#: Of every interval here.
 CONFIDENCE = 0.9
-"""Of every interval here."""
 
+#: The chance of being off that an interval has on either side.
 TAIL = (1 - CONFIDENCE) / 2
-"""The chance of being off that an interval has on either side."""
 
+#: Of a statistic that nothing was asked about: it is what the graph that the walk begins from makes of it.
 NOT_MEASURED = "not measured: inherited from the seed graph"
-"""Of a statistic that nothing was asked about: it is what the graph that the walk begins from makes of it."""
 
 SWAMPED = "dominated by noise"
 
+#: Of an interval for assortativity, which goes from -1 to 1: beyond, noise swamps it.
 WIDE = 0.5
-"""Of an interval for assortativity, which goes from -1 to 1: beyond, noise swamps it."""
 
+#: An interval whose ends are farther apart than this factor is wider than its middle.
 _TOO_WIDE = 3.0
-"""An interval whose ends are farther apart than this factor is wider than its middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class Interval:
         return {name: None if value == math.inf else value for name, value in asdict(self).items()}
 
 
+#: From a generator, which is public, to the interval of each statistic that the answers tell of.
 Intervals = Callable[[np.random.Generator], Mapping[str, Interval]]
-"""From a generator, which is public, to the interval of each statistic that the answers tell of."""
 
 
 def phrase(interval: Interval | None, value: float | None = None) -> str:
@@ -170,10 +170,10 @@ def _shown(number: float) -> str:
 # unlike it is to what an estimate takes for likely.
 
 _DRAWS = 50_000
+#: How many bands of degrees are looked at together, in search of what a large degree would leave there.
 _WINDOW = 2
-"""How many bands of degrees are looked at together, in search of what a large degree would leave there."""
+#: What each band further up counts: of bands beyond the largest degree, the lowest is the first to hold anything.
 _FALL = 0.5
-"""What each band further up counts: of bands beyond the largest degree, the lowest is the first to hold anything."""
 
 
 def nodes_interval(nodes: float, scale: float) -> Interval:
@@ -281,8 +281,8 @@ ASKED = "triangles with unreleased degrees"
 FITTED = "bias of the fitted degrees"
 _DRAWS_RELEASED_TRUST = 2000
 
+#: From the answers to a query, the fitted degrees, and the most that the largest degree may be, to intervals.
 Tells = Callable[[Answers, Integers, float, Generator], Mapping[str, Interval]]
-"""From the answers to a query, the fitted degrees, and the most that the largest degree may be, to intervals."""
 
 
 def degree_intervals(ccdf: Answers) -> dict[str, Interval]:

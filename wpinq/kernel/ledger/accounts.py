@@ -15,14 +15,14 @@ from wpinq.kernel.ledger.chain import LIMIT, OPEN, RESUME, SUSPEND, Transaction,
 from wpinq.noise.epsilon import decimal_epsilon
 from wpinq.plan.operators.source import Source
 
+#: The declaration of a shared account: no source declares this.
 SHARED = "the tables of one account, whose costs add up"
-"""The declaration of a shared account: no source declares this."""
 
+#: The declaration of an analyst's account within an account.
 OF_ANALYST = "what an analyst may ask for of an account"
-"""The declaration of an analyst's account within an account."""
 
+#: It stands between a name and the analyst, in the names of an analyst's accounts, measurements and partitions.
 MARK = "@"
-"""It stands between a name and the analyst, in the names of an analyst's accounts, measurements and partitions."""
 
 _SELECT = "SELECT name, unit, unit_weight, schema, budget, spent, suspended FROM accounts"
 _UNFIT = re.compile("[\0\ud800-\udfff]")
@@ -45,11 +45,11 @@ class Pricing:
     parts: Mapping[tuple[str, str], Fraction]
 
 
+#: Partition digest -> {part digest: cumulative demand}, as stored.
 PartsOf = Callable[[str], Mapping[str, Fraction]]
-"""Partition digest -> {part digest: cumulative demand}, as stored."""
 
+#: The digests that were never debited and the stored demands -> what they cost now.
 Price = Callable[[frozenset[str], PartsOf], Pricing]
-"""The digests that were never debited and the stored demands -> what they cost now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from wpinq.kernel.ledger.ledger import EXPECTED, Ledger
 from wpinq.kernel.ledger.store import SQLiteStore
 from wpinq.kernel.ledger.verification import verify
 
+#: The ending of the folder next to a ledger in which a service keeps a record of each release in flight.
 INFLIGHT = "-inflight"
-"""The ending of the folder next to a ledger in which a service keeps a record of each release in flight."""
 
+#: The file in that folder that the one service of a ledger keeps locked.
 SERVICE = ".service"
-"""The file in that folder that the one service of a ledger keeps locked."""
 
 
 def backup(ledger: str | os.PathLike[str], copy: str | os.PathLike[str]) -> Head:

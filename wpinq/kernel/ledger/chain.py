@@ -19,14 +19,14 @@ from wpinq.errors import LedgerError
 OPEN, SET, DEBIT, ANSWERS = "open account", "set budget", "debit", "answers"
 SUSPEND, RESUME, CARRY, CLOSE = "suspend", "resume", "carry", "close"
 USER_ACTS = ("admit", "renew", "remove")
+#: The actor of an entry whose curator is not named.
 CURATOR = "curator"
-"""The actor of an entry whose curator is not named."""
 
+#: Budgets and charges are below it, so the sum of two fits the 64 bits of an SQLite integer.
 LIMIT = 2**62
-"""Budgets and charges are below it, so the sum of two fits the 64 bits of an SQLite integer."""
 
+#: An entry whose number is a multiple of it carries a digest of the entries since the one before.
 BATCH = 10_000
-"""An entry whose number is a multiple of it carries a digest of the entries since the one before."""
 
 _WRITTEN_HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII)
 _LAST = "SELECT sequence, hash, kind FROM entries ORDER BY sequence DESC LIMIT 1"
@@ -76,8 +76,8 @@ class Head:
         return Head(int(found[1]), bytes.fromhex(found[2]))
 
 
+#: The head of an empty ledger.
 START = Head(0, bytes(32))
-"""The head of an empty ledger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from wpinq.kernel.ledger.accounts import MARK, Account, Price, Pricing, check_te
 from wpinq.kernel.ledger.chain import ANSWERS, DEBIT, START, Head, Transaction, append, tampered
 from wpinq.noise.epsilon import decimal_epsilon
 
+#: The one refusal that depends on the requests of others: the same for all, without a name or an amount.
 EXHAUSTED = "a source has too little budget left, regardless of who spent it, and nothing was spent: ask the curator"
-"""The one refusal that depends on the requests of others: the same for all, without a name or an amount."""
 
 _ANALYST = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 _DEMAND = re.compile(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", re.ASCII)  # "1e999999999" is a Fraction too
@@ -245,8 +245,8 @@ def exact(text: str) -> Fraction:
 # A key that has an answer keeps it: a second noisy value for a key could be averaged with the first.
 
 _LENGTH, _DOUBLE = struct.Struct(">Q"), struct.Struct(">d")
+#: Bytes that an entry stores, if its keys are more than one: SQLite keeps values below 10⁹.
 _LARGEST = 2**28
-"""Bytes that an entry stores, if its keys are more than one: SQLite keeps values below 10⁹."""
 
 
 @dataclass(slots=True)

@@ -28,10 +28,10 @@ except ImportError:  # not of POSIX
 
 T = TypeVar("T")
 
+#: Whether the system has locks of open files; elsewhere there is no head file, and writers have no order.
 HAS_TURNS = hasattr(fcntl, "F_OFD_SETLK")
-"""Whether the system has locks of open files; elsewhere there is no head file, and writers have no order."""
+#: Seconds after which a queue that does not move is passed: the first in it may be suspended (Ctrl-Z).
 STANDSTILL = 5.0
-"""Seconds after which a queue that does not move is passed: the first in it may be suspended (Ctrl-Z)."""
 
 _OPENED = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # never written through a link
 _FLOCK, _HEAD = struct.Struct("hhqqi4x"), struct.Struct(">Q32s")

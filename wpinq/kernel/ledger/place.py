@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from wpinq.errors import LedgerError, place_reason
 from wpinq.kernel.ledger.chain import Head, Transaction
 
+#: The endings of files next to a ledger in which SQLite keeps part of it.
 _PARTS = ("-wal", "-journal")
-"""The endings of files next to a ledger in which SQLite keeps part of it."""
 
 
 def exists(path: str, known: Head | None, create: bool) -> bool:

@@ -17,11 +17,11 @@ from contextlib import closing
 from wpinq.errors import LedgerError
 from wpinq.kernel.ledger.chain import LIMIT, Transaction, tampered
 
+#: `wPIN`, in the header of the file: it distinguishes a ledger from another SQLite database.
 APPLICATION_ID = 0x7750494E
-"""`wPIN`, in the header of the file: it distinguishes a ledger from another SQLite database."""
 
+#: `wPIB`: the header of a copy that is kept to be restored, from which nothing is spent.
 BACKUP_ID = 0x77504942
-"""`wPIB`: the header of a copy that is kept to be restored, from which nothing is spent."""
 
 FORMAT = 6
 

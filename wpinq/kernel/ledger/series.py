@@ -28,8 +28,8 @@ from wpinq.noise.epsilon import decimal_epsilon, parse_budget
 from wpinq.plan.operators.source import Source
 
 OF_SERIES = "the template of a series, which pays nothing"
+#: The budget over all epochs where none is declared: it refuses nothing that the epochs allow.
 UNBOUNDED = LIMIT - 1
-"""The budget over all epochs where none is declared: it refuses nothing that the epochs allow."""
 
 
 def declared_accounts(declared: Source, label: str | None, unit: str, budget: object) -> tuple[Source, list[Account]]:

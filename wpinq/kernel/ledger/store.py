@@ -27,8 +27,8 @@ from wpinq.runtime.signals import hold_signals, let_signals_go
 
 T = TypeVar("T")
 
+#: Seconds to wait for another process that is writing.
 PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _REASONS: dict[int | None, str] = {

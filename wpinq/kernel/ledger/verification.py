@@ -16,11 +16,11 @@ from wpinq.kernel.ledger import chain
 from wpinq.kernel.ledger.accounts import MARK
 from wpinq.kernel.ledger.chain import ANSWERS, BATCH, CARRY, DEBIT, OPEN, RESUME, SET, START, SUSPEND, Transaction
 
+#: Up to how many entries an opening verifies all, and how many it verifies of more.
 WHOLE, LAST = 100_000, 10_000
-"""Up to how many entries an opening verifies all, and how many it verifies of more."""
 
+#: The errors of reading a forged entry.
 _IMPOSSIBLE = (LedgerError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""The errors of reading a forged entry."""
 
 
 class _Replay:

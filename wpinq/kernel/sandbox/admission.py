@@ -24,32 +24,32 @@ from wpinq.plan.work import PlanWork, StepWork, advice, functions_of, plan_work,
 from wpinq.sinks.keys import GivenKeys, KeyDomain, ProductKeys
 from wpinq.sinks.sink import SINKS
 
+#: For a child with a database, before it has seen a row.
 START_SECONDS, START_BYTES = 0.3, 150_000_000
-"""For a child with a database, before it has seen a row."""
 
+#: For each step of a plan, whatever it does: to plan its statements, above all.
 STEP_SECONDS, STEP_BYTES = 1e-2, 1_000_000
-"""For each step of a plan, whatever it does: to plan its statements, above all."""
 
+#: For each call that functions are written of, to compile it and to plan it.
 CALL_SECONDS, CALL_BYTES = 2e-3, 100_000
-"""For each call that functions are written of, to compile it and to plan it."""
 
+#: For each row that a step makes or reads.
 ROW_SECONDS, ROW_BYTES = 0.3e-6, 80
-"""For each row that a step makes or reads."""
 
+#: For each value or code point of a row.
 VALUE_SECONDS, VALUE_BYTES = 0.04e-6, 8
-"""For each value or code point of a row."""
 
+#: For each value of an output that is read as a whole, as for a quantile or a count above a threshold.
 FETCHED_SECONDS, FETCHED_BYTES = 0.6e-6, 100
-"""For each value of an output that is read as a whole, as for a quantile or a count above a threshold."""
 
+#: The rows of one batch of a function, and the rates for each value or code point in it.
 AT_ONCE, FUNCTION_SECONDS, FUNCTION_BYTES = 4096, 0.08e-6, 24
-"""The rows of one batch of a function, and the rates for each value or code point in it."""
 
+#: For each noisy number, each candidate, and each record of an output that is read as a whole.
 DRAWN_SECONDS, DRAWN_BYTES = 3e-5, 1000
-"""For each noisy number, each candidate, and each record of an output that is read as a whole."""
 
+#: The code points and elements of a key that take as much as a noisy number.
 KEY_CONTENT = 40
-"""The code points and elements of a key that take as much as a noisy number."""
 
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])B", re.IGNORECASE)

@@ -27,8 +27,8 @@ from wpinq.runtime.progress import StepDisplay
 
 IS_SUSPENDED = "a source of this release is suspended until its curator resumes it: contact the curator"
 
+#: The share of a child's memory for the database: the rest is for Python.
 _SHARE_OF_DATABASE = 0.6
-"""The share of a child's memory for the database: the rest is for Python."""
 
 T = TypeVar("T")
 

@@ -25,13 +25,13 @@ from typing import NoReturn
 
 from wpinq.errors import SessionError
 
+#: Address space beside what is used: stacks of threads, and what allocators reserve.
 OVERHEAD_BYTES = 1_500_000_000
-"""Address space beside what is used: stacks of threads, and what allocators reserve."""
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
+#: What asks a process that keeps it blocked to end: heard while it sleeps, and nowhere else.
 ASKED_TO_END = signal.SIGUSR1
-"""What asks a process that keeps it blocked to end: heard while it sleeps, and nowhere else."""
 
 
 class Clock:
@@ -245,15 +245,16 @@ def _forked(work: Callable[[], bytes | None]) -> bool:
 # all else. No restriction can be taken off again, and threads that start later have it too.
 
 _CLONE_THREAD, _FIOCLEX = 0x10000, 0x5451
+#: The first of three calls, of the same numbers on every architecture: rules are made, added to, and put in force.
 _LANDLOCK = 444
-"""The first of three calls, of the same numbers on every architecture: rules are made, added to, and put in force."""
 
+#: Rights on files: to read one, to list a folder, to write, remove and make a regular file.
 _READ, _LIST, _OVERWRITE, _REMOVE, _CREATE = 1 << 2, 1 << 3, 1 << 1, 1 << 5, 1 << 8
-"""Rights on files: to read one, to list a folder, to write, remove and make a regular file."""
 
+#: Of shared libraries, which modules that are imported late may load; and of the limits that DuckDB looks up.
 _FOLDERS = "/usr/lib", "/lib", "/lib64", "/sys/fs/cgroup"
-"""Of shared libraries, which modules that are imported late may load; and of the limits that DuckDB looks up."""
 
+#: The calls that compute, read and write; to every other one the kernel answers that it has no such call.
 _CALLS = """
 read readv pread64 write writev pwrite64 lseek close fcntl ioctl open openat unlink unlinkat fsync fdatasync
 stat lstat fstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat getcwd getdents64
@@ -262,7 +263,6 @@ rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall clock_getti
 nanosleep gettimeofday time times getrusage getrandom getpid gettid getuid geteuid getgid getegid getcpu sysinfo uname
 prlimit64 landlock_create_ruleset landlock_add_rule landlock_restrict_self
 """
-"""The calls that compute, read and write; to every other one the kernel answers that it has no such call."""
 
 _ALLOW, _REFUSE, _EQUAL, _MASKED_EQUAL = 0x7FFF0000, 0x00050000 | errno.ENOSYS, 4, 7
 _CONDITIONS: Mapping[str, bytes] = {  # on an argument, by its place: how it is compared, a mask if any, and with what

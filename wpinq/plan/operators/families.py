@@ -183,11 +183,16 @@ ONE_SIDE = "both sides at one record: the larger"
 
 
 class Extreme(Merging, RecordKeyed):
-    """One of the two weights of each record, absent records weighing 0."""
+    """One of the two weights of each record, absent records weighing 0.
+
+    Attributes
+    ----------
+    which : str
+        Which of two counts it gives, in words.
+    """
 
     choose: ClassVar[Callable[[Weight, Weight], Weight]]
     which: ClassVar[str]
-    """Which of two counts it gives, in words."""
 
     def counted_together(self, left: Counted, right: Counted) -> Counted:
         of = left.of if left.of == right.of else f"{left.of} or {right.of}"

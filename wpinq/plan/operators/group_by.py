@@ -140,8 +140,8 @@ class GroupBy(Keyed):
 
 HALF_A_KEY = "at most half a record for each key (M)"
 
+#: A record of positive weight: less its weight, its key in canonical order, itself. Sorted, the heaviest is first.
 Placed = tuple[Weight, tuple[Any, ...], Value]
-"""A record of positive weight: less its weight, its key in canonical order, itself. Sorted, the heaviest is first."""
 
 
 def placed(record: Value, weight: Weight) -> Placed:

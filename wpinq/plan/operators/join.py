@@ -22,8 +22,8 @@ from wpinq.plan.operators.group_by import HALF_A_KEY
 from wpinq.plan.sensitivity.change import NOTHING, Change, ChangeBounds, Term, added, any_record, applied, matching
 from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound, followed, least, lower, ratio_of, some
 
+#: The most keys of a side that are put together with those of the other.
 SIDE_KEYS = 8
-"""The most keys of a side that are put together with those of the other."""
 
 
 @register

@@ -34,8 +34,8 @@ from wpinq.plan.sensitivity.change import ATOMS_LIMIT, UNKNOWN, Change, ChangeBo
 from wpinq.plan.sensitivity.change import record as record_of
 from wpinq.plan.sensitivity.weights import KnownProportions, WeightBound, summed
 
+#: The longest list of a length that depends on the record: the lattice is divided by the lcm of 1 … that.
 _LONGEST = 64
-"""The longest list of a length that depends on the record: the lattice is divided by the lcm of 1 … that."""
 
 
 @register

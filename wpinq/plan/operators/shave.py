@@ -22,8 +22,8 @@ from wpinq.plan.operators.select_many import required_bound
 from wpinq.plan.sensitivity.change import UNKNOWN, Change, record
 from wpinq.plan.sensitivity.weights import Fields, KnownProportions, WeightBound
 
+#: The most pieces, cap over width, into which a plan may cut one record.
 PIECES_LIMIT = 2**40
-"""The most pieces, cap over width, into which a plan may cut one record."""
 
 
 @register

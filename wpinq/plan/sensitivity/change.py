@@ -23,8 +23,8 @@ from wpinq.expr.types import TupleOf, Type, signature
 # such, or a record of terms. `UNKNOWN` stands for any value, also for many at once. Two equal terms without UNKNOWN are
 # equal values in every dataset; different terms may be equal values too, and no rule rests on their being different.
 
+#: Where a field lies in a record: its place, then its place in that field, and so on. Empty: the record itself.
 Path = tuple[int, ...]
-"""Where a field lies in a record: its place, then its place in that field, and so on. Empty: the record itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,11 +205,11 @@ def _with(type_: Type, known: dict[Path, Term], path: Path) -> Term:
     return UNKNOWN
 
 
+#: The most distinct atoms at a step; more become one of unknown record, which is sound and less sharp.
 ATOMS_LIMIT = 256
-"""The most distinct atoms at a step; more become one of unknown record, which is sound and less sharp."""
 
+#: The longest denominators that are kept; a longer one is rounded up: bounds of deep plans stay short numbers.
 _BITS = 96
-"""The longest denominators that are kept; a longer one is rounded up: bounds of deep plans stay short numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +254,8 @@ class ChangeBounds:
 
 
 NOTHING = ChangeBounds(Fraction(0), Fraction(0), Fraction(0))
+#: One record of weight 1 appears.
 ONE = ChangeBounds(Fraction(1), Fraction(0), Fraction(1))
-"""One record of weight 1 appears."""
 
 
 def shorter(number: Fraction) -> Fraction:

@@ -27,10 +27,10 @@ from wpinq.plan.sensitivity.change import Change, Term, any_record, applied, con
 
 BY_FORM = "closed wedges gain and lose weight in the same tags (by form)"
 
+#: Bounds are rounded up to a multiple of its inverse: short numbers on bills.
 _GRAIN = 64
-"""Bounds are rounded up to a multiple of its inverse: short numbers on bills."""
+#: Limits of degrees are not searched beyond it.
 _FAR = 2**32
-"""Limits of degrees are not searched beyond it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,9 +129,9 @@ class _Way:
     ratios: bool
 
 
+#: Digest of a cut, way of its change, use of ratios, digest of a step -> what is known there: plans of a batch share
+#: most steps.
 _KNOWN: dict[tuple[bytes, int, bool, bytes], InputChange] = {}
-"""Digest of a cut, way of its change, use of ratios, digest of a step -> what is known there: plans of a batch share
-most steps."""
 
 _KNOWN_LIMIT = 8192
 

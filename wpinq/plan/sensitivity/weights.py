@@ -14,8 +14,8 @@ from typing import TypeVar
 from wpinq.expr.types import Type
 from wpinq.plan.sensitivity.change import Change, Path, Term, any_record, together
 
+#: Fields of a record: those in which records may agree.
 Fields = frozenset[Path]
-"""Fields of a record: those in which records may agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,13 @@ def _stands(term: Term, shown: set[Term]) -> bool:
 # Where the weights of both sides of a Join at every key are fixed multiples of one number, the ratio of the sides is
 # known, and so is how the scale of the key moves: rule R of docs/proofs/stability.md.
 
+#: The most `Proportions` of a step that are kept, and the most parts of one: so that deep plans take no longer than
+#: they are deep. To know fewer is sound, and may miss a ratio.
 _KEPT, _PARTS = 4, 64
-"""The most `Proportions` of a step that are kept, and the most parts of one: so that deep plans take no longer than
-they are deep. To know fewer is sound, and may miss a ratio."""
 
 
+#: Digest of a ground, and a term over the fields of its record, to a coefficient above 0.
 Parts = Mapping[tuple[bytes, Term], Fraction]
-"""Digest of a ground, and a term over the fields of its record, to a coefficient above 0."""
 
 
 @dataclass(frozen=True, slots=True)

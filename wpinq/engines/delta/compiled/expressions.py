@@ -21,8 +21,8 @@ from wpinq.expr.values import Value, order_key
 
 # --- memos: functions that Python computes, once for each argument ----------------------------------------------------
 
+#: The words that a group goes by.
 GROUP_KEY = 2
-"""The words that a group goes by."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,8 @@ class MinMax:
 
 Formula = Atom | Paired | Guard | MinMax
 Lookup = Atom | Norm
+#: Writes the words of a record, from the name of each variable.
 NamedWords = Callable[[Writer, dict[int, str]], list[str]]
-"""Writes the words of a record, from the name of each variable."""
 
 
 @dataclass(frozen=True, slots=True)

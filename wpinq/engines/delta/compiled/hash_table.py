@@ -21,23 +21,23 @@ if typing.TYPE_CHECKING:
 
 STATUS, LOG, LOG_START, LOG_END, SCORE = range(5)
 HEADERS = 64
+#: Where the parameters of outputs begin, and for each: its price within the domain and outside, and the width.
 PARAMETERS, PARAMETERS_EACH = 5, 3
-"""Where the parameters of outputs begin, and for each: its price within the domain and outside, and the width."""
 MISSED, UNCHECKED = HEADERS - 1, HEADERS - 2
 SLOTS, MASK, ROWS, STRIDE, COUNT, FREE, CAP, LIVE = range(8)
 HEADER_WORDS = 8
 LOG_FULL, NEGATIVE, NOT_UNIT, MISSING, UNSTEADY = range(1, 6)
 DUST = 1e-12
+#: How far a norm n may grow at once, to m: records change before it does, so `m²/n` comes and goes, and takes digits of
+#: `m` with it, 1e-9 of them where `m² = GROWTH · n · max(1, m)`.
 GROWTH = 2.0**22
-"""How far a norm n may grow at once, to m: records change before it does, so `m²/n` comes and goes, and takes digits of
-`m` with it, 1e-9 of them where `m² = GROWTH · n · max(1, m)`."""
 
+#: Those that routines name.
 CONSTANTS = {
     name: value
     for name, value in list(globals().items())
     if name.isupper() and isinstance(value, (int, float)) and not name.startswith(("HEADER", "PARAMETERS", "M32"))
 }
-"""Those that routines name."""
 
 
 @fixed

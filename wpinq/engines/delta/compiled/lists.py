@@ -18,8 +18,8 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, make_lambda
 from wpinq.expr.types import ListOf, Type, Weighted
 from wpinq.plan.operators import SelectMany
 
+#: An element of a list: an expression, or a value where the list is of values.
 ListElement = Expr | ValueCode
-"""An element of a list: an expression, or a value where the list is of values."""
 
 _PARAMETER = "a weighted element is the parameter of a map; write F.weighted in its function"
 
@@ -212,8 +212,8 @@ def is_weighted(function: Lambda) -> bool:
 
 # --- loops over the elements of a list, for all records ---------------------------------------------------------------
 
+#: Takes the words of an output record and the code of its weight, and writes what is done with them.
 EmitRecord = Callable[[Sequence[str], str], None]
-"""Takes the words of an output record and the code of its weight, and writes what is done with them."""
 
 
 @dataclass(frozen=True, slots=True)

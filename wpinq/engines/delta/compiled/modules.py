@@ -149,8 +149,8 @@ multiply_fits = _fits("smul_with_overflow")
 
 # --- the files of modules ---------------------------------------------------------------------------------------------
 
+#: The environment variable that names the folder for generated modules.
 CACHE_VARIABLE = "WPINQ_CACHE"
-"""The environment variable that names the folder for generated modules."""
 
 
 def import_module(text: str) -> ModuleType:

@@ -32,11 +32,11 @@ from wpinq.errors import install
 
 M32 = 0xFFFFFFFF
 ONE = np.uint64(1)
+#: How many numbers of a row are read at once: rows are as long as so many, or twice as many, or more.
 LANES = np.uint64(4)
-"""How many numbers of a row are read at once: rows are as long as so many, or twice as many, or more."""
 
+#: Bytes on either side: a line is 64 or 128, and processors fetch two at a time.
 CACHE_LINES = 256
-"""Bytes on either side: a line is 64 or 128, and processors fetch two at a time."""
 
 
 def apart(array: NDArray[Any]) -> NDArray[Any]:
@@ -109,8 +109,8 @@ Float64Rows = Annotated[NDArray[np.float64], FLOAT64_ROWS]
 Uint32Rows = Annotated[NDArray[Any], UINT32_ROWS]
 Uint64Rows = Annotated[NDArray[Any], UINT64_ROWS]
 
+#: The arrays that routines share, and their types: what a routine takes of them is what its lines name.
 ARRAYS: dict[str, str] = {}
-"""The arrays that routines share, and their types: what a routine takes of them is what its lines name."""
 
 
 def arrays(**types: str) -> list[str]:
@@ -125,8 +125,8 @@ class Arrays:
     def __getattr__(self, spelling: str) -> Any: ...
 
 
+#: The argument that goes without saying: a routine that takes it first is called with it.
 STATE = "state"
-"""The argument that goes without saying: a routine that takes it first is called with it."""
 
 PRELUDE = """\
 from math import exp, isfinite

@@ -21,8 +21,8 @@ from wpinq.plan.node import Node, topological
 
 # --- groups of GroupBy as running reductions, or as a memo of the whole group -----------------------------------------
 
+#: The reducers of a list that can be kept up record by record.
 _RUNNING = ("length", "sum_list", "min_list", "max_list")
-"""The reducers of a list that can be kept up record by record."""
 
 
 class Group:
@@ -149,8 +149,8 @@ class Group:
         return found
 
 
+#: Writes the words of an output of a record, from the record's.
 RecordWords = Callable[[Writer, Sequence[str]], list[str]]
-"""Writes the words of an output of a record, from the record's."""
 
 
 @dataclass(frozen=True, slots=True)

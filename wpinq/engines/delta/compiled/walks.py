@@ -27,8 +27,8 @@ from wpinq.expr.values import Value
 from wpinq.plan.node import sources
 from wpinq.runtime.arrays import Integers
 
+#: A walk at rest: its edges by label, its random numbers, and its tallies. `numpy.savez` keeps it.
 WalkState = Mapping[str, NDArray[Any]]
-"""A walk at rest: its edges by label, its random numbers, and its tallies. `numpy.savez` keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def vertex_type(goals: Sequence[Goal], source: str) -> Type:
     return type_.elements[0]
 
 
+#: Of one call: loops number steps in 32 bits.
 MOST_STEPS = 1 << 30
-"""Of one call: loops number steps in 32 bits."""
 
 
 class GraphWalk(ABC):

@@ -67,11 +67,11 @@ class Work:
 
 FAILED = 'the engine "duckdb" could not evaluate the plan, perhaps for want of memory; the reason cannot be shown'
 
+#: How many plans are remembered that were admitted.
 ADMITTED = 1024
-"""How many plans are remembered that were admitted."""
 
+#: The most records of all parts of a partition that are held at a time.
 MOST_OF_PARTS = 2**20
-"""The most records of all parts of a partition that are held at a time."""
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -409,11 +409,11 @@ def _tried(roots: Sequence[Node]) -> list[Node]:
     return [*(root for root in roots if root not in parts), *some, *some.values()]
 
 
+#: For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data.
 _public = Database()
-"""For public data: opening DuckDB takes longer than evaluating a small plan. Keeps no data."""
 
+#: For no data at all, on which plans are checked: what one of them made is there for the next.
 _drafts = Database(threads=1)
-"""For no data at all, on which plans are checked: what one of them made is there for the next."""
 
 
 def _left_behind() -> None:

@@ -134,8 +134,8 @@ def _held(table: str) -> str:
 # What fails here is refused by nobody, for it may have failed for want of the memory that data take (see
 # `Database.admit`).
 
+#: The data of every source on which a plan is tried.
 NOTHING: Mapping[Value, float] = MappingProxyType({})
-"""The data of every source on which a plan is tried."""
 
 
 class DryRun:
@@ -201,8 +201,8 @@ _DISABLED = (
     # takes time and memory exponential in the depth of the terms that records are grouped by: 20 GB on no data at all
     "partial_aggregate_pushdown",
 )
+#: The optimizers without which a join by a condition is a product of tables, or all columns are carried along.
 _NEEDED = ("expression_rewriter", "filter_pushdown", "unused_columns")
-"""The optimizers without which a join by a condition is a product of tables, or all columns are carried along."""
 
 _MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?B|B|%)", re.IGNORECASE)
 
@@ -290,8 +290,8 @@ def _shut(connection: Any, spill: SpillFiles) -> None:
     spill.close()
 
 
+#: Of what is free when a database opens: as DuckDB has it by default for a folder.
 _SHARE_OF_DISK = 0.9
-"""Of what is free when a database opens: as DuckDB has it by default for a folder."""
 
 
 class SpillFiles(AbstractFileSystem):  # type: ignore[misc]

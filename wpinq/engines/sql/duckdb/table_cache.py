@@ -31,8 +31,8 @@ from wpinq.plan.arithmetic import Weights
 
 # --- weights of given records: no other record leaves DuckDB ----------------------------------------------------------
 
+#: Keys, for which a query is written in another way, and whose answers are read row by row.
 FEW = 64
-"""Keys, for which a query is written in another way, and whose answers are read row by row."""
 
 _ENDS = {"low": min, "high": max}
 _NARROWING = re.compile(r"\$(values|null|low|high)(\d+)")
@@ -83,30 +83,29 @@ def _same(names: Sequence[str], values: Sequence[str]) -> str:
     return " AND ".join(f"q.{name} IS NOT DISTINCT FROM {value}" for name, value in pairs) or "TRUE"
 
 
+#: The bytes of a value, by the type of its column, without those of text. A table with any other is not kept, for it
+#: may be of any size.
 _WIDTHS = {"BIGINT": 8, "DOUBLE": 8, "BOOLEAN": 1, "HUGEINT": 16, "INTEGER": 4, "VARCHAR": 16}
-"""The bytes of a value, by the type of its column, without those of text. A table with any other is not kept, for it
-may be of any size."""
 
+#: How much of the memory limit tables take at most that no running plan reads.
 KEPT_SHARE = 1 / 4
-"""How much of the memory limit tables take at most that no running plan reads."""
 
+#: The most records of a result, or of the tables that it is read from, that is kept in Python: DuckDB takes longer to
+#: plan a query than to answer it.
 KEPT_RECORDS = 2**14
-"""The most records of a result, or of the tables that it is read from, that is kept in Python: DuckDB takes longer to
-plan a query than to answer it."""
 
+#: About what a record takes there, and a list or record inside of it, without the text in it.
 RECORD_BYTES = 256
-"""About what a record takes there, and a list or record inside of it, without the text in it."""
 
+#: How many of them there are at most, empty ones too.
 KEPT_TABLES = 1024
-"""How many of them there are at most, empty ones too."""
 
 
 @dataclass(slots=True)
 class _CachedTable:
     sources: frozenset[str]
     rows: int
-    size: int | None
-    """In bytes; None where it is not to be kept."""
+    size: int | None  #: in bytes; None where it is not to be kept
 
 
 @dataclass(slots=True)
@@ -123,6 +122,8 @@ class Result:
         Whether keys of it were read before.
     weights : dict or None
         The whole of it, where it is small and was asked for more than once, or was small to begin with.
+    size : int
+        About how many bytes the whole of it takes in Python, where it was there.
     """
 
     sources: frozenset[str]
@@ -131,7 +132,6 @@ class Result:
     queried: bool = False
     weights: Weights | None = None
     size: int = 0
-    """About how many bytes the whole of it takes in Python, where it was there."""
 
     def hold(self, weights: Weights, room: int) -> None:
         """Keep the whole of it in Python, if there is room."""
@@ -406,11 +406,11 @@ class TableCache:
 # Which it is depends on the plan, on how often it was asked and for how many keys, and on the size of tables: it
 # changes time and memory, and no weight.
 
+#: How often a plan is asked for few keys before all of its output is stored.
 QUERIES_BEFORE_STORING = 16
-"""How often a plan is asked for few keys before all of its output is stored."""
 
+#: How many queries are remembered that were run to see that they can be.
 TRIED = 1024
-"""How many queries are remembered that were run to see that they can be."""
 
 
 def are_small(data: Iterable[Sized]) -> bool:

@@ -9,6 +9,7 @@ from wpinq.engines.sql.blocks import Block
 from wpinq.engines.sql.rewrites import joins, lookups, symmetry, weights
 from wpinq.engines.sql.script import Rewrite
 
+#: All of them; the default everywhere but in tests and measurements.
 REWRITES = (
     Rewrite("fuse", targets.Reuse, joins.fuse),
     Rewrite("partner_filter", targets.Minimum, joins.filter_by_partner),
@@ -30,4 +31,3 @@ REWRITES = (
     Rewrite("join_order_by_row", targets.QueryRows, joins.order_by_row),
     Rewrite("equal_weights", targets.StoredTable, weights.read_equal_weights),
 )
-"""All of them; the default everywhere but in tests and measurements."""

@@ -11,8 +11,8 @@ from wpinq.engines.sql import terms as t
 from wpinq.engines.sql.blocks import Block, QueryRows, SqlTable, classes, equates, links
 from wpinq.engines.sql.script import Script, numbered
 
+#: Lookups at one key: tables by alias, each with its columns of the key, in the order of the first table's.
 _Lookups = list[tuple[tuple[str, SqlTable], list[t.SqlTerm]]]
-"""Lookups at one key: tables by alias, each with its columns of the key, in the order of the first table's."""
 
 
 def fold_lookups(script: Script, rows: QueryRows) -> QueryRows:

@@ -36,11 +36,11 @@ from wpinq.engines.sql.script import Script
 
 # --- normal forms -----------------------------------------------------------------------------------------------------
 
+#: The greatest of the leasts of some terms, by their numbers; no set contains another.
 Choices = frozenset[frozenset[int]]
-"""The greatest of the leasts of some terms, by their numbers; no set contains another."""
 
+#: How large a normal form gets, with ten values 252; beyond it a term is taken as it is written.
 _CHOICES_LIMIT = 256
-"""How large a normal form gets, with ten values 252; beyond it a term is taken as it is written."""
 
 
 class NormalForms:
@@ -109,12 +109,12 @@ class NormalForms:
 
 # --- automorphisms ----------------------------------------------------------------------------------------------------
 
+#: How many tables are permuted at most: all permutations are tried.
 _TABLES_LIMIT = 5
-"""How many tables are permuted at most: all permutations are tried."""
 
 
+#: A term, read from the permuted rows.
 Image = Callable[[t.SqlTerm], t.SqlTerm]
-"""A term, read from the permuted rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ def count_rows(script: Script, total: b.Total) -> b.Total:
 
 # Pairs of rows at a key, counted from the rows of each side.
 
+#: The columns that some tables have of a key, by class of equal columns, in the order of the key.
 _Key = Mapping[t.SqlTerm, t.SqlTerm]
-"""The columns that some tables have of a key, by class of equal columns, in the order of the key."""
 
 
 def multiply_counts(script: Script, total: b.Total) -> b.Total:
@@ -202,8 +202,8 @@ def _turned(block: b.Block) -> bool:
 # Before: `SELECT x, i, sum(w) FROM wedges JOIN pieces GROUP BY x, i`.
 # After: `SELECT x, unnest(range(n)), unnest([w0, …]) FROM (SELECT x, sum(w0), … FROM wedges JOIN nodes GROUP BY x)`.
 
+#: The most weights that stand side by side: that many sums take about as long as one more row of a group.
 VALUES_LIMIT = 8
-"""The most weights that stand side by side: that many sums take about as long as one more row of a group."""
 
 
 def put_side_by_side(script: Script, rows: b.SideBySide) -> b.SideBySide:

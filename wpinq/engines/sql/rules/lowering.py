@@ -17,8 +17,8 @@ from wpinq.expr.nodes import Call, Constant, Expr, Lambda, Variable, walk
 from wpinq.expr.types import BOOL, FLOAT, INT, NULL, STR, ListOf, TupleOf, Type, is_number, unify
 
 PrimitiveRule = Callable[[Call, tuple[t.Shape, ...]], t.Shape]
+#: Primitive name to rule; `tests/engines` checks that none is missing.
 RULES: dict[str, PrimitiveRule] = {}
-"""Primitive name to rule; `tests/engines` checks that none is missing."""
 
 
 def _rule(name: str) -> Callable[[PrimitiveRule], PrimitiveRule]:

@@ -27,8 +27,8 @@ from wpinq.plan import operators as ops
 from wpinq.plan.operator import Operator
 from wpinq.plan.operators.families import Combination
 
+#: The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first.
 TABLES_LIMIT = 6
-"""The most tables, lookups aside, that a side of a join may read; beyond it the side is stored first."""
 
 
 @singledispatch

@@ -28,8 +28,8 @@ from wpinq.expr.nodes import Lambda
 from wpinq.expr.types import FLOAT, ListOf, TupleOf, Type, Weighted
 from wpinq.plan.operators import SelectMany, Shave
 
+#: The most weighted elements that are rows without a list: the rows below are read once for each.
 _FEW = 2
-"""The most weighted elements that are rows without a list: the rows below are read once for each."""
 
 
 def select_many(operator: SelectMany, script: Script, given: Relation, output: Relation) -> Relation:

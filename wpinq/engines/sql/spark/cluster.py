@@ -31,17 +31,17 @@ FAILED = 'the engine "spark" could not evaluate the plan; the reason cannot be s
 T = TypeVar("T")
 D = TypeVar("D")
 
+#: How many programs are remembered that Spark can plan.
 PLANNED_LIMIT = 1024
-"""How many programs are remembered that Spark can plan."""
 
+#: How much deeper than it is a program is planned without data: what asks for keys, or for sides, adds less.
 MARGIN = 8
-"""How much deeper than it is a program is planned without data: what asks for keys, or for sides, adds less."""
 
+#: Whole numbers that make no difference to whether Spark can plan a program.
 _NUMBERS = re.compile(r"CAST\(-?[0-9]{1,9} AS BIGINT\)")
-"""Whole numbers that make no difference to whether Spark can plan a program."""
 
+#: Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it.
 DEPTH_LIMIT = 100
-"""Spark 4.3 reads 200 parentheses inside one another, and 100 queries, with the stack that Java gives it."""
 
 
 class SparkDatabase(SqlEngine):

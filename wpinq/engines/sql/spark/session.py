@@ -39,6 +39,7 @@ SHOWN = (
 
 _PROGRESS = "spark.ui.showConsoleProgress"
 
+#: Of a Spark that is started here: nothing that shows or writes how many rows and tasks there are, no rows in clear.
 _OWN = {
     _PROGRESS: "false",
     "spark.ui.enabled": "false",
@@ -46,7 +47,6 @@ _OWN = {
     # rows that Spark writes to local disks, where others may read, and its Python to a file on the way to Java
     "spark.io.encryption.enabled": "true",
 }
-"""Of a Spark that is started here: nothing that shows or writes how many rows and tasks there are, no rows in clear."""
 
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",  # no overflow is silent
@@ -274,8 +274,8 @@ class SparkViews(ExitStack):
         super().__init__()
         self._spark = spark
         self._made: set[str] = set()
+        #: Tables that several plans read.
         self.kept: frozenset[str] = frozenset()
-        """Tables that several plans read."""
 
     def stands(self, table: str) -> bool:
         """Whether a plan that is evaluated together with this one made it."""

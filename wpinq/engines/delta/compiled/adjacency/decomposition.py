@@ -36,8 +36,8 @@ from wpinq.runtime.arrays import Floats
 
 X, Y = name("x"), name("y")
 MOST_IMAGES = 1024
+#: The weight of each record that one edge makes; a word is an end or a number.
 Images = dict[tuple[str, ...], float]
-"""The weight of each record that one edge makes; a word is an end or a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +352,8 @@ def norms_of(formula: fm.Formula) -> list[fm.Norm]:
 
 # --- plans with a last step that scales weights -----------------------------------------------------------------------
 
+#: Goals are divided by factors, and squared: by less they might overflow.
 _LEAST = 1e-100
-"""Goals are divided by factors, and squared: by less they might overflow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from wpinq.engines.delta.compiled.adjacency import walk_routines as wr
 from wpinq.engines.delta.compiled.formulas import Atom, atoms_of
 from wpinq.engines.delta.compiled.steps import SourceStep, Step, Steps
 
+#: How many constant outputs a module has.
 CONSTANTS = rt.name("CONSTANTS")
-"""How many constant outputs a module has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from wpinq.expr.types import INT, Type
 from wpinq.expr.values import Value, order_key
 from wpinq.runtime.arrays import Integers
 
+#: Undirected edges, each once: pairs of labels, or an array of shape (edges, 2).
 Edges = Sequence[tuple[Value, Value]] | NDArray[np.int64]
-"""Undirected edges, each once: pairs of labels, or an array of shape (edges, 2)."""
 Numbers = NDArray[np.uint32]
 
 
@@ -131,10 +131,10 @@ class Graph:
 EDGES, MARKS, COMMON = rt.arrays(edges=rt.UINT32_ROWS, marks=rt.UINT32_ROWS, common=rt.UINT64_ROWS)
 STARTS, NEIGHBOURS, _ = rt.arrays(starts=rt.UINT64S, neighbours=rt.UINT32S, ids=rt.UINT32S)
 
+#: Whether an exchange is one, its vertices a, b, p, q, and the numbers of the edges {a, b} and {p, q}.
 Ends = Annotated[
     tuple[bool, Any, Any, Any, Any, Any, Any], "Tuple((boolean, uint32, uint32, uint32, uint32, uint64, uint64))"
 ]
-"""Whether an exchange is one, its vertices a, b, p, q, and the numbers of the edges {a, b} and {p, q}."""
 
 
 @inlined

@@ -25,13 +25,13 @@ from wpinq.plan.node import Node
 from wpinq.plan.operators import Source
 from wpinq.runtime.arrays import Floats, Integers
 
+#: Of combinations of tags, for one place that passes them on.
 MOST_PLACES = 1 << 22
-"""Of combinations of tags, for one place that passes them on."""
 MOST_IN_A_ROW = 256
+#: How many marks there are: they have 32 bits.
 MARKS = 2**32
-"""How many marks there are: they have 32 bits."""
+#: How close, relative to the largest, what neighbours add to a norm must be to count as one and the same.
 SAME = 1e-9
-"""How close, relative to the largest, what neighbours add to a norm must be to count as one and the same."""
 
 
 class NeighbourWalk:

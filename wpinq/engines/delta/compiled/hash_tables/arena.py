@@ -182,8 +182,8 @@ def _rehash(slots: Integers, filled: Integers) -> None:
 
 # --- the design of a module: its tables, its routines, and the consumers of changes -----------------------------------
 
+#: The code that passes on a record, by its words and the change of its weight.
 Consumer = Callable[[Sequence[str], str], str]
-"""The code that passes on a record, by its words and the change of its weight."""
 
 
 @dataclass(eq=False)

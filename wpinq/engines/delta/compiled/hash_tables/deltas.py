@@ -52,8 +52,8 @@ def _together(first: _Place, places: list[int]) -> list[str]:
     return lines
 
 
+#: The code of a weight before and after the change.
 BeforeAfter = tuple[str, str]
-"""The code of a weight before and after the change."""
 
 
 class _Place:

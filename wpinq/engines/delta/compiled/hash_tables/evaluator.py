@@ -28,14 +28,14 @@ from wpinq.plan.node import Node, sources
 from wpinq.runtime.arrays import Floats, Integers
 
 FloatWeights = dict[Value, float]
+#: Changes of sources: the number of the source, the words of the record and the change, for each record.
 SourceChanges = tuple[Integers, Integers, Floats]
-"""Changes of sources: the number of the source, the words of the record and the change, for each record."""
+#: Runs so many steps of a walk: `run(module, array, steps)`.
 RunChunk = Callable[[ModuleType, Integers, int], None]
-"""Runs so many steps of a walk: `run(module, array, steps)`."""
 
 BATCH = 4096
+#: The candidate is not what the module is for, or digits would be lost.
 REFUSALS = (layout.NEGATIVE, layout.NOT_UNIT, layout.UNSTEADY)
-"""The candidate is not what the module is for, or digits would be lost."""
 
 MOST_OUTPUTS = (layout.UNCHECKED - layout.PARAMETERS) // layout.PARAMETERS_EACH
 

@@ -22,9 +22,9 @@ from wpinq.engines.delta.compiled.steps import JoinStep, SourceStep, Step
 from wpinq.engines.delta.compiled.values import Writer, width
 from wpinq.engines.delta.evaluator import loss
 
+#: Makes entry points that a module of one source has besides its own: from the source's table and that of its changes,
+#: the changes of outputs, and the routine that applies changes.
 ExtraLoops = Callable[[HashTable, HashTable, Sequence[HashTable], rt.Routine], list[rt.Routine]]
-"""Makes entry points that a module of one source has besides its own: from the source's table and that of its changes,
-the changes of outputs, and the routine that applies changes."""
 
 
 def generate(steps: st.Steps, assumptions: Assumptions, extra: ExtraLoops | None) -> Design:
